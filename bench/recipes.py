@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""recipes.py - the table of recipes.sh.
+"""recipes.py - the table of recipes.sh. A row is the mean of five steps, of which one is logged, with its statistics;
+one in ten is by default.
 
     recipes.py LBWORKER FOLDER ROUNDS "RECIPE ..."      FOLDER holds text.tokens
 """
@@ -8,8 +9,10 @@ import re
 import statistics
 import subprocess
 import sys
+import time
 
-STEPS, THREADS, TICKS = 4, 2, os.sysconf("SC_CLK_TCK")
+STEPS, TICKS = 6, os.sysconf("SC_CLK_TCK")
+THREADS = int(os.environ.get("LB_BENCH_THREADS", 2))
 BOUND = {"tensorwise": 2, "delayed": 2, "rowwise": 2, "blockwise": 2, "mxfp8": 2, "int8": 1 / 1.5, "int8+output": 1 / 1.5}
 
 
@@ -19,29 +22,25 @@ def cpu_seconds(pid):
 
 
 def steps(worker, folder, recipe):
-    """Seconds on the clock and of CPU of each step but the first; the last checkpoint is not waited for."""
+    """Seconds on the clock and of CPU of a step, over all but the first; the last checkpoint is not waited for."""
     options = {"model.name": "llama", "model.flavor": "124M", "job.dump_folder": folder + "/run",
                "training.dataset_path": folder + "/text.tokens", "training.seq_len": 64, "training.local_batch_size": 4,
-               "training.steps": STEPS, "training.threads": THREADS, "lr_scheduler.warmup_steps": 1, "metrics.log_freq": 1,
-               "metrics.peak_tflops": 1, "checkpoint.interval": 0, "quantize.recipe": recipe.split("+")[0]}
+               "training.steps": STEPS, "training.threads": THREADS, "lr_scheduler.warmup_steps": 1,
+               "metrics.log_freq": STEPS, "metrics.peak_tflops": 1, "checkpoint.interval": 0,
+               "quantize.recipe": recipe.split("+")[0]}
     if recipe.endswith("+output"):
         options["quantize.filter_fqns"] = "[]"
     open(folder + "/empty.toml", "w").close()
     words = [word for k, v in options.items() for word in ("--" + k, str(v))]
-    wall, cpu, before = [], [], None
+    seen = []
     with subprocess.Popen([worker, "train", folder + "/empty.toml", *words], stdout=subprocess.PIPE, text=True) as trainer:
         for line in trainer.stdout:
-            found = re.match(r"step (\d+)/\d+ .* (\d+) tokens/s", line)
-            if not found:
+            if not re.match(rf"step (1|{STEPS})/", line):
                 continue
-            now = cpu_seconds(trainer.pid)
-            if before is not None:
-                wall.append(4 * 64 / int(found.group(2)))
-                cpu.append(now - before)
-            before = now
-            if int(found.group(1)) == STEPS:
+            seen.append((time.monotonic(), cpu_seconds(trainer.pid)))
+            if len(seen) == 2:
                 trainer.kill()
-    return wall, cpu
+    return [(after - before) / (STEPS - 1) for before, after in zip(*seen)]
 
 
 def main():
@@ -51,10 +50,10 @@ def main():
     for _ in range(rounds):
         for recipe in recipes:
             a, b = steps(worker, folder, recipe)
-            wall[recipe] += a
-            cpu[recipe] += b
+            wall[recipe].append(a)
+            cpu[recipe].append(b)
     first = recipes[0]
-    print(f"Llama 124M, 4 x 64 tokens, {THREADS} threads, load {os.getloadavg()[0]:.1f}; a step in seconds, as a share of {first}'s "
+    print(f"Llama 124M, 4 x 64 tokens, threads: {THREADS}, load {os.getloadavg()[0]:.1f}; a step in seconds, as a share of {first}'s "
           "by the best (by the median)")
     print(f"{'recipe':12} {'clock':>7} {'share':>17} {'CPU':>7} {'share':>17}")
     for r in recipes:

@@ -12,11 +12,12 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "kernels/cpu/narrow/tell.h"
 #include "kernels/cpu/narrow/turn.h"
 #include "kernels/cpu/round.h"
 #include "kernels/formats/operand.h"
 
-enum { LANES = 64, TASKS_MAX = 256, RANDOM_PIECE = 256, LINE = 16, ROWS_AHEAD = 8 };
+enum { LANES = 64, TASKS_MAX = 256, RANDOM_PIECE = TELL_MOST, LINE = 16, ROWS_AHEAD = 8 };
 
 struct quantizing {
 	const struct operand_use *use;
@@ -188,30 +189,6 @@ static void codes_piece(const struct quantizing *q, int8_t *codes, const float *
 	}
 }
 
-static void count_binade(struct operand_stats *stats, float scaled)
-{
-	int at = (int)(bits_of(scaled) >> 23) - 127 - BINADE_FIRST;
-
-	at = at < 0 ? 0 : at;
-	stats->binade[at < BINADES ? at : BINADES - 1] += scaled > 0;
-}
-
-static void tell(struct operand_stats *stats, const struct quantizing *q, const float *out,
-		 const float *in, size_t count, const struct scale *s, size_t step)
-{
-	for (size_t i = 0; i < count; i++) {
-		float a = fabsf(in[i]), scaled = a * s[i * step].multiply;
-		double error = (double)in[i] - (double)out[i];
-		stats->saturated += scaled > q->grid.max * 1.000001f; /* not the largest itself */
-		stats->zeroed += a > 0 && out[i] == 0;
-		stats->error += error * error;
-		stats->power += (double)a * (double)a;
-		stats->amax = a > stats->amax ? a : stats->amax;
-		count_binade(stats, scaled);
-	}
-	stats->count += count;
-}
-
 static void codes_row(const struct quantizing *q, size_t row, size_t column, size_t count,
 		      const struct scale *s, size_t step, struct operand_stats *stats)
 {
@@ -225,7 +202,7 @@ static void codes_row(const struct quantizing *q, size_t row, size_t column, siz
 		for (size_t i = 0; stats && i < more; i++)
 			values[i] = (float)codes[i] * scale[i * step].scale;
 		if (stats)
-			tell(stats, q, values, in, more, scale, step);
+			cpu_tell(stats, q->grid.max, values, in, more, scale, step);
 	}
 }
 
@@ -246,7 +223,7 @@ static void round_row(const struct quantizing *q, size_t row, size_t column, siz
 			memcpy(before, in, more * sizeof(*in));
 		round_piece(q, out, in, more, s + at * step, step, row * q->columns + from);
 		if (stats)
-			tell(stats, q, out, before, more, s + at * step, step);
+			cpu_tell(stats, q->grid.max, out, before, more, s + at * step, step);
 	}
 }
 
