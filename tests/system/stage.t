@@ -55,7 +55,7 @@ for point in stage.chunk:kill@2 stage.copied:kill stage.sealed:kill stage.aside:
 	again
 	staged 1 1
 	run
-	mkdir -p "$T/once" "$C/ckpt_2" && rm -f "$T/once"/* # something is in the way
+	mkdir -p "$T/once" "$C/ckpt_2" "$C/ckpt_3" && rm -f "$T/once"/* # something is in the way of each that may be drained
 	staged 2 3
 	STAGE_PAUSE=0.2 LB_FAILPOINT=$point LB_FAILPOINT_ONCE=$T/once run
 	staged 3 4
