@@ -245,7 +245,7 @@ is "$(as $owner lbctl ls --team --json | json '#')" 4102 \
 	"so many runs are taken from one file, and no more"
 hostile controls
 exits 0 "hours that make no sense" as_member lbctl goodput --team --by owner --csv
-like "$out" '^"-",1,4886718\.345671,4886718345671\.[0-9]+,1\.000000,.*,4\$' "are cut to some that do"
+like "$out" '^"-",1,4886718\.345671,4886718345671\.[0-9]+,1\.000000,.*,4$' "are cut to some that do"
 like "$err" "1 runs of $member are not counted: where their hours went is not told" \
 	"and what tells none is not counted as none"
 unlike "$out" "[^ -~]" "nor does any character arrive"
