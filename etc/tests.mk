@@ -168,6 +168,17 @@ check-headers: $(B)/gen/queries.h $(B)/gen/words.h
 		$(CC) $(filter-out -MMD -MP,$(CPPFLAGS)) $(CFLAGS) -isystem $$headers/usr/include -fsyntax-only \
 			slurm/helper/*.c || exit 1; \
 		echo "lbd-slurm compiles against Slurm $$version ($$suite)"; done
+# The same for what lbrun assumes of NVIDIA's management library: NVIDIA's own headers of three generations, from PyPI.
+NVML_HEADERS ?= nvidia-nvml-dev-cu11 nvidia-nvml-dev-cu12 nvidia-nvml-dev
+check-nvml:
+	@for package in $(NVML_HEADERS); do \
+		to=$(B)/nvml-headers/$$package; \
+		test -d $$to || python3 -m pip install --quiet --no-deps --target $$to $$package 2>/dev/null || { \
+			rm -rf $$to; echo "left out: $$package cannot be had"; continue; }; \
+		header=$$(find $$to -name nvml.h); \
+		$(CC) $(filter-out -MMD -MP,$(CPPFLAGS)) $(CFLAGS) -Wno-deprecated-declarations -isystem $${header%/nvml.h} \
+			-fsyntax-only tests/nvml/abi.c || exit 1; \
+		echo "lbrun's NVML is that of $$(ls -d $$to/*.dist-info | sed 's,.*/,,; s,.dist-info,,')"; done
 # The Slurm of other releases, each in a root of the Debian suite that has it: needs root and a network.
 check-slurm:
 	ROOTS=$(or $(ROOTS),$(B)/roots) sh tests/slurm/check.sh $(if $(filter command,$(origin VERSION)),$(VERSION),all)

@@ -31,7 +31,7 @@ enum {
 	ECC_UNCORRECTED = 1,
 	ECC_VOLATILE = 0,
 	XID_EVENT = 8,
-	LINKS = 18,
+	LINKS = 36,        /* as many as any GPU has */
 	LINK_COUNTERS = 4, /* replays, recoveries, CRC errors of flits and of data */
 };
 
@@ -77,6 +77,7 @@ static const struct {
 	{ "nvmlDeviceGetPowerUsage", offsetof(struct calls, power) },
 	{ "nvmlDeviceGetClockInfo", offsetof(struct calls, clock) },
 	{ "nvmlDeviceGetCurrentClocksThrottleReasons", offsetof(struct calls, throttle) },
+	{ "nvmlDeviceGetCurrentClocksEventReasons", offsetof(struct calls, throttle) },
 	{ "nvmlDeviceGetTemperature", offsetof(struct calls, temperature) },
 	{ "nvmlDeviceGetTotalEccErrors", offsetof(struct calls, ecc) },
 	{ "nvmlDeviceGetNvLinkErrorCounter", offsetof(struct calls, link) },
