@@ -15,7 +15,7 @@ enum { CHART_MAX_BYTES = 1024 * 1024, BRAILLE_ACROSS = 2, BRAILLE_DOWN = 4 };
 static void put_scale(struct buf *out, const struct range *r, enum quantity quantity, int row,
 		      int rows)
 {
-	double value = r->high - (r->high - r->low) * row / (rows > 1 ? rows - 1 : 1);
+	double value = range_value(r, 1 - (double)row / (rows > 1 ? rows - 1 : 1));
 	char text[NUMBER_TEXT_MAX];
 
 	if (row != 0 && row != rows - 1 && row != rows / 2)
@@ -24,6 +24,8 @@ static void put_scale(struct buf *out, const struct range *r, enum quantity quan
 		loss_text(value, text);
 	else
 		short_number(value, text);
+	if (strlen(text) > CHART_SCALE_COLUMNS - 2)
+		snprintf(text, sizeof(text), "%.2e", value);
 	buf_addf(out, "%*s ", CHART_SCALE_COLUMNS - 2, text);
 }
 

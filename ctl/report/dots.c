@@ -46,13 +46,10 @@ void dots_draw(struct dots *d, const struct series *s, enum quantity quantity,
 		double value = quantity_of(p, quantity);
 		int at[2];
 
-		if (!isfinite(value)) {
-			stretch = -1;
+		if (!isfinite(value))
 			continue;
-		}
 		at[0] = (int)lround((double)(p->step - r->first) / steps * (d->width - thickness));
-		at[1] = (int)lround((r->high - value) / (r->high - r->low) *
-				    (d->height - thickness));
+		at[1] = (int)lround((1 - range_share(r, value)) * (d->height - thickness));
 		segment(d, p->stretch == stretch ? last : at, at, thickness, p->is_undone);
 		memcpy(last, at, sizeof(last));
 		stretch = p->stretch;

@@ -108,8 +108,10 @@ char *page_make(const char *title, const char *note, int64_t now_ms, const struc
 	html_text(&out, title);
 	buf_addf(&out, "</h1>\n<p class=\"dim\">as of %s%s</p>\n", clock_text(now_ms, time), note);
 	put_runs(&out, runs, count);
-	page_hours(&out, runs, count, "owner");
-	page_hours(&out, runs, count, "group");
+	if (count > 1) {
+		page_hours(&out, runs, count, "owner");
+		page_hours(&out, runs, count, "group");
+	}
 	page_nodes(&out, runs, count, nodes);
 	for (size_t i = 0; i < count; i++)
 		page_run(&out, i, &runs[i]);

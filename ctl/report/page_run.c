@@ -121,12 +121,18 @@ static void put_curves(struct buf *out, const struct report_run *r)
 {
 	struct happening happenings[MOST_HAPPENINGS];
 	size_t count = happenings_of(r->run, happenings, MOST_HAPPENINGS);
+	int64_t silent = series_silent_since(&r->series, QUANTITY_LOSS);
 	struct series thin;
+	char *title;
 
+	title = xasprintf("loss over all attempts%s%.0lld%s",
+			  silent < 0 ? "" : "; no number since step ",
+			  silent < 0 ? 0 : (long long)silent,
+			  r->series.stretches > 1 ? "; dashed: steps that were made again" : "");
 	series_thin(&r->series, QUANTITY_LOSS, BUCKETS, &thin);
-	svg_curve(out, "loss over all attempts; dashed: steps that were made again", &thin,
-		  QUANTITY_LOSS, happenings, count);
+	svg_curve(out, title, &thin, QUANTITY_LOSS, happenings, count);
 	series_clear(&thin);
+	free(title);
 	series_thin(&r->series, QUANTITY_SPEED, BUCKETS, &thin);
 	svg_curve(out, "tokens/s", &thin, QUANTITY_SPEED, NULL, 0);
 	series_clear(&thin);

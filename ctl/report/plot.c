@@ -11,7 +11,7 @@
 #include "ctl/report/dots.h"
 #include "ctl/report/graphics.h"
 
-enum { ROWS = 16, MOST_COLUMNS = 120, THICKNESS = 2 };
+enum { ROWS = 16, MOST_COLUMNS = 120, THICKNESS = 2, ABOUT_BYTES = 1024 };
 
 /* What was undone, in words: the picture only dots it. */
 static size_t undone_of(const struct series *s)
@@ -68,31 +68,42 @@ static bool draw(const struct ctl *ctl, enum graphics graphics, const struct ser
 	return true;
 }
 
+/* What there is to know of the curve of losses, behind its name; owned. */
+static char *about_loss(const struct series *series)
+{
+	struct range range;
+	struct buf out;
+	size_t undone = undone_of(series);
+	int returns = series->stretches - 1;
+	int64_t silent = series_silent_since(series, QUANTITY_LOSS);
+
+	buf_init(&out, ABOUT_BYTES);
+	buf_addf(&out, "loss");
+	if (series_range(series, QUANTITY_LOSS, &range) && range.is_log)
+		buf_addf(&out, ", logarithmic");
+	if (returns > 0)
+		buf_addf(&out, "; %d return%s to a checkpoint, %zu step%s made again (dotted)",
+			 returns, returns == 1 ? "" : "s", undone, undone == 1 ? "" : "s");
+	if (silent >= 0)
+		buf_addf(&out, "; no number since step %lld", (long long)silent);
+	return buf_take(&out);
+}
+
 static void plot(const struct ctl *ctl, enum graphics graphics, const char *run,
 		 const struct series *series)
 {
-	char *name = clean_copy(run, &ctl->out);
+	char *name = clean_copy(run, &ctl->out), *about = about_loss(series);
 	const char *bold = color_code(&ctl->out, COLOR_BOLD),
 		   *plain = color_code(&ctl->out, COLOR_NONE);
-	char *loss = xasprintf("%s%s%s  loss", bold, name, plain),
+	char *loss = xasprintf("%s%s%s  %s", bold, name, plain, about),
 	     *speed = xasprintf("%s%s%s  tokens/s", bold, name, plain);
-	size_t undone = undone_of(series);
 
-	if (series->stretches > 1) {
-		int returns = series->stretches - 1;
-		char *more = xasprintf("%s; %d return%s to a checkpoint, %zu step%s made again "
-				       "(dotted)",
-				       loss, returns, returns == 1 ? "" : "s", undone,
-				       undone == 1 ? "" : "s");
-
-		free(loss);
-		loss = more;
-	}
 	if (!draw(ctl, graphics, series, QUANTITY_LOSS, loss))
 		printf("%s  has told no loss yet\n", name);
 	draw(ctl, graphics, series, QUANTITY_SPEED, speed);
 	free(speed);
 	free(loss);
+	free(about);
 	free(name);
 }
 

@@ -10,7 +10,7 @@
 #include "common/base/mem.h"
 #include "ctl/team/ask.h"
 
-enum { STEPS_PER_QUESTION = 10000 };
+enum { STEPS_PER_QUESTION = 10000, LOG_FROM = 50 };
 
 void series_push(struct series *s, const struct point *p)
 {
@@ -110,18 +110,19 @@ void series_thin(const struct series *s, enum quantity quantity, size_t buckets,
 
 bool series_range(const struct series *s, enum quantity quantity, struct range *r)
 {
-	*r = (struct range){ INFINITY, -INFINITY, INT64_MAX, 0 };
+	*r = (struct range){ .low = INFINITY, .high = -INFINITY, .first = INT64_MAX };
 	for (size_t i = 0; i < s->count; i++) {
 		double value = quantity_of(&s->points[i], quantity);
 		int64_t step = s->points[i].step;
 
+		r->first = step < r->first ? step : r->first;
+		r->last = step > r->last ? step : r->last;
 		if (!isfinite(value))
 			continue;
 		r->low = fmin(r->low, value);
 		r->high = fmax(r->high, value);
-		r->first = step < r->first ? step : r->first;
-		r->last = step > r->last ? step : r->last;
 	}
+	r->is_log = quantity == QUANTITY_LOSS && r->low > 0 && r->high / r->low >= LOG_FROM;
 	if (quantity == QUANTITY_USE && r->low <= r->high) {
 		r->low = 0;
 		r->high = 100;
@@ -131,6 +132,38 @@ bool series_range(const struct series *s, enum quantity quantity, struct range *
 		r->high += fabs(r->high) / 100 + 1e-9;
 	}
 	return r->low <= r->high;
+}
+
+double range_share(const struct range *r, double value)
+{
+	if (r->is_log)
+		return log(value / r->low) / log(r->high / r->low);
+	return (value - r->low) / (r->high - r->low);
+}
+
+double range_value(const struct range *r, double share)
+{
+	if (r->is_log)
+		return r->low * pow(r->high / r->low, share);
+	return r->low + (r->high - r->low) * share;
+}
+
+int64_t series_silent_since(const struct series *s, enum quantity quantity)
+{
+	size_t gap = 0, longest = 0;
+	bool is_told = false;
+
+	for (size_t i = 0; i < s->count; i++) {
+		if (!isfinite(quantity_of(&s->points[i], quantity))) {
+			gap++;
+			continue;
+		}
+		if (is_told && gap > longest)
+			longest = gap;
+		is_told = true;
+		gap = 0;
+	}
+	return is_told && gap > 2 * longest ? s->points[s->count - gap].step : -1;
 }
 
 int series_ask(struct ctl *ctl, const char *run, struct series *out, struct err *err)

@@ -9,7 +9,16 @@
 #include "common/base/clock.h"
 #include "ctl/report/html.h"
 
-enum { WIDTH = 860, HEIGHT = 220, LEFT = 64, RIGHT = 12, TOP = 24, BOTTOM = 26, BAR = 22 };
+enum {
+	WIDTH = 860,
+	HEIGHT = 220,
+	LEFT = 64,
+	RIGHT = 12,
+	TOP = 24,
+	BOTTOM = 26,
+	BAR = 22,
+	LETTER = 7
+};
 
 static double x_of(const struct range *s, int64_t step)
 {
@@ -21,7 +30,7 @@ static double x_of(const struct range *s, int64_t step)
 
 static double y_of(const struct range *s, double value)
 {
-	return TOP + (s->high - value) / (s->high - s->low) * (HEIGHT - TOP - BOTTOM);
+	return TOP + (1 - range_share(s, value)) * (HEIGHT - TOP - BOTTOM);
 }
 
 /* Steps, or the time of a minute. */
@@ -39,7 +48,7 @@ static void put_axes(struct buf *out, const struct range *s, enum quantity quant
 	char text[NUMBER_TEXT_MAX], first[CLOCK_TEXT_MAX], last[CLOCK_TEXT_MAX];
 
 	for (int i = 0; i <= 4; i++) {
-		double value = s->low + (s->high - s->low) * i / 4;
+		double value = range_value(s, i / 4.0);
 
 		if (quantity == QUANTITY_LOSS)
 			loss_text(value, text);
@@ -81,18 +90,29 @@ static void put_lines(struct buf *out, const struct series *s, const struct rang
 	buf_addf(out, last ? "\"/>\n" : "");
 }
 
-static void put_happening(struct buf *out, const struct range *s, const struct happening *h)
+/* A line each; in words as many as do not run into each other. */
+static void put_happenings(struct buf *out, const struct range *s,
+			   const struct happening *happenings, size_t count)
 {
-	double x = x_of(s, h->step);
-	bool is_right = x > WIDTH * 2.0 / 3;
+	double free_from = -INFINITY;
 
-	buf_addf(out,
-		 "<line class=\"event\" x1=\"%.1f\" y1=\"%d\" x2=\"%.1f\" y2=\"%d\"/>"
-		 "<text class=\"event%s\" x=\"%.1f\" y=\"%d\">",
-		 x, TOP - 4, x, HEIGHT - BOTTOM, is_right ? " end" : "", x + (is_right ? -3 : 3),
-		 TOP - 8);
-	html_text(out, h->what);
-	buf_addf(out, "</text>\n");
+	for (size_t i = 0; i < count; i++) {
+		double x = x_of(s, happenings[i].step);
+		double width = LETTER * (double)strlen(happenings[i].what);
+		bool is_right = x + width > WIDTH - RIGHT;
+		double left = is_right ? x - 3 - width : x + 3;
+
+		buf_addf(out, "<line class=\"event\" x1=\"%.1f\" y1=\"%d\" x2=\"%.1f\" y2=\"%d\"/>",
+			 x, TOP - 4, x, HEIGHT - BOTTOM);
+		if (left > free_from) {
+			buf_addf(out, "<text class=\"event%s\" x=\"%.1f\" y=\"%d\">",
+				 is_right ? " end" : "", x + (is_right ? -3 : 3), TOP - 8);
+			html_text(out, happenings[i].what);
+			buf_addf(out, "</text>");
+			free_from = left + width;
+		}
+		buf_addf(out, "\n");
+	}
 }
 
 static void begin(struct buf *out, const char *title, int height)
@@ -106,17 +126,19 @@ void svg_curve(struct buf *out, const char *title, const struct series *series,
 	       enum quantity quantity, const struct happening *happenings, size_t count)
 {
 	struct range range;
+	char *whole;
 
 	if (!series_range(series, quantity, &range))
 		return;
+	whole = xasprintf("%s%s", title, range.is_log ? "; logarithmic" : "");
 	buf_addf(out, "<figure><figcaption>");
-	html_text(out, title);
+	html_text(out, whole);
 	buf_addf(out, "</figcaption>\n");
-	begin(out, title, HEIGHT);
+	begin(out, whole, HEIGHT);
+	free(whole);
 	put_axes(out, &range, quantity);
 	put_lines(out, series, &range, quantity);
-	for (size_t i = 0; i < count; i++)
-		put_happening(out, &range, &happenings[i]);
+	put_happenings(out, &range, happenings, count);
 	buf_addf(out, "</svg></figure>\n");
 }
 

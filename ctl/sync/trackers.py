@@ -61,7 +61,7 @@ class MLflow:
         self.run = found[0] if found else None
         data = (self.run or {}).get("data", {})
         self.there = {m["key"]: int(m.get("step", 0)) for m in data.get("metrics", [])}
-        self.has_params = bool(data.get("params"))
+        self.params, self.tags = ({p["key"]: p["value"] for p in data.get(k, [])} for k in ("params", "tags"))
 
     def call(self, path, body=None, query=None, missing_ok=False):
         url = self.api + path + ("?" + urllib.parse.urlencode(query) if query else "")
@@ -103,21 +103,27 @@ class MLflow:
             "experiment_id": self.experiment, "run_name": self.head["run"], "start_time": first_ms,
             "tags": [{"key": k, "value": v} for k, v in tags.items() if v]})["run"]
 
-    def put_params(self):  # all or none; they stay as they were first
+    def put_params(self):
+        """Parameters stay as they were first, MLflow allows no other: what a restart has set anew is a tag of the same
+        name, which says how it is now."""
         def text(value):
-            return ("true" if value else "false") if isinstance(value, bool) else str(value)
-        params = [{"key": re.sub(r"[^\w./ -]", "_", k)[:250], "value": text(v)[:500]}
-                  for k, v in config_of(self.head).items() if v != ""]
-        self.call("runs/log-batch", {"run_id": self.run["info"]["run_id"], "params": params[:100]})
-        self.has_params = True
+            return (("true" if value else "false") if isinstance(value, bool) else str(value))[:500]
+        known = {re.sub(r"[^\w./ -]", "_", k)[:250]: text(v) for k, v in config_of(self.head).items() if v != ""}
+        new = {k: v for k, v in known.items() if k not in self.params}
+        changed = {k: v for k, v in known.items() if v != self.tags.get(k, self.params.get(k, v))}
+        for kind, values in ("params", new), ("tags", changed):
+            rows = [{"key": k, "value": v} for k, v in values.items()]
+            for i in range(0, len(rows), 100):  # as many as it takes at once
+                self.call("runs/log-batch", {"run_id": self.run["info"]["run_id"], kind: rows[i:i + 100]})
+        self.params.update(new)
+        self.tags.update(changed)
 
     def send(self, points):
         sent = 0
         for some in chunks(points):
             if self.run is None:
                 self.create(some[0]["time_ms"])
-            if not self.has_params:
-                self.put_params()
+            self.put_params()
             metrics = [{"key": k, "value": v, "timestamp": p["time_ms"], "step": p["step"]} for p in some
                        for k, v in p["values"].items() if p["step"] > self.there.get(k, -1)]
             sent += len({m["step"] for m in metrics})
@@ -127,6 +133,8 @@ class MLflow:
 
     def end(self):
         status = {"completed": "FINISHED", "failed": "FAILED", "killed": "KILLED"}.get(self.head["state"], "RUNNING")
+        if self.run:
+            self.put_params()
         if self.run and self.run["info"].get("status") != status:
             body = {"run_id": self.run["info"]["run_id"], "status": status}
             if self.head["over"]:

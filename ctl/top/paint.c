@@ -79,7 +79,29 @@ static const char *share_of_median(const struct gist *g, char *out)
 	return out;
 }
 
-static const char *field_text(const struct gist *g, int field, char *out)
+/* Half a number would be another one: what does not fit is told with fewer digits. */
+static const char *step_within(const struct gist *g, int columns, char *out)
+{
+	char step[NUMBER_TEXT_MAX], target[NUMBER_TEXT_MAX];
+
+	if (g->step < 0 || strlen(step_text(g->step, g->target, out)) <= (size_t)columns)
+		return g->step < 0 ? "" : out;
+	snprintf(out, TEXT_BYTES, "%s%s%s", short_number((double)g->step, step),
+		 g->target > 0 ? "/" : "",
+		 g->target > 0 ? short_number((double)g->target, target) : "");
+	return out;
+}
+
+static const char *loss_within(double loss, int columns, char *out)
+{
+	if (!isfinite(loss))
+		return "";
+	if (strlen(loss_text(loss, out)) > (size_t)columns)
+		snprintf(out, TEXT_BYTES, "%.1e", loss);
+	return out;
+}
+
+static const char *field_text(const struct gist *g, int field, int columns, char *out)
 {
 	switch (field) {
 	case FIELD_NAME:
@@ -91,9 +113,9 @@ static const char *field_text(const struct gist *g, int field, char *out)
 			 (long long)g->launch);
 		return g->attempt ? out : "";
 	case FIELD_STEP:
-		return g->step < 0 ? "" : step_text(g->step, g->target, out);
+		return step_within(g, columns, out);
 	case FIELD_LOSS:
-		return isfinite(g->loss) ? loss_text(g->loss, out) : "";
+		return loss_within(g->loss, columns, out);
 	case FIELD_SPEED:
 		return g->state == RUN_RUNNING ? known(g->tokens_per_s, out) : "";
 	case FIELD_MEDIAN:
@@ -133,7 +155,8 @@ static void put_run(struct canvas *canvas, int y, const struct gist *g)
 			free(curve);
 			continue;
 		}
-		canvas_put(canvas, y, field_text(g, i, text), columns, fields[i].right, color);
+		canvas_put(canvas, y, field_text(g, i, columns, text), columns, fields[i].right,
+			   color);
 	}
 }
 
@@ -153,20 +176,22 @@ static void put_titles(struct canvas *canvas, int y)
 static void put_summary(const struct view *view, struct canvas *canvas)
 {
 	size_t of[RUN_STATE_COUNT + 1] = { 0 }, worried = 0;
-	char clock[CLOCK_TEXT_MAX], text[MESSAGE_BYTES];
+	char clock[CLOCK_TEXT_MAX], text[MESSAGE_BYTES], killed[NUMBER_TEXT_MAX] = "";
 
 	for (size_t i = 0; i < view->count; i++) {
 		of[view->gists[i].state]++;
 		worried += view->gists[i].worry >= WORRY_UNSAVED;
 	}
+	if (of[RUN_KILLED])
+		snprintf(killed, sizeof(killed), "%zu killed, ", of[RUN_KILLED]);
 	clock_text(view->now_ms, clock);
 	snprintf(text, sizeof(text), "lbctl top  %s  ", strlen(clock) > 11 ? clock + 11 : clock);
 	canvas_put(canvas, 0, text, 0, false, COLOR_BOLD);
-	snprintf(text, sizeof(text), "%zu runs: %zu run, %zu wait, %zu failed, %zu done%s",
+	snprintf(text, sizeof(text), "%zu runs: %zu run, %zu wait, %zu failed, %s%zu done%s",
 		 view->count, of[RUN_RUNNING] + of[RUN_STOPPING],
 		 of[RUN_CREATED] + of[RUN_SUBMITTING] + of[RUN_QUEUED] + of[RUN_BACKOFF] +
 			 of[RUN_HELD],
-		 of[RUN_FAILED], of[RUN_COMPLETED], worried ? "; " : "");
+		 of[RUN_FAILED], killed, of[RUN_COMPLETED], worried ? "; " : "");
 	canvas_put(canvas, 0, text, 0, false, COLOR_NONE);
 	if (worried) {
 		snprintf(text, sizeof(text), "%zu want a look", worried);
@@ -223,9 +248,9 @@ static char *numbers_of(const struct gist *g, bool utf8)
 
 	buf_init(&out, 4096);
 	if (g->attempt)
-		add_part(&out, "attempt ", field_text(g, FIELD_TRY, text), "");
+		add_part(&out, "attempt ", field_text(g, FIELD_TRY, TEXT_BYTES, text), "");
 	add_gpus(&out, g, utf8);
-	add_part(&out, "", field_text(g, FIELD_SPEED, text), " tokens/s");
+	add_part(&out, "", field_text(g, FIELD_SPEED, TEXT_BYTES, text), " tokens/s");
 	add_part(&out, "", share_of_median(g, text), " of its median");
 	add_part(&out, "", age(g->eta_ms, text), " left");
 	add_part(&out, "time limit in ", age(g->limit_ms, text), "");

@@ -11,7 +11,7 @@
 	SAME(offsetof(ours, member), offsetof(theirs, its)); \
 	SAME(sizeof(((ours *)0)->member), sizeof(((theirs *)0)->its))
 #define TYPED(function, ...) \
-	_Static_assert(_Generic(&(function), nvmlReturn_t (*)(__VA_ARGS__): 1, default: 0), \
+	_Static_assert(_Generic(&(function), nvmlReturn_t(*)(__VA_ARGS__) : 1, default : 0), \
 		       #function " takes something else")
 
 SAME(sizeof(nvmlReturn_t), sizeof(int));

@@ -65,6 +65,24 @@ for kind in $kinds; do
 	sync "$kind" >"$T/out" 2>&1
 	is "$(cat "$T/out")" "" "$kind: nothing is sent twice"
 done
+
+# What a restart sets anew, where MLflow's parameters may not change.
+again() { lbctl sync again --python "$PYTHON" --to "$(to mlflow)" >"$T/out" 2>&1 || diag "$(cat "$T/out")"
+	"$PYTHON" "$src/tests/trackers/read.py" mlflow "$url" lowbits again 2>&1; }
+if echo "$kinds" | grep -q mlflow; then
+	lbctl submit --name again --set watch.kill_grace=7s -- \
+		sh -c 'echo "step $LB_ATTEMPT/2 loss 1.00"' >/dev/null
+	run_reaches again completed 60
+	like "$(again)" '^# watch.kill_grace=7s$' "mlflow: a setting is a parameter"
+	lbctl restart again --set watch.kill_grace=8s --set watch.stop_grace=9s >/dev/null
+	wait_for 'lbctl status again --json | json attempts.1.state | grep -q ended' 60
+	run_reaches again completed 60
+	known=$(again)
+	like "$known" '^# watch.kill_grace=7s$' "mlflow: it stays what it was first"
+	like "$known" '^# tag watch.kill_grace=8s$' "mlflow: what a restart has set is a tag of its name"
+	like "$known" '^# watch.stop_grace=9s$' "mlflow: what is new is a parameter"
+	is "$(again)" "$known" "mlflow: and so it stays"
+fi
 lbctl restart first --from 10 >/dev/null
 wait_for '[ -e "$T/third" ]' 60
 run_reaches first completed 60

@@ -78,6 +78,7 @@ def mlflow():
     assert len(found) == 1, "%d runs" % len(found)
     print("#", found[0].info.status)
     tell(found[0].data.params)
+    tell({"tag " + key: value for key, value in found[0].data.tags.items()})
     return [(m.step, m.value) for m in client.get_metric_history(found[0].info.run_id, "loss")]
 
 

@@ -117,6 +117,39 @@ static void test_chart(void **state)
 	series_clear(&s);
 }
 
+/* A loss that has gone far up leaves something to be seen of what was before; where it is no number any
+ * more the steps go on. */
+static void test_far_up_and_away(void **state)
+{
+	struct series s = { 0 }, tenth = { 0 };
+	struct range range;
+	char *chart;
+
+	(void)state;
+	for (int i = 0; i <= 8; i++)
+		add(&s, i, i < 7 ? pow(10, i) : NAN);
+	series_end(&s);
+	assert_true(series_range(&s, QUANTITY_LOSS, &range));
+	assert_true(range.is_log && range.last == 8);
+	assert_float_equal(range_share(&range, 1000), 0.5, 1e-9);
+	assert_float_equal(range_value(&range, 0.5), 1000, 1e-6);
+	chart = chart_draw(&s, QUANTITY_LOSS, 19, 4, CHART_ASCII);
+	assert_string_equal(chart, "1.00e+06 |     **  \n"
+				   " 1000.00 |  ***    \n"
+				   "  1.0000 |**       \n"
+				   "          0  step 8\n");
+	free(chart);
+	assert_int_equal(series_silent_since(&s, QUANTITY_LOSS), 7);
+	for (int i = 0; i <= 48; i++) /* told with every tenth step */
+		add(&tenth, i, i % 10 == 0 ? 2 : NAN);
+	series_end(&tenth);
+	assert_int_equal(series_silent_since(&tenth, QUANTITY_LOSS), -1);
+	series_range(&tenth, QUANTITY_LOSS, &range);
+	assert_false(range.is_log);
+	series_clear(&tenth);
+	series_clear(&s);
+}
+
 /* DA1 as terminals give it; 4 as their class, or within a number, is no sixels. */
 static void test_graphics(void **state)
 {
@@ -247,6 +280,7 @@ int main(void)
 		cmocka_unit_test(test_thin),
 		cmocka_unit_test(test_thin_keeps_stretches),
 		cmocka_unit_test(test_chart),
+		cmocka_unit_test(test_far_up_and_away),
 		cmocka_unit_test(test_graphics),
 		cmocka_unit_test(test_page),
 		cmocka_unit_test(test_use),

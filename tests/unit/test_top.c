@@ -200,6 +200,23 @@ static void test_gpus(void **state)
 	json_decref(runs);
 }
 
+/* What is too wide for its column is told with fewer digits; half a number would be another one. */
+static void test_large_numbers(void **state)
+{
+	json_t *runs = runs_parse("[{'name':'far','state':'killed','step':1000000,"
+				  "'target_step':1000000,'loss':11250000.0,'created':1}]");
+	struct view view = view_of(runs);
+	char *narrow = screen(&view, 24, 80, false), *wide = screen(&view, 24, 160, false);
+
+	(void)state;
+	assert_non_null(strstr(narrow, " 1.0M/1.0M 1.1e+07 "));
+	assert_non_null(strstr(wide, " 1000000/1000000  1.1e+07 "));
+	assert_non_null(strstr(wide, "1 runs: 0 run, 0 wait, 0 failed, 1 killed, 0 done"));
+	free(narrow);
+	free(wide);
+	done_with(&view, runs);
+}
+
 static void test_cursor(void **state)
 {
 	json_t *runs = runs_parse(runs_text), *fewer = runs_parse(runs_text);
@@ -357,11 +374,11 @@ static void test_every_size(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_worst_first), cmocka_unit_test(test_screen),
-		cmocka_unit_test(test_gpus),        cmocka_unit_test(test_cursor),
-		cmocka_unit_test(test_filter),      cmocka_unit_test(test_questions),
-		cmocka_unit_test(test_pages),       cmocka_unit_test(test_hostile_text),
-		cmocka_unit_test(test_every_size),
+		cmocka_unit_test(test_worst_first),  cmocka_unit_test(test_screen),
+		cmocka_unit_test(test_gpus),         cmocka_unit_test(test_large_numbers),
+		cmocka_unit_test(test_cursor),       cmocka_unit_test(test_filter),
+		cmocka_unit_test(test_questions),    cmocka_unit_test(test_pages),
+		cmocka_unit_test(test_hostile_text), cmocka_unit_test(test_every_size),
 	};
 
 	setlocale(LC_CTYPE, "C.UTF-8");
