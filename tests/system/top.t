@@ -175,7 +175,7 @@ printf 'wait old:.+lbd\nscreen %s\n' "$T/away" >&4
 wait_for '[ -s "$T/away" ]' 20
 lbd_start 4>&-
 cat >&4 <<'END'
-wait 1.run,.0.wait,.0.failed,.0.done$ 40
+wait 1.run,.0.wait,.0.failed,.1.killed,.0.done$ 40
 key q
 ended
 END
