@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* abi.c - is what worker/lbrun/meter/nvml.c assumes of NVML what NVIDIA's own nvml.h says? Compiled, not run
- * (make check-nvml): every function of the table by its type, every structure member by member, every
- * number. */
+/* abi.c - is what lbrun assumes of NVML what NVIDIA's own nvml.h says? Compiled, not run (make check-nvml):
+ * every function that worker/lbrun/meter/nvml.c looks up by its type, every structure member by member,
+ * every number. */
 #include <nvml.h>
 
-#include "worker/lbrun/meter/nvml.c" /* its own structures and numbers are private */
+#include <stddef.h>
+
+#include "worker/lbrun/meter/nvml.h"
+#include "worker/lbrun/meter/nvml_abi.h"
 
 #define SAME(a, b) _Static_assert((long long)(a) == (long long)(b), #a " is " #b)
 #define PLACED(ours, member, theirs, its) \
@@ -75,6 +78,3 @@ TYPED(nvmlDeviceGetNvLinkErrorCounter, nvmlDevice_t, unsigned, nvmlNvLinkErrorCo
 TYPED(nvmlEventSetCreate, nvmlEventSet_t *);
 TYPED(nvmlDeviceRegisterEvents, nvmlDevice_t, unsigned long long, nvmlEventSet_t);
 TYPED(nvmlEventSetWait_v2, nvmlEventSet_t, nvmlEventData_t *, unsigned);
-
-/* nvmlEventSetWait is the second one's older self; no other is missing above */
-SAME(NAMES, 18);

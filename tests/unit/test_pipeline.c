@@ -21,8 +21,8 @@ static void test_order(void **state)
 			for (int64_t passes = 1; passes <= PASSES; passes++) {
 				int64_t done[2] = { 0, 0 };
 				for (int64_t i = 0; i < 2 * passes; i++) {
-					struct pipeline_half h =
-						pipeline_half(stage, stages, passes, i);
+					struct pipeline_half h = pipeline_half(stage, stages,
+									       passes, i);
 					assert_int_equal(h.pass, done[h.is_backward]);
 					done[h.is_backward]++;
 					assert_true(done[1] <= done[0]);
@@ -129,10 +129,8 @@ static void test_layers(void **state)
 		uint16_t end[4];
 	} cases[] = {
 		/* torchtitan's generate_llm_fqn_per_model_part: 34 are shared out, 9 9 8 8 */
-		{ 32, 4, 1, 1, { 8, 17, 25, 32 } },
-		{ 32, 2, 1, 1, { 16, 32 } },
-		{ 32, 4, 0, 0, { 8, 16, 24, 32 } },
-		{ 6, 4, 1, 1, { 1, 3, 5, 6 } },
+		{ 32, 4, 1, 1, { 8, 17, 25, 32 } }, { 32, 2, 1, 1, { 16, 32 } },
+		{ 32, 4, 0, 0, { 8, 16, 24, 32 } }, { 6, 4, 1, 1, { 1, 3, 5, 6 } },
 		{ 30, 3, 2, 1, { 9, 20, 30 } },
 	};
 

@@ -9,31 +9,7 @@
 #include <string.h>
 
 #include "common/base/mem.h"
-
-/* As nvml.h of the driver has them. */
-typedef struct nvmlDevice_st *nvmlDevice_t;
-struct nvml_use {
-	unsigned gpu, memory;
-};
-struct nvml_memory {
-	unsigned long long total, free, used;
-};
-struct nvml_event {
-	nvmlDevice_t device;
-	unsigned long long type, data;
-	unsigned gpu_instance, compute_instance;
-};
-
-enum {
-	SM_CLOCK = 1,
-	GPU_SENSOR = 0,
-	ECC_CORRECTED = 0,
-	ECC_UNCORRECTED = 1,
-	ECC_VOLATILE = 0,
-	XID_EVENT = 8,
-	LINKS = 36,        /* as many as any GPU has */
-	LINK_COUNTERS = 4, /* replays, recoveries, CRC errors of flits and of data */
-};
+#include "worker/lbrun/meter/nvml_abi.h"
 
 struct calls {
 	int (*init)(void);

@@ -31,8 +31,9 @@ static bool has_layers_for(const struct config *c, int64_t stages)
 
 struct model_pipeline stages_of(const struct config *c)
 {
-	struct model_pipeline p = { c->pipeline_rank, (int)c->pipeline_degree, c->pipeline_depth,
-				    { 0 } };
+	struct model_pipeline p = {
+		c->pipeline_rank, (int)c->pipeline_degree, c->pipeline_depth, { 0 }
+	};
 	int64_t end = 0;
 
 	for (int i = 0; i < p.degree && p.degree > 1; i++) {
@@ -84,13 +85,15 @@ int stages_check(const struct config *c, const char **key, struct err *err)
 		return 0;
 	*key = "parallelism.pipeline_parallel_degree";
 	if (c->shape.tied)
-		return err_set(err, ERR_USAGE,
-			       "must be 1 where the head is the embedding, which the first stage and "
-			       "the last would share: model.tie_word_embeddings = false");
+		return err_set(
+			err, ERR_USAGE,
+			"must be 1 where the head is the embedding, which the first stage and "
+			"the last would share: model.tie_word_embeddings = false");
 	list(c, has_layers_for, MODEL_STAGES_MAX, would_do, sizeof(would_do));
 	if (!has_layers_for(c, c->pipeline_degree))
 		return err_set(err, ERR_USAGE,
-			       "%" PRId64 " stages of %zu layers, of which tables count for %" PRId64
+			       "%" PRId64
+			       " stages of %zu layers, of which tables count for %" PRId64
 			       " and the head for %" PRId64 ", leave one without any: %s would do",
 			       c->pipeline_degree, c->shape.layers, c->first_stage_less,
 			       c->last_stage_less, would_do);
@@ -98,7 +101,8 @@ int stages_check(const struct config *c, const char **key, struct err *err)
 	list(c, makes_stages, MODEL_STAGES_MAX * 16, would_do, sizeof(would_do));
 	if (c->layers_per_stage > 0 && !makes_stages(c, c->layers_per_stage))
 		return err_set(err, ERR_USAGE,
-			       "%" PRId64 " layers, tables and head among them, do not make %" PRId64
+			       "%" PRId64
+			       " layers, tables and head among them, do not make %" PRId64
 			       " stages: %s would",
 			       c->layers_per_stage, c->pipeline_degree, would_do);
 	*key = "parallelism.pipeline_parallel_microbatch_size";

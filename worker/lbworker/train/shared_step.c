@@ -95,7 +95,8 @@ static int update_share(struct queued *q, const double *loss, struct step_contro
 int shared_step(struct queued *q, struct step_control *d, struct err *err)
 {
 	double *loss = xcalloc((size_t)q->batches, sizeof(*loss));
-	int rc = q->t->mesh.pipeline > 1 ? pipelined_passes(q, loss, err) : queue_share(q, loss, err);
+	int rc = q->t->mesh.pipeline > 1 ? pipelined_passes(q, loss, err)
+					 : queue_share(q, loss, err);
 
 	if (rc == 0)
 		rc = update_share(q, loss, d, err);
