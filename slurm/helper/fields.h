@@ -6,17 +6,8 @@
 #include <jansson.h>
 
 #include "common/base/err.h"
+#include "slurm/helper/kept.h"
 #include "slurm/helper/libslurm.h"
-
-/* Strings that a description borrows. */
-struct kept {
-	char **items;
-	size_t count;
-};
-
-/* `text` is ours from now on, and freed by kept_fini; returned for convenience. NULL is fine. */
-char *keep(struct kept *kept, char *text);
-void kept_fini(struct kept *kept);
 
 /* Fills in `desc`, which slurm_init_job_desc_msg has seen. -1 with err for a field that this
  * libslurm cannot express: "--prefer: …". */
