@@ -114,7 +114,7 @@ check-ranks: $(B)/lbworker $(B)/controls/lbworker
 check-resume: $(B)/lbworker $(B)/tests/json
 	B=$(abspath $(B)) sh tests/system/resume.t
 # PyTorch and its friends come from PyPI, into a folder of their own; PYTHON=FILE takes one that has them.
-ML_WHEELS := torch numpy safetensors transformers accelerate lightning
+ML_WHEELS := torch numpy safetensors transformers accelerate lightning peft
 KILLS     ?= 50
 ML_PYTHON := $(or $(PYTHON),$(B)/ml/bin/python)
 $(B)/ml/bin/python:
@@ -140,6 +140,7 @@ check-text: $(B)/lbworker $(TEXT_PYTHON)
 check-torch: $(B)/lbworker $(ML_PYTHON)
 	$(ML_PYTHON) tests/torch/check.py --lbworker $(abspath $(B)/lbworker)
 	$(ML_PYTHON) tests/torch/families.py --lbworker $(abspath $(B)/lbworker)
+	$(ML_PYTHON) tests/torch/tuning.py --lbworker $(abspath $(B)/lbworker)
 # Every format, code and rounding by the definition and by each set of instructions, beside the table that
 # tests/formats/oracle.py made; the last line counts.
 check-formats: $(B)/unit/test_formats

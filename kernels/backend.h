@@ -173,6 +173,7 @@ struct step_control {
 	uint32_t step;            /* t, from 1: of the steps that were not left out */
 
 	double loss_sum, squares; /* of all losses, of all gradients */
+	double first_squares; /* of the gradient of the first micro-batch, where it is asked for */
 	float grad_scale;
 	uint32_t is_left_out; /* a sum is no finite number, or the norm above its limit */
 };
@@ -367,6 +368,9 @@ struct backend {
 	void (*weights_widen)(struct device *dev, float *w, const uint16_t *lost, size_t count);
 	void (*weights_narrow)(struct device *dev, float *w, uint16_t *lost, size_t count,
 			       const struct encoding *how);
+
+	/* mean[i] += share * (w[i] - mean[i]) */
+	void (*average)(struct device *dev, float *mean, const float *w, size_t count, float share);
 
 	/* --- for models that lie on several ranks; NULL where a device has none of it. What it
 	 * computes on is then also memory that the host, and kernels/comm.h, may read and write

@@ -102,14 +102,15 @@ worker/lbworker/recipes    common/* kernels kernels/formats
 worker/lbworker/model      common/* kernels ./base ./recipes
 worker/lbworker/ranks      common/* kernels kernels/machine ./base ./model
 worker/lbworker/optim      common/* kernels ./base ./model
+worker/lbworker/lora       common/* kernels ./base ./model ./optim
 worker/lbworker/torch      common/* kernels ./base ./model
 worker/lbworker/text       common/*
 worker/lbworker/data       common/* ./base ./text
-worker/lbworker/config     common/* kernels ./base ./recipes ./model ./optim
-worker/lbworker/telemetry  common/* kernels kernels/machine ./base ./recipes ./model ./config
-worker/lbworker/checkpoint common/* kernels kernels/machine ./base ./recipes ./ranks ./model ./torch ./optim ./config ./telemetry
-worker/lbworker/train      common/* kernels ./base ./recipes ./ranks ./model ./optim ./data ./config ./telemetry ./checkpoint
-worker/lbworker/commands   common/* ./base ./recipes ./ranks ./model ./torch ./text ./data ./config ./telemetry ./checkpoint ./train
+worker/lbworker/config     common/* kernels ./base ./recipes ./model ./optim ./lora ./torch
+worker/lbworker/telemetry  common/* kernels kernels/machine ./base ./recipes ./model ./lora ./config
+worker/lbworker/checkpoint common/* kernels kernels/machine ./base ./recipes ./ranks ./model ./torch ./optim ./lora ./config ./telemetry
+worker/lbworker/train      common/* kernels ./base ./recipes ./ranks ./model ./optim ./lora ./data ./config ./telemetry ./checkpoint
+worker/lbworker/commands   common/* ./base ./recipes ./ranks ./model ./lora ./torch ./text ./data ./config ./telemetry ./checkpoint ./train
 tests           *
 bench           *
 TABLE

@@ -306,6 +306,7 @@ void cpu_moments_put(struct device *dev, uint8_t *codes, float *scales, const fl
 void cpu_weights_widen(struct device *dev, float *w, const uint16_t *lost, size_t count);
 void cpu_weights_narrow(struct device *dev, float *w, uint16_t *lost, size_t count,
 			const struct encoding *how);
+void cpu_average(struct device *dev, float *mean, const float *w, size_t count, float share);
 
 /* The table of operations; the Makefile gives it a name for each set of instructions. */
 extern const struct backend backend_cpu_set;

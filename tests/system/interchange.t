@@ -34,7 +34,7 @@ for path in glob.glob(sys.argv[1] + "/*/*.pth") + glob.glob(sys.argv[1] + "/*/*.
 PY
 exits 0 "float16 out" lbworker convert "$gold/meta" "$T/half" --to litgpt --dtype float16
 exits 2 "there is no such layout" lbworker convert "$gold/hf" "$T/never" --to gguf
-like "$err" "^lbworker: --to is one of huggingface, meta, litgpt, torch, dcp;" "is said"
+like "$err" "^lbworker: --to is one of huggingface, meta, litgpt, torch, dcp, torchtitan;" "is said"
 
 # --- a training of torchtitan goes on here ------------------------------------------------------------------------
 python3 -c "import sys; sys.stdout.buffer.write(b''.join((i * i % 40).to_bytes(2, 'little') for i in range(4000)))" >"$T/raw.bin"
@@ -81,6 +81,46 @@ sed "s/dim = 16/dim = 32/" "$T/over.toml" >"$T/wide.toml"
 exits 2 "into another shape" lbworker train "$T/wide.toml" --job.dump_folder "$T/never" --training.steps 1
 like "$err" "checkpoint.initial_load_path: .*tok_embeddings.weight has 40x16 elements, the model needs 40x32" "it is refused"
 rm -rf "$T/never"
+
+# --- and is given back --------------------------------------------------------------------------------------------
+for layout in dcp torchtitan; do
+	exits 0 "$layout: with moments and step" lbworker convert "$T/over/checkpoints/step-00000009" "$T/$layout-back" --to $layout --moments on
+	sed "s|$gold/dcp|$T/$layout-back|" "$T/over.toml" >"$T/back.toml"
+	exits 0 "$layout: it is taken over once more" lbworker train "$T/back.toml" --job.dump_folder "$T/more-$layout" \
+		--training.steps 9 --lr_scheduler.total_steps 9 --checkpoint.initial_load_model_only false
+	like "$out" "^took over $T/$layout-back at step 9$" "at its step"
+	exits 0 "$layout: and goes out again" lbworker convert "$T/$layout-back" "$T/$layout-hf"
+	exits 0 "$layout: as the checkpoint does" lbworker convert "$T/over" "$T/$layout-want"
+	ok "$layout: with the same bits" cmp "$T/$layout-hf/model.safetensors" "$T/$layout-want/model.safetensors"
+done
+exits 2 "moments are a checkpoint's" lbworker convert "$T/hf" "$T/never" --to dcp --moments on
+like "$err" "^lbworker: --moments on: .*train_state.json" "is said"
+exits 2 "and for a checkpoint" lbworker convert "$T/over" "$T/never" --to meta --moments on
+like "$err" "^lbworker: --moments on is for --to dcp and torchtitan" "is said"
+
+# --- Meta's files of several parts --------------------------------------------------------------------------------
+exits 0 "a wide model" lbworker convert "$gold/hf" "$T/one" --to meta
+exits 2 "one key/value head is not cut in two" lbworker convert "$gold/hf" "$T/never" --to meta --parts 2
+like "$err" "^lbworker: --parts 2 must divide heads \\(2\\), key/value heads \\(1\\)" "is said"
+sed "s/n_kv_heads = 1/n_kv_heads = 2/; /initial_load_path/d" "$T/over.toml" >"$T/even.toml"
+exits 0 "a model of two" lbworker train "$T/even.toml" --job.dump_folder "$T/even" --training.steps 1
+exits 0 "goes out in two parts" lbworker convert "$T/even" "$T/two" --to meta --parts 2
+exits 0 "and comes in again" lbworker convert "$T/two" "$T/two-in"
+ok "with the same bits" cmp "$T/two-in/model.safetensors" "$T/even/checkpoints/step-00000001/model.safetensors"
+mv "$T/two/consolidated.01.pth" "$T/two/consolidated.02.pth"
+exits 2 "without its second part" lbworker convert "$T/two" "$T/never"
+like "$err" "^lbworker: .*consolidated.00.pth: layers.0.attention.wq.weight has 8x16 elements, the model needs 16x16" "it is refused"
+exits 2 "parts are for Meta's" lbworker convert "$T/even" "$T/never" --parts 2
+like "$err" "^lbworker: --parts is for --to meta" "is said"
+
+# --- a training begins with any of them, which say their shape ----------------------------------------------------
+sed '/^\[model\]/,/^vocab_size/d' "$T/over.toml" >"$T/shapeless.toml"
+for layout in hf meta litgpt torch dcp; do
+	exits 0 "--init-from $layout" lbworker train "$T/shapeless.toml" --job.dump_folder "$T/from-$layout" --training.steps 1 \
+		--training.seq_len 8 --init-from "$gold/$layout" --checkpoint.initial_load_model_only true
+	ok "$layout: the same first step" cmp "$T/from-hf/checkpoints/step-00000001/model.safetensors" \
+		"$T/from-$layout/checkpoints/step-00000001/model.safetensors"
+done
 
 # --- files that mean harm ---------------------------------------------------------------------------------------
 # bad NAME PATTERN: what stands on standard input (python: `out` is the file) is refused in one line
@@ -140,7 +180,7 @@ archive(b"\x80\x02]q\0h\0a.")
 PY
 cp -r "$gold/dcp" "$T/cut" && rm "$T/cut/params.json"
 exits 2 "a checkpoint that does not say its shape" lbworker convert "$T/cut" "$T/never"
-like "$err" "a checkpoint does not say the model.s shape: give --flavor NAME$" "says so"
+like "$err" "a checkpoint does not say the model.s shape: give --flavor NAME " "says so"
 exits 2 "the wrong shape" lbworker convert "$T/cut" "$T/never" --flavor debugmodel
 like "$err" "cut/.metadata: tok_embeddings.weight has 40x16 elements, the model needs 256x64$" "is said"
 cp "$gold/dcp/params.json" "$T/cut" && truncate -s 20000 "$T/cut/__1_0.distcp"

@@ -276,7 +276,7 @@ static void test_several_files(void **state)
 	write_part("several/two.safetensors", "b");
 	write_text("several/model.safetensors.index.json",
 		   "{\"weight_map\":{\"a\":\"one.safetensors\",\"b\":\"two.safetensors\"}}");
-	struct hf_weights *w = hf_weights_open("several", &err);
+	struct hf_weights *w = hf_weights_open("several", NULL, &err);
 	if (!w)
 		fail_msg("%s", err.text);
 	assert_non_null(hf_weights_find(w, &want[0], &err));
@@ -310,12 +310,12 @@ static void test_bad_indexes(void **state)
 
 	(void)state;
 	assert_int_equal(mkdir("bad", 0755), 0);
-	assert_null(hf_weights_open("bad", &err));
+	assert_null(hf_weights_open("bad", NULL, &err));
 	assert_contains(err.text, "holds neither");
 	for (size_t i = 0; i < COUNT(bad_indexes); i++) {
 		err_clear(&err);
 		write_text("bad/model.safetensors.index.json", bad_indexes[i].text);
-		assert_null(hf_weights_open("bad", &err));
+		assert_null(hf_weights_open("bad", NULL, &err));
 		assert_contains(err.text, bad_indexes[i].says);
 	}
 }

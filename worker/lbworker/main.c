@@ -53,21 +53,21 @@ static const struct command commands[] = {
 	{ "ckpt", "ls FOLDER | verify FOLDER | diff CHECKPOINT CHECKPOINT",
 	  "list checkpoints, read every byte of them, or tell where two differ", command_ckpt },
 	{ "convert",
-	  "FROM TO [--to huggingface|meta|litgpt|torch|dcp] [--dtype float32|bfloat16|float16] "
-	  "[--max-shard-size 5GB] [--flavor NAME]",
+	  "FROM TO [--to huggingface|meta|litgpt|torch|dcp|torchtitan] [--dtype float32|bfloat16|float16] "
+	  "[--max-shard-size 5GB] [--flavor NAME] [--weights trained|ema] [--adapter FOLDER] [--parts N] [--moments on|off]",
 	  "weights of a checkpoint, or a model of Hugging Face, Meta, LitGPT, torchtitan or torch.save, to a "
 	  "folder that the others can read",
 	  command_convert },
 	{ "eval",
 	  "MODEL DATA | --text FILE | --choices FILE.jsonl [--scores FILE] [--begin NAME] [--seq-len N] [--samples N] [--logits FILE] [--tokenizer FILE] "
-	  "[--device auto|cpu|cuda] "
+	  "[--weights trained|ema] [--device auto|cpu|cuda] "
 	  "[--dtype float32|bfloat16]",
 	  "loss and perplexity; MODEL: a run, a checkpoint, or a model of Hugging Face",
 	  command_eval },
 	{ "generate",
 	  "MODEL --prompt TEXT | --prompt-tokens N,... [--tokenizer FILE] [--tokens N] "
 	  "[--begin NAME] [--temperature X] [--top-k N] [--top-p SHARE] [--seed N] [--cache on|off] "
-	  "[--device auto|cpu|cuda] [--dtype float32|bfloat16]",
+	  "[--weights trained|ema] [--device auto|cpu|cuda] [--dtype float32|bfloat16]",
 	  "go on from a text, or from tokens; MODEL as for eval, its tokenizer beside it",
 	  command_generate },
 	{ "inspect", "MODEL --recipe NAME",

@@ -223,6 +223,7 @@ const struct backend backend_cpu_set = {
 	.moments_put = cpu_moments_put,
 	.weights_widen = cpu_weights_widen,
 	.weights_narrow = cpu_weights_narrow,
+	.average = cpu_average,
 	.reserve = cpu_reserve,
 	.discard = cpu_discard,
 	.copy = cpu_copy,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* keep.c - what an optimizer keeps in few bits: moments of 8 bits, weights of 16; formulas stand in
- * backend.h.
+/* keep.c - what an optimizer keeps beside fp32 moments: moments of 8 bits, weights of 16, the weights'
+ * mean over steps; formulas stand in backend.h.
  *
  * A task owns BLOCK elements, which is a multiple of what shares a scale. */
 #include "kernels/cpu/round.h"
@@ -145,4 +145,30 @@ void cpu_weights_narrow(struct device *dev, float *w, uint16_t *lost, size_t cou
 	const struct narrowing n = { w, lost, count, how };
 
 	pool_run(dev->pool, cpu_tasks(count, BLOCK), narrow_task, &n);
+}
+
+/* --- the mean of weights ------------------------------------------------------------------------ */
+
+struct averaging {
+	float *mean;
+	const float *w;
+	size_t count;
+	float share;
+};
+
+static void average_task(const void *args, size_t index, unsigned worker)
+{
+	const struct averaging *a = args;
+	size_t end = cpu_min(a->count, (index + 1) * BLOCK);
+
+	(void)worker;
+	for (size_t i = index * BLOCK; i < end; i++)
+		a->mean[i] += a->share * (a->w[i] - a->mean[i]);
+}
+
+void cpu_average(struct device *dev, float *mean, const float *w, size_t count, float share)
+{
+	const struct averaging a = { mean, w, count, share };
+
+	pool_run(dev->pool, cpu_tasks(count, BLOCK), average_task, &a);
 }

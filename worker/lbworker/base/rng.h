@@ -11,7 +11,7 @@
 
 #include "kernels/philox.h"
 
-enum rng_stream { RNG_INIT, RNG_ORDER, RNG_MIX, RNG_GENERATE, RNG_ROUND, RNG_QUANTIZE };
+enum rng_stream { RNG_INIT, RNG_ORDER, RNG_MIX, RNG_GENERATE, RNG_ROUND, RNG_QUANTIZE, RNG_LORA };
 
 /* one place of use */
 struct rng {

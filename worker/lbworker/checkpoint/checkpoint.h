@@ -7,6 +7,9 @@
  * A folder step-NNNNNNNN (common/checkpoint/manifest.h) with
  *   model.safetensors      weights, F32, Hugging Face names      config.json  the shape, for them
  *   optimizer.safetensors  "exp_avg.NAME", "exp_avg_sq.NAME"     train_state.json  the rest
+ *   model_ema.safetensors  the mean of the weights, where it is kept, as model.safetensors
+ *   adapter_model.safetensors, adapter_config.json  where adapters are trained (lora/), as peft has them;
+ *                          model.safetensors has them in, and the optimizer's moments are theirs
  *   tokenizer.json (or tokenizer.model)  where the data came with one
  * The random numbers and the sample order are functions of seed and position, so there is no state
  * of theirs to keep. */
@@ -16,7 +19,9 @@
 #include <stdint.h>
 
 #include "common/base/err.h"
+#include "worker/lbworker/optim/noise_scale.h"
 #include "worker/lbworker/optim/spike_filter.h"
+#include "worker/lbworker/lora/lora.h"
 #include "worker/lbworker/model/model.h"
 #include "worker/lbworker/optim/kept.h"
 #include "worker/lbworker/ranks/sharded.h"
@@ -27,6 +32,11 @@ struct train_state {
 	int64_t seed, seq_len;
 	double loss; /* of the last step that counted */
 	struct spike_filter spike_filter;
+	struct noise_scale noise;
+	int64_t averaged; /* steps in the mean of weights */
+	struct {
+		double lr, beta1, beta2, eps, weight_decay;
+	} optimizer; /* for who takes it over */
 	char data_digest[33], config_digest[33];
 };
 
@@ -45,6 +55,8 @@ struct checkpoint_parts {
 	/* goes into each checkpoint as it is, so that whoever has one can read and write text;
 	 * NULL: none */
 	const struct tokenizer_file *tokenizer;
+	struct lora *lora; /* NULL: all weights are trained, not adapters */
+	const char *base;  /* with lora: where the model comes from that is adapted */
 	struct ranks *ranks;
 	struct sharded *sharded; /* NULL: all is here */
 };
@@ -58,8 +70,9 @@ struct checkpoint_rules {
 
 /* The state of one moment in host memory, so that training may go on while it is written. */
 struct checkpoint_copy;
-/* Room for it, pre-touched; NULL with err without memory. The model is borrowed. */
-struct checkpoint_copy *checkpoint_copy_create(const struct model *model, struct err *err);
+/* Room for it, pre-touched; NULL with err without memory. The parts are borrowed. */
+struct checkpoint_copy *checkpoint_copy_create(const struct checkpoint_parts *parts,
+					       struct err *err);
 void checkpoint_copy_destroy(struct checkpoint_copy *copy); /* NULL is fine */
 /* Of several ranks the first has the copy, and the others give it what they hold. -1: one of them has
  * failed, and there is no copy. */
@@ -75,7 +88,8 @@ int checkpoint_copy_give(const struct checkpoint_parts *parts, struct err *err);
 int checkpoint_publish(struct checkpoint_copy *copy, const struct checkpoint_rules *rules,
 		       char **path, struct err *err);
 
-/* Fills weights, moments and state from a folder whose digests hold. state's seed, seq_len and
+/* Fills weights, moments and state from a folder whose digests hold; with lora adapters, whose base is in the
+ * weights, and begun, already. state's seed, seq_len and
  * data_digest must be set to what the config says: a checkpoint of another training is refused. */
 int checkpoint_load(const struct checkpoint_parts *parts, const char *folder, struct err *err);
 

@@ -16,7 +16,7 @@
 #include "worker/lbworker/checkpoint/hf.h"
 #include "worker/lbworker/model/slice.h"
 
-enum { MAX_STATE_BYTES = 16 << 20 };
+enum { MAX_STATE_BYTES = 16 << 20, NAME_BYTES = 160 };
 
 /* Of tensor number i what is here and lies within the range, to its place in `host`. */
 static void take_within(const struct model *m, size_t i, const struct st_tensor *from, size_t bytes,
@@ -101,6 +101,22 @@ static int load_scales(const struct checkpoint_parts *p, const struct st_file *f
 		m->backend->upload(m->device, moment + kept_scales_at(m->parameters), from->data,
 				   from->bytes);
 	return from ? 0 : -1;
+}
+
+/* One of a training that kept no mean begins it with its next step. */
+static int load_mean(const struct checkpoint_parts *p, const char *folder, float *host,
+		     struct err *err)
+{
+	const struct stored_as as = { "", ST_F32, sizeof(float), false };
+
+	if (!p->kept->mean || p->state->averaged == 0)
+		return 0;
+	char *path = path_join("%s/%s", folder, CHECKPOINT_MEAN);
+	struct st_file *file = st_open(path, err);
+	int rc = file ? load_array(p, file, &as, p->kept->mean, host, err) : -1;
+	st_close(file);
+	free(path);
+	return rc;
 }
 
 static int load_weights(const struct checkpoint_parts *p, const char *folder, float *host,
@@ -212,6 +228,9 @@ static int load_state(const struct checkpoint_parts *p, const char *folder, stru
 							     js_int(o, "judged", 0),
 							     js_int(o, "skipped", 0),
 							     js_int(o, "skipped_in_a_row", 0) };
+		state->averaged = p->kept->mean ? js_int(o, "averaged", 0) : 0;
+		state->noise = (struct noise_scale){ js_real(o, "noise_square", 0),
+						     js_real(o, "noise_trace", 0) };
 		take_choices(p->model, o);
 		take_amax(p->model->precision, o);
 	}
@@ -220,17 +239,102 @@ static int load_state(const struct checkpoint_parts *p, const char *folder, stru
 	return rc;
 }
 
+/* One of the three arrays of adapters. */
+static int load_adapters(const struct lora *l, const struct st_file *file, const char *prefix,
+			 float *values, struct err *err)
+{
+	const struct backend *be = l->model->backend;
+	char name[NAME_BYTES], of[NAME_BYTES];
+
+	for (size_t i = 0; i < 2 * l->pairs; i++) {
+		const struct lora_pair *p = &l->pair[i / 2];
+		bool is_a = i % 2 == 0;
+		const uint64_t shape[ST_MAX_DIMENSIONS] = { is_a ? l->rules.rank : p->out,
+							    is_a ? p->in : l->rules.rank };
+		lora_name(of, sizeof(of), p->tensor->name, is_a ? 'A' : 'B');
+		snprintf(name, sizeof(name), "%s%s", prefix, of);
+		const struct st_tensor *from = st_find(file, name, ST_F32, shape, err);
+		if (!from)
+			return -1;
+		be->upload(l->model->device, values + (is_a ? p->a : p->b), from->data,
+			   from->bytes);
+	}
+	return 0;
+}
+
+static int load_adapter_file(const struct lora *l, const char *folder, const char *file_name,
+			     bool is_moments, struct err *err)
+{
+	char *path = path_join("%s/%s", folder, file_name);
+	struct st_file *file = st_open(path, err);
+	int rc = file ? 0 : -1;
+
+	if (rc == 0 && is_moments)
+		rc = load_adapters(l, file, checkpoint_moment_prefix(0), l->m, err) ||
+				     load_adapters(l, file, checkpoint_moment_prefix(1), l->v, err)
+			     ? -1
+			     : 0;
+	else if (rc == 0)
+		rc = load_adapters(l, file, "", l->values, err);
+	st_close(file);
+	free(path);
+	return rc;
+}
+
+/* What was adapted must be what the checkpoint's model was made of: it is made again, and compared. */
+static int check_base(const struct checkpoint_parts *p, const char *folder, float *host,
+		      struct err *err)
+{
+	const struct model *m = p->model;
+	struct hf_weights *w = hf_weights_open(folder, NULL, err);
+	int rc = w ? 0 : -1;
+
+	m->backend->download(m->device, host, m->weights, m->parameters * sizeof(*host));
+	for (size_t i = 0; i < m->tensors && rc == 0; i++) {
+		const struct model_tensor *t = &m->tensor[i];
+		const struct st_tensor *saved = hf_weights_find(w, t, err);
+		if (!saved)
+			rc = -1;
+		else if (memcmp(saved->data, host + t->offset, saved->bytes) != 0)
+			rc = err_set(err, ERR_USAGE,
+				     "%s: %s is not what its adapter makes of the model in "
+				     "checkpoint.initial_load_path, which is another one by now",
+				     folder, t->name);
+	}
+	hf_weights_close(w);
+	return rc;
+}
+
+static int load_adapted(const struct checkpoint_parts *p, const char *folder, struct err *err)
+{
+	const struct lora *l = p->lora;
+
+	if (load_state(p, folder, err) ||
+	    load_adapter_file(l, folder, CHECKPOINT_ADAPTER, false, err) ||
+	    load_adapter_file(l, folder, CHECKPOINT_OPTIMIZER, true, err))
+		return -1;
+	lora_apply(l);
+	float *host = xmalloc(p->model->parameters * sizeof(*host));
+	int rc = check_base(p, folder, host, err);
+	free(host);
+	return rc;
+}
+
 int checkpoint_load(const struct checkpoint_parts *p, const char *folder, struct err *err)
 {
 	float *host;
 	int rc;
 
+	if (p->lora)
+		return load_adapted(p, folder, err);
 	if (load_state(p, folder, err))
 		return -1;
 	host = xmalloc(p->model->parameters * sizeof(float));
 	rc = load_weights(p, folder, host, err);
 	if (rc == 0)
 		rc = load_moments(p, folder, host, err);
+	if (rc == 0)
+		rc = load_mean(p, folder, host, err);
 	free(host);
 	if (p->sharded)
 		sharded_updated(p->sharded);

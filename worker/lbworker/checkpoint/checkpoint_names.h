@@ -6,6 +6,9 @@
 #include <stddef.h>
 
 #define CHECKPOINT_WEIGHTS "model.safetensors"
+#define CHECKPOINT_MEAN "model_ema.safetensors"
+#define CHECKPOINT_ADAPTER "adapter_model.safetensors"
+#define CHECKPOINT_ADAPTER_CONFIG "adapter_config.json"
 #define CHECKPOINT_OPTIMIZER "optimizer.safetensors"
 #define CHECKPOINT_STATE "train_state.json"
 #define CHECKPOINT_LOST "lost." /* before the names of tensors: what bf16 weights have lost */

@@ -15,15 +15,15 @@
 /* -1 unless folder/config.json has the u-muP of that shape, or both have none. */
 int hf_check_umup(const struct model_shape *shape, const char *folder, struct err *err);
 
-/* The weights of a folder. */
+/* The weights of a folder; `file` of it holds all of them, NULL: its usual one, or those of its index. */
 struct hf_weights;
-struct hf_weights *hf_weights_open(const char *folder, struct err *err);
+struct hf_weights *hf_weights_open(const char *folder, const char *file, struct err *err);
 void hf_weights_close(struct hf_weights *weights); /* NULL is fine */
 /* The tensor of that name and shape (columns 0: a vector), of any floating type; NULL with err. */
 const struct st_tensor *hf_weights_find(const struct hf_weights *weights,
 					const struct model_tensor *tensor, struct err *err);
 
-/* Fills the weights of a model, whose shape must be that of folder/config.json. */
-int hf_load(struct model *model, const char *folder, struct err *err);
+/* Fills the weights of a model, whose shape must be that of folder/config.json; file: as above. */
+int hf_load(struct model *model, const char *folder, const char *file, struct err *err);
 
 #endif

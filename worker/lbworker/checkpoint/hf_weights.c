@@ -79,16 +79,18 @@ static int open_indexed(struct hf_weights *w, const char *path, struct err *err)
 	return 0;
 }
 
-struct hf_weights *hf_weights_open(const char *folder, struct err *err)
+struct hf_weights *hf_weights_open(const char *folder, const char *file, struct err *err)
 {
 	struct hf_weights *w = xcalloc(1, sizeof(*w));
-	char *one = path_join("%s/%s", folder, ONE_FILE),
-	     *index = path_join("%s/%s", folder, INDEX);
+	const char *name = file ? file : ONE_FILE;
+	char *one = path_join("%s/%s", folder, name), *index = path_join("%s/%s", folder, INDEX);
 	int rc;
 
 	w->folder = xstrdup(folder);
 	if (file_exists(one))
-		rc = add_file(w, ONE_FILE, err);
+		rc = add_file(w, name, err);
+	else if (file)
+		rc = err_set(err, ERR_NOT_FOUND, "%s: holds no %s", folder, file);
 	else if (file_exists(index))
 		rc = open_indexed(w, index, err);
 	else
@@ -250,7 +252,7 @@ int hf_check_umup(const struct model_shape *shape, const char *folder, struct er
 		       folder);
 }
 
-int hf_load(struct model *m, const char *folder, struct err *err)
+int hf_load(struct model *m, const char *folder, const char *file, struct err *err)
 {
 	const struct model_shape *want = &model_whole(m)->shape;
 	struct model_shape shape;
@@ -261,7 +263,7 @@ int hf_load(struct model *m, const char *folder, struct err *err)
 	if (hf_config_read(&shape, &positions, folder, err) ||
 	    check_same(&shape, want, folder, err) || hf_check_umup(want, folder, err))
 		return -1;
-	w = hf_weights_open(folder, err);
+	w = hf_weights_open(folder, file, err);
 	rc = w ? load_tensors(m, w, err) : -1;
 	hf_weights_close(w);
 	return rc;

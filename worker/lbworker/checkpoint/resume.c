@@ -172,9 +172,25 @@ static int begin(const struct checkpoint_parts *parts, const struct config *c, s
 			       "checkpoint.initial_load_model_only = false wants a checkpoint of "
 			       "torchtitan in initial_load_path");
 	char *folder = model_path(c->initial_load_path, err);
-	int rc = folder ? hf_load(model, folder, err) : -1;
+	int rc = folder ? hf_load(model, folder, NULL, err) : -1;
 	free(folder);
 	return rc ? err_wrap(err, "checkpoint.initial_load_path") : 0;
+}
+
+/* What is adapted is read in each launch: a checkpoint has it with adapters in. */
+static int begin_adapters(const struct checkpoint_parts *parts, const struct config *c,
+			  bool goes_on, struct err *err)
+{
+	struct lora *lora = parts->lora;
+
+	if (goes_on && begin(parts, c, err))
+		return -1;
+	lora_begin(lora);
+	if (!goes_on)
+		lora_draw(lora, (uint64_t)c->seed);
+	printf("adapters of rank %zu for %zu matrices: %zu parameters are trained\n",
+	       lora->rules.rank, lora->pairs, lora->count);
+	return 0;
 }
 
 int resume(const struct checkpoint_parts *parts, const struct config *c, const char *data_digest,
@@ -183,7 +199,11 @@ int resume(const struct checkpoint_parts *parts, const struct config *c, const c
 	struct train_state *state = parts->state;
 
 	*path = NULL;
-	*state = (struct train_state){ .seed = c->seed, .seq_len = c->seq_len };
+	*state = (struct train_state){
+		.seed = c->seed,
+		.seq_len = c->seq_len,
+		.optimizer = { c->lr, c->beta1, c->beta2, c->eps, c->weight_decay },
+	};
 	snprintf(state->data_digest, sizeof(state->data_digest), "%s", data_digest);
 	snprintf(state->config_digest, sizeof(state->config_digest), "%s", c->digest);
 	if (c->checkpoint_enable && parts->ranks->rank == 0 &&
@@ -191,6 +211,8 @@ int resume(const struct checkpoint_parts *parts, const struct config *c, const c
 		log_info("%s: removed what killed writers left", c->checkpoint_path);
 	int found = choose(parts, c, path, err);
 	if (found == 0 && begin(parts, c, err))
+		return -1;
+	if (parts->lora && found >= 0 && begin_adapters(parts, c, found > 0, err))
 		return -1;
 	if (found == 0 && parts->sharded)
 		sharded_trim(parts->sharded);

@@ -26,7 +26,7 @@ struct saver {
 struct saver *saver_create(const struct checkpoint_parts *parts,
 			   const struct checkpoint_rules *rules, struct err *err)
 {
-	struct checkpoint_copy *copy = checkpoint_copy_create(parts->model, err);
+	struct checkpoint_copy *copy = checkpoint_copy_create(parts, err);
 
 	if (!copy)
 		return NULL;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/base/mem.h"
+#include "worker/lbworker/checkpoint/checkpoint_names.h"
 #include "worker/lbworker/checkpoint/hf.h"
 #include "worker/lbworker/checkpoint/model_path.h"
 #include "worker/lbworker/text/tokenizer.h"
@@ -58,6 +59,17 @@ static int take_device(struct infer_arguments *a, const char *name, const char *
 	return 0;
 }
 
+static int take_which(bool *averaged, const char *name, const char *value, struct err *err)
+{
+	static const char *const words[] = { "trained", "ema", NULL };
+	int word;
+
+	if (take_word(name, value, words, &word, err))
+		return -1;
+	*averaged = word == 1;
+	return 0;
+}
+
 /* Of eval, of generate, or of both. */
 enum { EVAL = 1, GENERATE = 2 };
 
@@ -97,6 +109,8 @@ static int take_option(struct infer_arguments *a, unsigned command, const char *
 		a->no_cache = word == 1;
 		return 0;
 	}
+	if (strcmp(name, "--weights") == 0)
+		return take_which(&a->averaged, name, value, err);
 	if (strcmp(name, "--device") == 0 || strcmp(name, "--dtype") == 0)
 		return take_device(a, name, value, err);
 	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
@@ -182,5 +196,5 @@ int infer_open(struct infer *f, const struct infer_arguments *a, struct err *err
 	f->options.compute = f->on.compute;
 	if (model_create(&f->model, &f->shape, f->on.backend, f->on.device, &f->options, err))
 		return -1;
-	return hf_load(f->model, f->folder, err);
+	return hf_load(f->model, f->folder, a->averaged ? CHECKPOINT_MEAN : NULL, err);
 }

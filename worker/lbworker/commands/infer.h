@@ -15,6 +15,7 @@ struct infer_arguments {
 	const char *model, *data, *logits, *prompt, *prompt_tokens, *tokenizer;
 	const char *begin, *text, *choices, *scores;
 	int64_t seq_len, samples, tokens, seed, top_k;
+	bool averaged; /* the mean of weights that a training kept, not the last ones */
 	bool no_cache; /* each token from all before it anew */
 	double temperature, top_p;
 	enum device_choice device;

@@ -27,6 +27,12 @@ static int check_batches(struct config *c, const struct toml *toml, struct err *
 		return keys_refuse(toml, "training.global_batch_size",
 				   "must be -1 or a multiple of training.local_batch_size", err);
 	c->accumulate = global / c->local_batch_size;
+	if (c->noise_scale && c->accumulate < 2)
+		return keys_refuse(
+			toml, "metrics.noise_scale",
+			"needs several micro-batches a step: training.global_batch_size of "
+			"at least two local_batch_size",
+			err);
 	if (c->batch_ramp.count == 0)
 		return 0;
 	const int64_t *ramp = c->batch_ramp.items, local = c->local_batch_size;
@@ -231,6 +237,40 @@ const char *few_bits_key(const struct config *c)
 	return c->moments == MOMENTS_8BIT ? "optimizer.moments" : NULL;
 }
 
+/* Adapters are trained by the plain way only. */
+static int check_lora(const struct config *c, const struct toml *toml, struct err *err)
+{
+	const struct model_options options = config_model_options(c);
+	const struct lora_rules rules = config_lora(c);
+	const char *key = few_bits_key(c);
+	struct err why = { 0 };
+	struct model *plan;
+
+	if (c->initial_load_path[0] == '\0')
+		return keys_refuse(toml, "lora.rank",
+				   "needs a model to adapt: checkpoint.initial_load_path, or "
+				   "--init-from MODEL",
+				   err);
+	if (!c->initial_load_model_only)
+		return keys_refuse(
+			toml, "checkpoint.initial_load_model_only",
+			"must be true with lora.rank: moments of all weights are of no use", err);
+	if (key || c->moments != MOMENTS_FP32 || c->gradients != COMPUTE_FP32)
+		return keys_refuse(toml, key ? key : "optimizer.moments",
+				   "goes without lora.rank, which is trained by AdamW in float32",
+				   err);
+	if (c->ema_decay > 0 || c->umup.enable)
+		return keys_refuse(toml, c->umup.enable ? "u_mup.enable" : "optimizer.ema_decay",
+				   "goes without lora.rank", err);
+	if (c->tensor_degree > 1 || c->context_degree > 1 || c->local_ranks > 1)
+		return keys_refuse(toml, "lora.rank", "must be 0 with several ranks", err);
+	if (model_plan(&plan, &c->shape, &options, NULL))
+		return 0; /* another check says what is wrong */
+	int rc = lora_check(&rules, plan, &why);
+	model_destroy(plan);
+	return rc ? keys_refuse(toml, "lora.target_modules", why.text, err) : 0;
+}
+
 /* Scales are shared by MOMENTS_SHARE elements from the beginning of each layer's matrices on. */
 static bool has_even_units(const struct config *c)
 {
@@ -296,4 +336,6 @@ void config_check(struct config *c, const struct config_order *o, const struct t
 		refusals_add(r, check_size(c, toml, &err), &err);
 	refusals_add(r, check_precision(c, toml, &err), &err);
 	refusals_add(r, check_optimizer(c, toml, &err), &err);
+	if (c->lora_rank > 0)
+		refusals_add(r, check_lora(c, toml, &err), &err);
 }

@@ -116,6 +116,19 @@ static const struct key keys[] = {
 	KEY_CHOICE("optimizer", "adjust_lr_fn", adjust_lr, "match_rms_adamw|original",
 		   "\"match_rms_adamw\"",
 		   "Muon's rate of a matrix: lr serves AdamW and Muon; or Jordan's"),
+	KEY_REAL(
+		"optimizer", "ema_decay", ema_decay, 0, 0.9999999, "0",
+		"checkpoints hold a mean of the weights, too: after each step this share of it and the "
+		"rest of the new ones; 0.999 is usual, 0: none"),
+	KEY_INT("lora", "rank", lora_rank, 0, 1 << 14, "0",
+		"only adapters of that rank are trained, beside the weights of initial_load_path; 0: all "
+		"weights are"),
+	KEY_REAL("lora", "alpha", lora_alpha, 1e-6, 1e6, "16",
+		 "what adapters add is multiplied by alpha / rank"),
+	KEY_LIST(
+		"lora", "target_modules", lora_targets, "[\"q_proj\", \"v_proj\"]",
+		"matrices that have them, as Hugging Face names them; [\"all-linear\"]: all of the "
+		"layers"),
 	KEY_INT("lr_scheduler", "warmup_steps", warmup_steps, 0, 1e12, "200",
 		"steps from 0 to the peak"),
 	KEY_INT("lr_scheduler", "total_steps", schedule_steps, -1, 1e12, "-1",
@@ -227,6 +240,9 @@ static const struct key keys[] = {
 		 "\"op\": norms and activations; \"2\": one layer of two, whole"),
 	KEY_INT("metrics", "log_freq", log_freq, 1, 1e12, "10",
 		"steps between lines on the terminal (reports go out every step)"),
+	KEY_FLAG("metrics", "noise_scale", noise_scale, "false",
+		 "the gradient noise scale is told: the batch, in tokens, above which larger ones "
+		 "stop to pay; needs several micro-batches a step"),
 	KEY_FLAG("metrics", "enable_tensorboard", enable_tensorboard, "false",
 		 "event files for TensorBoard"),
 	KEY_TEXT("metrics", "save_tb_folder", save_tb_folder, "\"tb\"",

@@ -12,6 +12,7 @@
 #include "common/base/err.h"
 #include "common/config/keys.h"
 #include "worker/lbworker/optim/spike_filter.h"
+#include "worker/lbworker/lora/lora.h"
 #include "worker/lbworker/model/model.h"
 #include "worker/lbworker/base/device.h"
 #include "worker/lbworker/optim/optimizer.h"
@@ -55,6 +56,10 @@ struct config {
 	double momentum;
 	bool nesterov;
 	int64_t ns_steps;
+	double ema_decay;
+	int64_t lora_rank;
+	double lora_alpha;
+	struct key_strings lora_targets;
 	int adjust_lr; /* enum muon_rate */
 	double lr, beta1, beta2, eps, weight_decay;
 	int decayed; /* 0: matrices, 1: all */
@@ -107,6 +112,7 @@ struct config {
 	int64_t checkpoint_interval, keep_latest_k, keep_every;
 	char *max_bytes, *stage, *stage_rate; /* lbrun's to keep to */
 	int64_t log_freq;
+	bool noise_scale;
 	bool enable_tensorboard;
 	char *save_tb_folder;
 	double peak_tflops;
@@ -174,5 +180,6 @@ struct schedule config_schedule(const struct config *config);
 int config_precision(const struct config *config, struct precision **out, const char **which,
 		     struct err *err);
 struct optimizer config_optimizer(const struct config *config);
+struct lora_rules config_lora(const struct config *config);
 
 #endif

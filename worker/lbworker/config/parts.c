@@ -36,6 +36,8 @@ struct model_options config_model_options(const struct config *c)
 		.pipeline = stages_of(c),
 		.moments = (enum moments)c->moments,
 		.weights = config_weights(c),
+		.averaged = c->ema_decay > 0,
+		.is_base = c->lora_rank > 0,
 		.mask_documents = c->document_end >= 0,
 		.separator = (int32_t)c->document_end,
 		.smoothing = (float)c->label_smoothing,
@@ -88,12 +90,21 @@ struct optimizer config_optimizer(const struct config *c)
 				   .decays_all = c->decayed == 1,
 				   .max_norm = c->max_norm,
 				   .peak_lr = c->lr,
+				   .mean_decay = c->ema_decay,
 				   .key = rng_key(&rounding),
 				   .muon = { .enable = c->optimizer_name == OPTIMIZER_MUON,
 					     .nesterov = c->nesterov,
 					     .momentum = c->momentum,
 					     .steps = (int)c->ns_steps,
 					     .rate = (enum muon_rate)c->adjust_lr } };
+}
+
+struct lora_rules config_lora(const struct config *c)
+{
+	return (struct lora_rules){ .rank = (size_t)c->lora_rank,
+				    .alpha = c->lora_alpha,
+				    .targets = c->lora_targets.items,
+				    .target_count = c->lora_targets.count };
 }
 
 int config_precision(const struct config *c, struct precision **out, const char **which,

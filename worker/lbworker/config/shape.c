@@ -11,6 +11,7 @@
 #include "common/base/mem.h"
 #include "common/base/paths.h"
 #include "worker/lbworker/model/hf_config.h"
+#include "worker/lbworker/torch/foreign.h"
 
 /* Where neither flavor nor file says otherwise; as torchtitan and transformers have them. */
 enum { USUAL_POSITIONS = 1024, USUAL_MULTIPLE = 256, USUAL_CONTEXT = 8192 };
@@ -98,6 +99,27 @@ static int from_hf(struct config *c, const struct toml *toml, const char *folder
 	return 0;
 }
 
+/* A Llama in the files of others, which say its shape; a checkpoint of torchtitan may not. */
+static int from_foreign(struct config *c, const struct toml *toml,
+			const struct foreign_layout *layout, struct refusals *r)
+{
+	struct err err = { 0 };
+	size_t positions;
+	struct foreign *f = foreign_open(layout, c->initial_load_path, &c->shape, &positions, &err);
+
+	foreign_close(f);
+	if (!f)
+		return refuse(r, toml, "checkpoint.initial_load_path", xstrdup(err.text));
+	if (is_given(toml, "model.name") && (int)c->shape.family != c->model_name)
+		return refuse(r, toml, "model.name",
+			      xasprintf("%s is of \"%s\": leave this key out, or model.flavor in",
+					c->initial_load_path, model_family_name(c->shape.family)));
+	c->model_name = (int)c->shape.family;
+	free(c->flavor);
+	c->flavor = xstrdup("");
+	return 0;
+}
+
 /* What is the same in all sizes of a family, as its smallest flavor has it. */
 static struct model_shape usual_shape(enum model_family family)
 {
@@ -151,6 +173,9 @@ static int base_shape(struct config *c, const struct toml *toml, struct refusals
 		free(folder);
 		return rc;
 	}
+	const struct foreign_layout *layout = foreign_in(initial);
+	if (initial[0] && layout && !is_given(toml, "model.dim"))
+		return from_foreign(c, toml, layout, r);
 	if (initial[0] && !is_given(toml, "model.dim"))
 		return refuse(r, toml, "checkpoint.initial_load_path",
 			      xasprintf("%s/config.json, which has the shape, is not there; or say "

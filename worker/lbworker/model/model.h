@@ -161,6 +161,8 @@ struct model_options {
 	size_t head_elements; /* logits held at a time; 0: some, as the type asks for */
 	enum moments moments; /* of the optimizer */
 	enum weight_kind weights;
+	bool is_base;          /* of adapters (lora/), which alone are trained: it has no moments */
+	bool averaged;         /* the optimizer keeps the weights' mean over steps, too */
 	bool narrow_gradients; /* of the layers' matrices, in the compute type: nothing is added to them */
 	bool in_parts;         /* memory of weights and gradients is taken as they are written */
 	struct model_split split;

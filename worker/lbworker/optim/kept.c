@@ -29,8 +29,10 @@ size_t kept_moment_bytes(enum moments kind, size_t parameters)
 size_t kept_bytes(const struct model_options *o, size_t parameters)
 {
 	size_t lost = o->weights == WEIGHTS_KAHAN ? sizeof(uint16_t) : 0;
+	size_t mean = o->averaged ? sizeof(float) : 0;
+	size_t moments = o->is_base ? 0 : 2 * kept_moment_bytes(o->moments, parameters);
 
-	return 2 * kept_moment_bytes(o->moments, parameters) + lost * parameters;
+	return moments + (lost + mean) * parameters;
 }
 
 size_t kept_lost_bytes(const struct model *m)
@@ -60,17 +62,18 @@ static void *make_moment(const struct model *m, const struct model_unit *own)
 	return moment;
 }
 
-static uint16_t *make_lost(const struct model *m, const struct model_unit *own)
+/* One number of so many bytes for each parameter. */
+static void *make_array(const struct model *m, const struct model_unit *own, size_t each)
 {
 	const struct backend *be = m->backend;
-	size_t bytes = m->parameters * sizeof(uint16_t);
+	size_t bytes = m->parameters * each;
 
 	if (!own)
 		return be->alloc(m->device, bytes, "moments");
-	uint16_t *lost = be->reserve(m->device, bytes);
-	for (size_t u = 0; lost && u < m->units; u++)
-		be->zero(m->device, lost + own[u].first, own[u].count * sizeof(*lost));
-	return lost;
+	char *array = be->reserve(m->device, bytes);
+	for (size_t u = 0; array && u < m->units; u++)
+		be->zero(m->device, array + own[u].first * each, own[u].count * each);
+	return array;
 }
 
 int kept_make(struct kept *k, const struct model *m, const struct model_unit *own, size_t work)
@@ -78,20 +81,26 @@ int kept_make(struct kept *k, const struct model *m, const struct model_unit *ow
 	bool is_kahan = m->options.weights == WEIGHTS_KAHAN;
 	bool is_8bit = m->options.moments == MOMENTS_8BIT;
 
-	*k = (struct kept){ .m = make_moment(m, own), .v = make_moment(m, own) };
-	k->lost = is_kahan ? make_lost(m, own) : NULL;
+	*k = (struct kept){ 0 };
+	if (m->options.is_base)
+		return 0;
+	k->m = make_moment(m, own);
+	k->v = make_moment(m, own);
+	k->lost = is_kahan ? make_array(m, own, sizeof(*k->lost)) : NULL;
+	k->mean = m->options.averaged ? make_array(m, own, sizeof(*k->mean)) : NULL;
 	for (int i = 0; is_8bit && i < 2; i++)
 		k->window[i] = m->backend->alloc(m->device, KEPT_WINDOW * sizeof(float), "moments");
 	if (work > 0)
 		k->work = m->backend->alloc(m->device, work * sizeof(float), "moments");
 	bool is_there = (k->work || work == 0) && k->m && k->v && (k->lost || !is_kahan) &&
+			(k->mean || !m->options.averaged) &&
 			((k->window[0] && k->window[1]) || !is_8bit);
 	return is_there ? 0 : -1;
 }
 
 void kept_free(struct kept *k, const struct model *m)
 {
-	void *const all[] = { k->m, k->v, k->lost, k->window[0], k->window[1], k->work };
+	void *const all[] = { k->m, k->v, k->mean, k->lost, k->window[0], k->window[1], k->work };
 
 	for (size_t i = 0; m && i < sizeof(all) / sizeof(all[0]); i++)
 		m->backend->free(m->device, all[i]);

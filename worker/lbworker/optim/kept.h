@@ -8,9 +8,10 @@
 enum { KEPT_WINDOW = 1 << 20 };
 
 struct kept {
-	/* moments, in the layout of the weights, as model->options.moments says; with 8 bits scales
+	/* moments (NULL with options.is_base), in the layout of the weights, as model->options.moments says; with 8 bits scales
 	 * lie behind the codes, from kept_scales_at() on */
 	void *m, *v;
+	float *mean;      /* of the weights over steps; NULL but with options.averaged */
 	uint16_t *lost;   /* of bf16 weights, in bf16; NULL but with WEIGHTS_KAHAN */
 	float *window[2]; /* MOMENTS_8BIT: KEPT_WINDOW of each moment in fp32; else NULL */
 	float *work;      /* what Muon works in; else NULL */

@@ -63,7 +63,7 @@ static void update_some(const struct update *u, size_t count, struct adamw a)
 	}
 }
 
-static void sum_squares(struct model *m, double *sum)
+void optimizer_squares(struct model *m, double *sum)
 {
 	size_t run;
 	bool narrow;
@@ -173,6 +173,15 @@ void optimizer_round_weights(struct model *m, struct model_unit own)
 	narrow(m, NULL, own, 0, 0);
 }
 
+void optimizer_average(const struct optimizer *o, struct model *m, const struct kept *k,
+		       int64_t averaged, struct model_unit own)
+{
+	const float share = averaged > 0 ? (float)(1 - o->mean_decay) : 1.0f;
+
+	m->backend->average(m->device, k->mean + own.first, m->weights + own.first, own.count,
+			    share);
+}
+
 /* Devices of few bits only: of others nobody asks the control. */
 static bool keeps_few_bits(const struct model *m)
 {
@@ -252,7 +261,7 @@ void optimizer_update(const struct optimizer *o, struct model *model, const stru
 	const struct model_unit all = { 0, model->parameters };
 	const size_t last = model->units - 1; /* any that is no layer */
 
-	sum_squares(model, &control->squares);
+	optimizer_squares(model, &control->squares);
 	model->backend->decide(model->device, control);
 	if (!o->muon.enable) {
 		optimizer_update_unit(o, model, k, control, tokens, last, all, &nobody);

@@ -17,6 +17,7 @@ struct optimizer {
 	bool decays_all;     /* and of norms and biases */
 	double max_norm;     /* 0: gradients are not clipped */
 	double peak_lr;      /* of the schedule; for u-muP */
+	double mean_decay;   /* of the mean of weights; 0: there is none */
 	uint64_t key;        /* of the random numbers that round bf16 moments and weights */
 	struct muon_rules muon;
 };
@@ -35,6 +36,9 @@ struct step_control optimizer_control(const struct optimizer *optimizer,
 void optimizer_update(const struct optimizer *optimizer, struct model *model,
 		      const struct kept *kept, struct step_control *control, int64_t tokens);
 
+/* *sum (device memory) = the squares of all gradients that are here. */
+void optimizer_squares(struct model *model, double *sum);
+
 /* Who brings all of a unit's gradient here, and takes what is not ours away again; NULL members: all is
  * here. */
 struct optimizer_gather {
@@ -47,6 +51,11 @@ void optimizer_update_unit(const struct optimizer *optimizer, struct model *mode
 			   const struct kept *kept, const struct step_control *control,
 			   int64_t tokens, size_t unit, struct model_unit own,
 			   const struct optimizer_gather *gather);
+
+/* The weights of `own` into their mean, behind an update that counted; `averaged` before it: with the first one
+ * they are the mean. */
+void optimizer_average(const struct optimizer *optimizer, struct model *model,
+		       const struct kept *kept, int64_t averaged, struct model_unit own);
 
 /* First weights become what is kept of weights (enum weight_kind): those of `own`. */
 void optimizer_round_weights(struct model *model, struct model_unit own);

@@ -106,6 +106,20 @@ static uint64_t weight_bytes(const struct model_cost *cost, enum compute compute
 	return whole + (cost->parameters - cost->matrices) * sizeof(uint16_t) + joined;
 }
 
+/* Adapters with their moments, and what their matrices were. */
+static int add_adapters(struct plan *p, const struct config *c, struct err *err)
+{
+	const struct model_options options = config_model_options(c);
+	const struct lora_rules rules = config_lora(c);
+	struct model *m;
+
+	if (model_plan(&m, &c->shape, &options, err))
+		return -1;
+	p->moments += lora_bytes(&rules, m);
+	model_destroy(m);
+	return 0;
+}
+
 int plan_make(struct plan *p, const struct config *c, struct err *err)
 {
 	const struct model_shape *s = &c->shape;
@@ -120,11 +134,14 @@ int plan_make(struct plan *p, const struct config *c, struct err *err)
 	p->gradients = p->cost.gradient_bytes;
 	p->weights = weight_bytes(&p->cost, o.compute);
 	p->moments = kept_bytes(&o, p->cost.parameters);
+	if (c->lora_rank > 0 && add_adapters(p, c, err))
+		return -1;
 	p->widest = p->cost.widest * sizeof(float);
 	p->activations = p->cost.activation_bytes +
 			 work_area(s, &o, c->deterministic, p->cost.parameters);
 	p->checkpoint = c->checkpoint_enable
-				? COPIES_IN_CHECKPOINT * p->whole.parameters * sizeof(float)
+				? ((o.is_base ? 1 : COPIES_IN_CHECKPOINT) + o.averaged) *
+					  p->whole.parameters * sizeof(float)
 				: 0;
 	p->tokens = c->accumulate * c->local_batch_size * c->seq_len;
 	const struct token_flop flop = meter_flop(s, p->whole.parameters, p->whole.multiplied,

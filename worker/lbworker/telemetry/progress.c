@@ -101,6 +101,7 @@ static void chart(struct progress *p, const struct report_step *s)
 		{ "validation_metrics/loss", s->val_loss },
 		{ "grad_norm", s->grad_norm },
 		{ "lr", s->lr },
+		{ "noise_scale(tokens)", s->noise_tokens },
 		{ "throughput(tps)", s->tokens_per_s },
 		{ "tflops", s->tflops },
 		{ "mfu(%)", 100 * s->mfu },
@@ -125,6 +126,8 @@ static void print(const struct report_step *s)
 	       s->step, s->target_step, s->loss, s->grad_norm, s->lr, s->tokens_per_s, s->tflops);
 	if (isfinite(s->mfu))
 		printf(" %.1f%% MFU", 100 * s->mfu);
+	if (isfinite(s->noise_tokens))
+		printf(" noise scale %.3g tokens", s->noise_tokens);
 	printf(" %.2f GiB\n", s->memory_gib);
 	if (isfinite(s->val_loss))
 		printf("validation at step %" PRId64 ": loss %.4f, perplexity %.2f\n", s->step,

@@ -215,6 +215,8 @@ void report_step(struct report *r, const struct report_step *s)
 	js_set_real(line, "data_ms", s->data_ms);
 	js_set_real(line, "checkpoint_ms", s->checkpoint_ms);
 	add_ranks(line, &s->ranks);
+	if (isfinite(s->noise_tokens))
+		js_set_real(line, "noise_tokens", s->noise_tokens);
 	if (isfinite(s->val_loss))
 		js_set_real(line, "val_loss", s->val_loss);
 	js_set_int(line, "tokens", s->tokens);

@@ -31,6 +31,7 @@ struct report_step {
 	double own_ms;        /* of step_ms: without waiting for other ranks */
 	double data_ms;       /* of step_ms: getting the samples */
 	double checkpoint_ms; /* waited for checkpoints since the step before */
+	double noise_tokens;  /* gradient noise scale; NAN: not known */
 	double val_loss;      /* NAN: not a step with validation */
 	struct rank_times ranks;
 };

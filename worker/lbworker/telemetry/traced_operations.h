@@ -66,6 +66,8 @@ TRACED(zero, (void *memory, size_t bytes), (memory, bytes), bytes, 0, 0)
 TRACED(sum_squares, (double *sum, const void *x, size_t count, bool narrow, bool accumulate),
        (sum, x, count, narrow, accumulate), count, 0, 0)
 TRACED(add, (float *to, const float *from, size_t count), (to, from, count), count, 0, 0)
+TRACED(average, (float *mean, const float *w, size_t count, float share), (mean, w, count, share),
+       count, 0, 0)
 TRACED(embed_slice_forward,
        (void *out, const float *table, const int32_t *tokens, size_t rows, size_t dim,
 	const struct vocab_slice *slice),

@@ -8,6 +8,7 @@
 #include <stddef.h>
 
 #include "common/base/err.h"
+#include "common/base/mem.h"
 #include "worker/lbworker/base/safetensors.h"
 
 struct dcp;
@@ -26,11 +27,14 @@ int dcp_number(struct dcp *dcp, const char *name, float *out, struct err *err);
 void dcp_row(const struct dcp *dcp, size_t row, float *to);
 
 /* The same as a new checkpoint of one file, in this order; the data row by row as torch_file.h has
- * it, all of type list[0].type. */
+ * it. A name "optimizer.x", "train_state.x" or "lr_scheduler.x" is that of a member of those. */
 struct dcp_writer;
 struct dcp_writer *dcp_begin(const char *folder, const struct st_tensor *list, size_t count,
 			     struct err *err);
 int dcp_append(struct dcp_writer *writer, const void *data, size_t bytes, struct err *err);
+/* Behind all tensors: a value that is none, as the opcodes that make it. */
+int dcp_put_value(struct dcp_writer *writer, const char *name, const struct buf *opcodes,
+		  struct err *err);
 int dcp_end(struct dcp_writer *writer, struct err *err); /* NULL is fine */
 
 #endif

@@ -18,11 +18,18 @@ enum { FILE_MODE = 0644, METADATA_MAX = 1 << 30 };
 static const char DATA[] = "__0_0.distcp";
 #define CLASSES "torch.distributed.checkpoint."
 
+struct value {
+	char *name;
+	uint64_t begin, end;
+};
+
 struct dcp_writer {
 	char *folder, *path; /* of the data */
 	const struct st_tensor *list;
 	size_t count, next;
-	uint64_t *begin;           /* of each archive, and the end of the last */
+	uint64_t *begin;     /* of each archive, and the end of the last */
+	struct value *value; /* behind them */
+	size_t values;
 	uint64_t left;             /* bytes of the present tensor */
 	struct torch_writer *open; /* of it */
 };
@@ -81,6 +88,22 @@ int dcp_append(struct dcp_writer *w, const void *data, size_t bytes, struct err 
 		if (w->left == 0 && end_tensor(w, err))
 			return -1;
 	}
+	return 0;
+}
+
+int dcp_put_value(struct dcp_writer *w, const char *name, const struct buf *opcodes,
+		  struct err *err)
+{
+	struct value v = { .begin = w->values ? w->value[w->values - 1].end : w->begin[w->count] };
+
+	if (w->open)
+		return err_set(err, ERR_INTERNAL, "%s: a value before all tensors", w->path);
+	if (torch_write_value(w->path, v.begin, opcodes, &v.end, err))
+		return -1;
+	v.name = xstrdup(name);
+	if ((w->values & (w->values - 1)) == 0) /* room doubles */
+		w->value = xrealloc(w->value, (w->values ? 2 * w->values : 1) * sizeof(v));
+	w->value[w->values++] = v;
 	return 0;
 }
 
@@ -149,26 +172,53 @@ static void add_tensor(struct buf *b, const struct st_tensor *t)
 	end_object(b);
 }
 
-static void add_storage(struct buf *b, const struct dcp_writer *w, size_t i)
+/* Where what is called so lies; of a tensor, its only piece. */
+static void add_storage(struct buf *b, const char *name, const struct st_tensor *tensor,
+			uint64_t begin, uint64_t end)
 {
 	begin_object(b, CLASSES "metadata", "MetadataIndex");
 	pickle_put_text(b, "fqn");
-	pickle_put_text(b, w->list[i].name);
+	pickle_put_text(b, name);
 	pickle_put_text(b, "offset");
-	add_size(b, &w->list[i], true);
+	if (tensor)
+		add_size(b, tensor, true);
+	else
+		pickle_put(b, "N");
 	pickle_put_text(b, "index");
-	pickle_put_size(b, 0);
+	if (tensor)
+		pickle_put_size(b, 0);
+	else
+		pickle_put(b, "N");
 	end_object(b);
 	begin_object(b, CLASSES "filesystem", "_StorageInfo");
 	pickle_put_text(b, "relative_path");
 	pickle_put_text(b, DATA);
 	pickle_put_text(b, "offset");
-	pickle_put_size(b, w->begin[i]);
+	pickle_put_size(b, begin);
 	pickle_put_text(b, "length");
-	pickle_put_size(b, w->begin[i + 1] - w->begin[i]);
+	pickle_put_size(b, end - begin);
 	pickle_put_text(b, "transform_descriptors");
 	pickle_put(b, "N");
 	end_object(b);
+}
+
+/* Its path in what is saved: members of a state are theirs. */
+static void add_path(struct buf *b, const char *name)
+{
+	static const char *const states[] = { "optimizer", "train_state", "lr_scheduler" };
+
+	pickle_put_text(b, name);
+	pickle_put(b, "(");
+	for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++) {
+		size_t len = strlen(states[i]);
+		if (strncmp(name, states[i], len) != 0 || name[len] != '.')
+			continue;
+		pickle_put_text(b, states[i]);
+		name += len + 1;
+		break;
+	}
+	pickle_put_text(b, name);
+	pickle_put(b, "t");
 }
 
 static int write_metadata(const struct dcp_writer *w, struct err *err)
@@ -183,20 +233,24 @@ static int write_metadata(const struct dcp_writer *w, struct err *err)
 	pickle_put(&b, "}(");
 	for (size_t i = 0; i < w->count; i++)
 		add_tensor(&b, &w->list[i]);
+	for (size_t i = 0; i < w->values; i++) {
+		pickle_put_text(&b, w->value[i].name);
+		pickle_put(&b, "c" CLASSES "metadata\nBytesStorageMetadata\n)\x81");
+	}
 	pickle_put(&b, "u");
 	pickle_put_text(&b, "planner_data");
-	pickle_put(&b, "}("); /* each name is its own path */
-	for (size_t i = 0; i < w->count; i++) {
-		pickle_put_text(&b, w->list[i].name);
-		pickle_put(&b, "(");
-		pickle_put_text(&b, w->list[i].name);
-		pickle_put(&b, "t");
-	}
+	pickle_put(&b, "}(");
+	for (size_t i = 0; i < w->count; i++)
+		add_path(&b, w->list[i].name);
+	for (size_t i = 0; i < w->values; i++)
+		add_path(&b, w->value[i].name);
 	pickle_put(&b, "u");
 	pickle_put_text(&b, "storage_data");
 	pickle_put(&b, "}(");
 	for (size_t i = 0; i < w->count; i++)
-		add_storage(&b, w, i);
+		add_storage(&b, w->list[i].name, &w->list[i], w->begin[i], w->begin[i + 1]);
+	for (size_t i = 0; i < w->values; i++)
+		add_storage(&b, w->value[i].name, NULL, w->value[i].begin, w->value[i].end);
 	pickle_put(&b, "u");
 	pickle_put_text(&b, "storage_meta");
 	pickle_put(&b, "N");
@@ -222,6 +276,9 @@ int dcp_end(struct dcp_writer *w, struct err *err)
 	}
 	if (rc == 0)
 		rc = write_metadata(w, err);
+	for (size_t i = 0; i < w->values; i++)
+		free(w->value[i].name);
+	free(w->value);
 	free(w->begin);
 	free(w->path);
 	free(w->folder);

@@ -22,33 +22,72 @@ static const struct foreign_layout layouts[] = {
 	{ "torch", "pytorch_model.bin", "config.json", NAMES_OURS, "model.layers.", hf_read,
 	  hf_write },
 	{ "dcp", ".metadata", "params.json", NAMES_META, "layers.", dcp_shape, meta_write },
+	/* the same, by the names of torchtitan from 0.3 on */
+	{ "torchtitan", ".metadata", "params.json", NAMES_TITAN, "layers.", dcp_shape, meta_write },
 };
 enum { LAYOUTS = sizeof(layouts) / sizeof(layouts[0]) };
 
 /* Behind the layer's prefix, where there is one. */
 static const struct names {
 	const char *name[NAMES_COUNT];
-	bool turns; /* its heads, by position */
+	bool turns;                                  /* its heads, by position */
+	enum { CUT_NOT, CUT_ROWS, CUT_COLUMNS } cut; /* how Meta's parts share it: Llama 3's way */
 } names[] = {
-	{ { "model.embed_tokens.weight", "tok_embeddings.weight", "transformer.wte.weight" },
-	  false },
-	{ { "self_attn.q_proj.weight", "attention.wq.weight", "attn.qkv.weight" }, true },
-	{ { "self_attn.k_proj.weight", "attention.wk.weight", "attn.qkv.weight" }, true },
-	{ { "self_attn.v_proj.weight", "attention.wv.weight", "attn.qkv.weight" }, false },
-	{ { "self_attn.o_proj.weight", "attention.wo.weight", "attn.proj.weight" }, false },
-	{ { "mlp.gate_proj.weight", "feed_forward.w1.weight", "mlp.fc_1.weight" }, false },
-	{ { "mlp.up_proj.weight", "feed_forward.w3.weight", "mlp.fc_2.weight" }, false },
-	{ { "mlp.down_proj.weight", "feed_forward.w2.weight", "mlp.proj.weight" }, false },
-	{ { "input_layernorm.weight", "attention_norm.weight", "norm_1.weight" }, false },
-	{ { "post_attention_layernorm.weight", "ffn_norm.weight", "norm_2.weight" }, false },
-	{ { "model.norm.weight", "norm.weight", "transformer.ln_f.weight" }, false },
-	{ { "lm_head.weight", "output.weight", "lm_head.weight" }, false },
+	{ { "model.embed_tokens.weight", "tok_embeddings.weight", "transformer.wte.weight",
+	    "tok_embeddings.weight" },
+	  false,
+	  CUT_ROWS },
+	{ { "self_attn.q_proj.weight", "attention.wq.weight", "attn.qkv.weight",
+	    "attention.qkv_linear.wq.weight" },
+	  true,
+	  CUT_ROWS },
+	{ { "self_attn.k_proj.weight", "attention.wk.weight", "attn.qkv.weight",
+	    "attention.qkv_linear.wk.weight" },
+	  true,
+	  CUT_ROWS },
+	{ { "self_attn.v_proj.weight", "attention.wv.weight", "attn.qkv.weight",
+	    "attention.qkv_linear.wv.weight" },
+	  false,
+	  CUT_ROWS },
+	{ { "self_attn.o_proj.weight", "attention.wo.weight", "attn.proj.weight",
+	    "attention.wo.weight" },
+	  false,
+	  CUT_COLUMNS },
+	{ { "mlp.gate_proj.weight", "feed_forward.w1.weight", "mlp.fc_1.weight",
+	    "feed_forward.w1.weight" },
+	  false,
+	  CUT_ROWS },
+	{ { "mlp.up_proj.weight", "feed_forward.w3.weight", "mlp.fc_2.weight",
+	    "feed_forward.w3.weight" },
+	  false,
+	  CUT_ROWS },
+	{ { "mlp.down_proj.weight", "feed_forward.w2.weight", "mlp.proj.weight",
+	    "feed_forward.w2.weight" },
+	  false,
+	  CUT_COLUMNS },
+	{ { "input_layernorm.weight", "attention_norm.weight", "norm_1.weight",
+	    "attention_norm.weight" },
+	  false,
+	  CUT_NOT },
+	{ { "post_attention_layernorm.weight", "ffn_norm.weight", "norm_2.weight",
+	    "ffn_norm.weight" },
+	  false,
+	  CUT_NOT },
+	{ { "model.norm.weight", "norm.weight", "transformer.ln_f.weight", "norm.weight" },
+	  false,
+	  CUT_NOT },
+	{ { "lm_head.weight", "output.weight", "lm_head.weight", "lm_head.weight" },
+	  false,
+	  CUT_ROWS },
 };
 enum { NAMES = sizeof(names) / sizeof(names[0]) };
+
+enum { NAME_BYTES = 128 };
 
 /* Where a tensor of ours stands in theirs. */
 struct place {
 	char name[96];
+	int cut;
 	size_t first, rows; /* of the whole tensor; it has more rows than ours where `first` > 0 */
 	size_t head_dim;    /* its heads' rows stand in pairs; 0: as ours do */
 };
@@ -104,7 +143,8 @@ static void find_place(const struct foreign_layout *layout, const struct model_s
 		i++;
 	snprintf(out->name, sizeof(out->name), "%s%.*s%s", number ? layout->prefix : "",
 		 (int)digits, number ? number : "", names[i].name[layout->names]);
-	if (layout->names == NAMES_META && names[i].turns)
+	out->cut = names[i].cut;
+	if ((layout->names == NAMES_META || layout->names == NAMES_TITAN) && names[i].turns)
 		out->head_dim = head_dim;
 	if (layout->names == NAMES_LITGPT &&
 	    strcmp(names[i].name[NAMES_LITGPT], "attn.qkv.weight") == 0) {
@@ -131,9 +171,12 @@ struct foreign *foreign_open(const struct foreign_layout *layout, const char *fo
 
 	const char *table = names[0].name[layout->names];
 
-	f->layout = layout;
 	f->tensors = tensors_open(folder, layout->weights, err);
-	if (f->tensors && layout->names != NAMES_OURS && tensors_rows(f->tensors, table) == 0)
+	if (f->tensors && layout->read == dcp_shape &&
+	    tensors_rows(f->tensors, "layers.0.attention.qkv_linear.wq.weight", 0) > 0)
+		layout = foreign_named("torchtitan");
+	f->layout = layout;
+	if (f->tensors && layout->names != NAMES_OURS && tensors_rows(f->tensors, table, 0) == 0)
 		err_set(err, ERR_USAGE, "%s/%s: there is no tensor %s", folder, layout->weights,
 			table);
 	else if (f->tensors && layout->read(shape, positions, folder, f->tensors, err) == 0) {
@@ -191,32 +234,113 @@ void foreign_row(const struct foreign *f, size_t row, float *to)
 
 /* --- the way back --------------------------------------------------------------------------- */
 
-struct st_tensor *foreign_list(const struct foreign_layout *layout, const struct model *m,
-			       enum st_type type, size_t *count)
-{
-	enum { NAME_BYTES = 96 };
-	size_t most = m->tensors + 1;
-	struct st_tensor *list = xcalloc(1, most * (sizeof(*list) + NAME_BYTES));
-	char *room = (char *)(list + most);
-	const struct model_tensor head = { .name = "lm_head.weight",
-					   .rows = m->shape.vocab,
-					   .columns = m->shape.dim };
+/* A list that grows, with room behind it for its names. */
+struct listing {
+	struct st_tensor *list;
+	size_t count;
+	char *room;
+};
 
-	*count = 0;
+static struct st_tensor *add(struct listing *l, const char *prefix, const char *name,
+			     const char *behind)
+{
+	struct st_tensor *t = &l->list[l->count++];
+
+	snprintf(l->room, NAME_BYTES, "%s%s%s", prefix, name, behind);
+	*t = (struct st_tensor){ .name = l->room };
+	l->room += NAME_BYTES;
+	return t;
+}
+
+/* Behind `weights` tensors their moments, in the order in which convert has them. */
+static void add_moments(struct listing *l, size_t weights)
+{
+	static const char *const moments[] = { ".exp_avg", ".exp_avg_sq", ".step" };
+
+	for (size_t k = 0; k < 3; k++)
+		for (size_t i = 0; i < weights; i++) {
+			const struct st_tensor *of = &l->list[i];
+			struct st_tensor *t = add(l, "optimizer.state.", of->name, moments[k]);
+			t->type = k == 2 ? ST_F32 : of->type;
+			t->dimensions = k == 2 ? 0 : of->dimensions;
+			memcpy(t->shape, of->shape, sizeof(t->shape));
+		}
+}
+
+static const struct model_tensor *tensor_or_head(const struct model *m, size_t i,
+						 struct model_tensor *head)
+{
+	*head = (struct model_tensor){ .name = "lm_head.weight",
+				       .rows = m->shape.vocab,
+				       .columns = m->shape.dim };
+	return i < m->tensors ? &m->tensor[i] : head;
+}
+
+struct st_tensor *foreign_list(const struct foreign_layout *layout, const struct model *m,
+			       const struct foreign_want *want, size_t *count)
+{
+	size_t most = (m->tensors + 1) * (want->moments ? 4 : 1);
+	struct listing l = { .list = xcalloc(1, most * (sizeof(*l.list) + NAME_BYTES)) };
+
+	l.room = (char *)(l.list + most);
 	for (size_t i = 0; i < m->tensors + m->shape.tied; i++) {
 		struct place at;
-		const struct model_tensor *t = i < m->tensors ? &m->tensor[i] : &head;
+		struct model_tensor head;
+		const struct model_tensor *t = tensor_or_head(m, i, &head);
 		find_place(layout, &m->shape, t, &at);
 		if (at.first > 0)
 			continue;
-		list[*count] = (struct st_tensor){ .name = memcpy(room, at.name, NAME_BYTES),
-						   .type = type,
-						   .dimensions = t->columns ? 2 : 1,
-						   .shape = { at.rows, t->columns } };
-		room += NAME_BYTES;
-		++*count;
+		struct foreign_piece piece = foreign_piece(layout, m, t, want);
+		struct st_tensor *to = add(&l, "", at.name, "");
+		to->type = want->type;
+		to->dimensions = t->columns ? 2 : 1;
+		to->shape[0] = t->columns && piece.rows < t->rows ? piece.rows : at.rows;
+		to->shape[1] = t->columns ? piece.columns : 0;
 	}
-	return list;
+	if (want->moments)
+		add_moments(&l, l.count);
+	*count = l.count;
+	return l.list;
+}
+
+struct foreign_piece foreign_piece(const struct foreign_layout *layout, const struct model *m,
+				   const struct model_tensor *t, const struct foreign_want *want)
+{
+	struct foreign_piece p = { 0, t->columns ? t->rows : 1, 0,
+				   t->columns ? t->columns : t->rows };
+	struct place at;
+
+	find_place(layout, &m->shape, t, &at);
+	if (want->parts > 1 && at.cut == CUT_ROWS) {
+		p.rows /= want->parts;
+		p.row = want->part * p.rows;
+	} else if (want->parts > 1 && at.cut == CUT_COLUMNS) {
+		p.columns /= want->parts;
+		p.column = want->part * p.columns;
+	}
+	return p;
+}
+
+bool foreign_has_moments(const struct foreign_layout *layout)
+{
+	return layout->read == dcp_shape;
+}
+
+int foreign_check_parts(const struct foreign_layout *layout, const struct model_shape *s,
+			size_t parts, struct err *err)
+{
+	if (parts <= 1)
+		return 0;
+	if (!layout || layout->read != meta_read)
+		return err_set(err, ERR_USAGE, "--parts is for --to meta");
+	if (parts <= FOREIGN_PARTS_MAX && s->kv_heads % parts == 0 && s->heads % parts == 0 &&
+	    s->ffn % parts == 0 && s->vocab % parts == 0)
+		return 0;
+	return err_set(
+		err, ERR_USAGE,
+		"--parts %zu must divide heads (%zu), key/value heads (%zu), feed-forward (%zu) "
+		"and vocabulary (%zu), and be at most %d",
+		parts, s->heads, s->kv_heads, s->ffn, s->vocab, FOREIGN_PARTS_MAX);
 }
 
 size_t foreign_order(const struct foreign_layout *layout, const struct model *m,
@@ -261,11 +385,23 @@ struct foreign_writer {
 	struct dcp_writer *dcp;
 };
 
+/* consolidated.NN.pth */
+static char *part_path(const struct foreign_layout *layout, const char *folder, size_t part)
+{
+	const char *number = part > 0 ? strstr(layout->weights, ".00.") : NULL;
+
+	if (!number)
+		return path_join("%s/%s", folder, layout->weights);
+	return path_join("%s/%.*s.%02zu.%s", folder, (int)(number - layout->weights),
+			 layout->weights, part, number + strlen(".00."));
+}
+
 struct foreign_writer *foreign_begin(const struct foreign_layout *layout, const char *folder,
-				     const struct st_tensor *list, size_t count, struct err *err)
+				     size_t part, const struct st_tensor *list, size_t count,
+				     struct err *err)
 {
 	struct foreign_writer *w = xcalloc(1, sizeof(*w));
-	char *path = path_join("%s/%s", folder, layout->weights);
+	char *path = part_path(layout, folder, part);
 
 	if (layout->read == dcp_shape)
 		w->dcp = dcp_begin(folder, list, count, err);
@@ -282,6 +418,13 @@ int foreign_append(struct foreign_writer *w, const void *data, size_t bytes, str
 {
 	return w->dcp ? dcp_append(w->dcp, data, bytes, err)
 		      : torch_append(w->torch, data, bytes, err);
+}
+
+int foreign_put_settings(struct foreign_writer *w, const struct st_tensor *list, size_t count,
+			 const struct foreign_settings *s, struct err *err)
+{
+	return w->dcp ? settings_put(w->dcp, list, count, s, err)
+		      : err_set(err, ERR_INTERNAL, "settings beside weights alone");
 }
 
 int foreign_end(struct foreign_writer *w, struct err *err)

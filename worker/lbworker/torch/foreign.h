@@ -9,6 +9,7 @@
 #ifndef LBWORKER_FOREIGN_H
 #define LBWORKER_FOREIGN_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "common/base/err.h"
@@ -16,7 +17,7 @@
 #include "worker/lbworker/model/model.h"
 
 struct foreign_layout; /* one of them */
-/* "meta", "litgpt", "torch" or "dcp"; NULL: there is no such. */
+/* "meta", "litgpt", "torch", "dcp" or "torchtitan"; NULL: there is no such. */
 const struct foreign_layout *foreign_named(const char *name);
 /* The one whose files lie in a folder, NULL: none's. */
 const struct foreign_layout *foreign_in(const char *folder);
@@ -39,11 +40,31 @@ void foreign_row(const struct foreign *foreign, size_t row, float *to);
 
 /* --- the way back --- */
 
+enum { FOREIGN_PARTS_MAX = 64 };
+/* Whether files of that layout have room for moments. */
+bool foreign_has_moments(const struct foreign_layout *layout);
+/* What a file shall hold: with AdamW's moments and step (checkpoints only), or one of several parts of each
+ * matrix. */
+struct foreign_want {
+	enum st_type type;
+	bool moments;
+	size_t part, parts; /* 0 or 1: no parts */
+};
+/* -1 with err where a model of that shape cannot have so many. */
+int foreign_check_parts(const struct foreign_layout *layout, const struct model_shape *shape,
+			size_t parts, struct err *err);
 /* What its file holds for a model, in the order of the model's tensors, then the head where that is
- * the embedding: count tensors with names (both owned by the caller, by free; the names lie behind
- * the tensors). */
+ * the embedding; then, in the same order, first moments of all, second moments, and steps: count tensors
+ * with names (both owned by the caller, by free; the names lie behind the tensors). */
 struct st_tensor *foreign_list(const struct foreign_layout *layout, const struct model *model,
-			       enum st_type type, size_t *count);
+			       const struct foreign_want *want, size_t *count);
+/* Of a tensor, what is in that file: rows of theirs, and columns. A vector is a row. */
+struct foreign_piece {
+	size_t row, rows, column, columns;
+};
+struct foreign_piece foreign_piece(const struct foreign_layout *layout, const struct model *model,
+				   const struct model_tensor *tensor,
+				   const struct foreign_want *want);
 /* Of the model's tensor: the row that stands at `row` there. */
 size_t foreign_order(const struct foreign_layout *layout, const struct model *model,
 		     const struct model_tensor *tensor, size_t row);
@@ -54,8 +75,17 @@ int foreign_write_config(const struct foreign_layout *layout, const struct model
 /* The file, or files: the data of that list in order, in calls of any size. */
 struct foreign_writer;
 struct foreign_writer *foreign_begin(const struct foreign_layout *layout, const char *folder,
-				     const struct st_tensor *list, size_t count, struct err *err);
+				     size_t part, const struct st_tensor *list, size_t count,
+				     struct err *err);
 int foreign_append(struct foreign_writer *writer, const void *data, size_t bytes, struct err *err);
+/* Behind all data, in a checkpoint with moments: what else torch.optim.AdamW, torchtitan's schedule and its
+ * count of steps are told on loading. */
+struct foreign_settings {
+	double lr, beta1, beta2, eps, weight_decay;
+	int64_t step, tokens;
+};
+int foreign_put_settings(struct foreign_writer *writer, const struct st_tensor *list, size_t count,
+			 const struct foreign_settings *settings, struct err *err);
 /* Closes; 0 when every byte was taken. NULL is fine. */
 int foreign_end(struct foreign_writer *writer, struct err *err);
 

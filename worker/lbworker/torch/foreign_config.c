@@ -18,7 +18,14 @@ enum { MAX_CONFIG_BYTES = 1 << 20, FILE_MODE = 0644, META_POSITIONS = 8192 };
 /* A head that is the embedding, or its copy. */
 static bool is_tied(const struct tensors *tensors, const char *embedding, const char *head)
 {
-	return tensors_rows(tensors, head) == 0 || tensors_same(tensors, embedding, head);
+	return tensors_rows(tensors, head, 0) == 0 || tensors_same(tensors, embedding, head);
+}
+
+/* The head is called one or the other. */
+static bool is_meta_tied(const struct tensors *tensors)
+{
+	return is_tied(tensors, "tok_embeddings.weight", "output.weight") &&
+	       is_tied(tensors, "tok_embeddings.weight", "lm_head.weight");
 }
 
 /* --- Meta ----------------------------------------------------------------------------------- */
@@ -37,17 +44,18 @@ int meta_read(struct model_shape *s, size_t *positions, const char *folder,
 			     "%s: dim, n_layers, n_heads and n_kv_heads must be above 0", path);
 	if (rc == 0 && json_object_get(o, "moe_args"))
 		rc = err_set(err, ERR_USAGE, "%s: moe_args is not supported", path);
-	*s = (struct model_shape){ .family = MODEL_LLAMA,
-				   .vocab = tensors_rows(tensors, "tok_embeddings.weight"),
-				   .dim = (size_t)dim,
-				   .layers = (size_t)layers,
-				   .heads = (size_t)heads,
-				   .kv_heads = (size_t)kv_heads,
-				   .ffn = tensors_rows(tensors, "layers.0.feed_forward.w1.weight"),
-				   .tied = is_tied(tensors, "tok_embeddings.weight",
-						   "output.weight"),
-				   .norm_eps = (float)js_real(o, "norm_eps", 1e-5),
-				   .rope_theta = js_real(o, "rope_theta", 10000) };
+	*s = (struct model_shape){
+		.family = MODEL_LLAMA,
+		.vocab = tensors_rows(tensors, "tok_embeddings.weight", (size_t)dim),
+		.dim = (size_t)dim,
+		.layers = (size_t)layers,
+		.heads = (size_t)heads,
+		.kv_heads = (size_t)kv_heads,
+		.ffn = tensors_rows(tensors, "layers.0.feed_forward.w1.weight", (size_t)dim),
+		.tied = is_meta_tied(tensors),
+		.norm_eps = (float)js_real(o, "norm_eps", 1e-5),
+		.rope_theta = js_real(o, "rope_theta", 10000)
+	};
 	if (js_bool(o, "use_scaled_rope", false))
 		s->scaling = (struct rope_scaling){
 			.factor = js_real(o, "rope_scaling_factor", 8),
@@ -118,9 +126,9 @@ int dcp_shape(struct model_shape *s, size_t *positions, const char *folder,
 	if (s->dim == 0)
 		return err_set(
 			err, ERR_USAGE,
-			"%s: a checkpoint does not say the model's shape: give --flavor NAME",
+			"%s: a checkpoint does not say the model's shape: give --flavor NAME (of train: model.flavor)",
 			folder);
-	s->tied = is_tied(tensors, "tok_embeddings.weight", "output.weight");
+	s->tied = is_meta_tied(tensors);
 	*positions = s->scaling.factor > 0 ? (size_t)(s->scaling.factor * s->scaling.original)
 					   : META_POSITIONS;
 	return 0;
@@ -198,12 +206,12 @@ static void litgpt_shape(struct model_shape *s, size_t *positions, const char *t
 
 	*s = (struct model_shape){
 		.family = MODEL_LLAMA,
-		.vocab = tensors_rows(tensors, "transformer.wte.weight"),
+		.vocab = tensors_rows(tensors, "transformer.wte.weight", 0),
 		.dim = dim,
 		.layers = (size_t)yaml_number(text, "n_layer", 0),
 		.heads = heads,
 		.kv_heads = (size_t)yaml_number(text, "n_query_groups", (double)heads),
-		.ffn = tensors_rows(tensors, "transformer.h.0.mlp.fc_1.weight"),
+		.ffn = tensors_rows(tensors, "transformer.h.0.mlp.fc_1.weight", 0),
 		.tied = is_tied(tensors, "transformer.wte.weight", "lm_head.weight"),
 		.norm_eps = (float)yaml_number(text, "norm_eps", 1e-5),
 		.rope_theta = yaml_number(text, "rope_base", 10000),
@@ -229,7 +237,7 @@ int litgpt_read(struct model_shape *s, size_t *positions, const char *folder,
 	if (rc == 0 && (s->dim == 0 || s->layers == 0 || s->heads == 0))
 		rc = err_set(err, ERR_USAGE, "%s: n_embd, n_layer and n_head must be above 0",
 			     path);
-	if (rc == 0 && tensors_rows(tensors, "transformer.h.0.attn.attn.weight"))
+	if (rc == 0 && tensors_rows(tensors, "transformer.h.0.attn.attn.weight", 0))
 		rc = err_set(err, ERR_USAGE,
 			     "%s: attn.attn.weight is of LitGPT before 0.5: convert it there first",
 			     folder);

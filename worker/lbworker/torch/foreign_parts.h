@@ -5,9 +5,10 @@
 
 #include "common/base/err.h"
 #include "worker/lbworker/model/model.h"
+#include "worker/lbworker/torch/foreign.h"
 #include "worker/lbworker/torch/tensors.h"
 
-enum foreign_names { NAMES_OURS, NAMES_META, NAMES_LITGPT, NAMES_COUNT };
+enum foreign_names { NAMES_OURS, NAMES_META, NAMES_LITGPT, NAMES_TITAN, NAMES_COUNT };
 
 struct foreign_layout {
 	const char *name, *weights, *config; /* the latter two: files */
@@ -32,6 +33,11 @@ int hf_read(struct model_shape *out, size_t *positions, const char *folder,
 	    const struct tensors *tensors, struct err *err);
 int hf_write(const struct model_shape *shape, size_t positions, const char *dtype, const char *path,
 	     struct err *err);
+
+/* foreign_put_settings of a checkpoint. */
+struct dcp_writer;
+int settings_put(struct dcp_writer *writer, const struct st_tensor *list, size_t count,
+		 const struct foreign_settings *settings, struct err *err);
 
 int dcp_shape(struct model_shape *out, size_t *positions, const char *folder,
 	      const struct tensors *tensors, struct err *err);

@@ -37,3 +37,16 @@ void pickle_put_size(struct buf *b, uint64_t value)
 	put_number(b, value, 8);
 	put_number(b, 0, 1);
 }
+
+/* BINFLOAT: big-endian */
+void pickle_put_real(struct buf *b, double value)
+{
+	unsigned char text[8];
+	uint64_t bits;
+
+	memcpy(&bits, &value, sizeof(bits));
+	for (size_t i = 0; i < sizeof(text); i++)
+		text[i] = (unsigned char)(bits >> 8 * (7 - i));
+	pickle_put(b, "G");
+	(void)buf_add(b, text, sizeof(text));
+}

@@ -11,5 +11,6 @@
 void pickle_put(struct buf *out, const char *opcodes);
 void pickle_put_text(struct buf *out, const char *text);
 void pickle_put_size(struct buf *out, uint64_t value);
+void pickle_put_real(struct buf *out, double value);
 
 #endif

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "common/base/err.h"
+#include "common/base/mem.h"
 #include "worker/lbworker/base/safetensors.h"
 #include "worker/lbworker/torch/pickle.h"
 
@@ -37,6 +38,9 @@ int torch_end(struct torch_writer *writer, struct err *err);
  * not; *bytes of data. */
 struct torch_writer *torch_begin_one(const char *path, uint64_t at, const struct st_tensor *tensor,
 				     uint64_t *bytes, struct err *err);
+/* An object that is no tensor, whole: the opcodes that make it. *end: as below. */
+int torch_write_value(const char *path, uint64_t at, const struct buf *opcodes, uint64_t *end,
+		      struct err *err);
 /* Closes; *end: the file's bytes up to there. */
 int torch_end_at(struct torch_writer *writer, uint64_t *end, struct err *err);
 

@@ -278,26 +278,44 @@ static int turn_over(struct torch_writer *w, struct err *err)
 	return 0;
 }
 
-static struct torch_writer *begin(const char *path, const char *mode, uint64_t base,
-				  const struct st_tensor *tensors, size_t count, bool is_one,
-				  struct err *err)
+static void give_up(struct torch_writer *w)
+{
+	if (w->out)
+		fclose(w->out);
+	release(w);
+}
+
+/* The file at byte `base`, and room for so many tensors; NULL with err. */
+static struct torch_writer *open_at(const char *path, const char *mode, uint64_t base, size_t count,
+				    struct err *err)
 {
 	struct torch_writer *w = xcalloc(1, sizeof(*w));
 
 	w->path = xstrdup(path);
 	w->base = base;
-	w->is_one = is_one;
 	w->tensors = count;
 	w->bytes = xcalloc(count + 1, sizeof(*w->bytes));
 	w->member = xcalloc(count + 4, sizeof(*w->member));
 	w->out = fopen(path, mode);
-	if (!w->out || fseeko(w->out, (off_t)base, SEEK_SET))
-		err_errno(err, "%s", path);
-	else if (write_pickle(w, tensors, count, err) == 0 && turn_over(w, err) == 0)
+	if (w->out && fseeko(w->out, (off_t)base, SEEK_SET) == 0)
 		return w;
-	if (w->out)
-		fclose(w->out);
-	release(w);
+	err_errno(err, "%s", path);
+	give_up(w);
+	return NULL;
+}
+
+static struct torch_writer *begin(const char *path, const char *mode, uint64_t base,
+				  const struct st_tensor *tensors, size_t count, bool is_one,
+				  struct err *err)
+{
+	struct torch_writer *w = open_at(path, mode, base, count, err);
+
+	if (!w)
+		return NULL;
+	w->is_one = is_one;
+	if (write_pickle(w, tensors, count, err) == 0 && turn_over(w, err) == 0)
+		return w;
+	give_up(w);
 	return NULL;
 }
 
@@ -314,6 +332,29 @@ struct torch_writer *torch_begin_one(const char *path, uint64_t at, const struct
 
 	*bytes = w ? w->bytes[0] : 0;
 	return w;
+}
+
+int torch_write_value(const char *path, uint64_t at, const struct buf *opcodes, uint64_t *end,
+		      struct err *err)
+{
+	struct torch_writer *w = open_at(path, at > 0 ? "r+e" : "w+e", at, 0, err);
+	struct buf b;
+
+	if (!w)
+		return -1;
+	buf_init(&b, PICKLE_MAX);
+	pickle_put(&b, "\x80\x02");
+	(void)buf_add(&b, opcodes->data, opcodes->len);
+	pickle_put(&b, ".");
+	int rc = small_entry(w, "data.pkl", b.data, b.len, err) ||
+				 small_entry(w, "byteorder", "little", 6, err)
+			 ? -1
+			 : 0;
+	buf_fini(&b);
+	if (rc == 0)
+		return torch_end_at(w, end, err);
+	give_up(w);
+	return -1;
 }
 
 int torch_append(struct torch_writer *w, const void *data, size_t bytes, struct err *err)

@@ -31,8 +31,20 @@ static void queue_update(void *arg)
 	const struct optimizer optimizer = config_optimizer(&t->config);
 
 	backend_range(t->backend, t->device, "update");
-	optimizer_update(&optimizer, t->model, &t->kept, t->control, q->tokens);
+	if (t->lora)
+		lora_update(&optimizer, t->lora, t->control);
+	else
+		optimizer_update(&optimizer, t->model, &t->kept, t->control, q->tokens);
 	backend_range_end(t->backend, t->device);
+}
+
+/* Behind the first micro-batch of several, where the noise of gradients is asked for. */
+static void queue_first_squares(void *arg)
+{
+	const struct queued *q = arg;
+	struct training *t = q->t;
+
+	optimizer_squares(t->model, &t->control->first_squares);
 }
 
 /* The gradient of the mean loss over all micro-batches, and the update. With one of them a device
@@ -43,12 +55,16 @@ static int queue_step(struct queued *q, struct err *err)
 	int64_t each = t->config.local_batch_size;
 
 	for (int64_t i = 0; i < q->batches; i++) {
-		bool is_last = i + 1 == q->batches;
+		bool is_last = i + 1 == q->batches, tells = i == 0 && t->config.noise_scale;
 		if (training_samples(t, t->data, (uint64_t)(t->state.samples + i * each), err))
 			return -1;
 		precision_pass(t->precision, (uint64_t)(t->state.samples + i * each));
 		model_queue(t->model, t->tokens, t->targets, 1.0f / (float)q->tokens, i > 0,
-			    &t->control->loss_sum, is_last ? queue_update : NULL, q);
+			    &t->control->loss_sum,
+			    is_last ? queue_update
+			    : tells ? queue_first_squares
+				    : NULL,
+			    q);
 	}
 	return 0;
 }
@@ -182,6 +198,26 @@ static int judge(struct training *t, const struct report_step *s, bool is_left_o
 	return 0;
 }
 
+/* What a step that counted leaves behind beside new weights. */
+static void keep_means(struct training *t, const struct queued *q, const struct step_control *d)
+{
+	const struct optimizer optimizer = config_optimizer(&t->config);
+	const struct model_unit all = { 0, t->model->parameters };
+	double ratio = (double)q->batches; /* of the batch to its first part */
+
+	if (t->config.noise_scale && q->batches > 1 && !d->is_left_out)
+		noise_scale_add(&t->state.noise, d->first_squares * ratio * ratio,
+				(double)q->tokens / ratio, d->squares, (double)q->tokens);
+	if (!t->kept.mean || d->is_left_out)
+		return;
+	for (size_t u = 0; t->sharded && u < t->model->units; u++)
+		optimizer_average(&optimizer, t->model, &t->kept, t->state.averaged,
+				  sharded_own(t->sharded, u));
+	if (!t->sharded)
+		optimizer_average(&optimizer, t->model, &t->kept, t->state.averaged, all);
+	t->state.averaged++;
+}
+
 /* Where our first pass of a step begins that begins at `samples`. */
 static int64_t next_of_ours(const struct training *t, int64_t samples)
 {
@@ -238,6 +274,8 @@ static int compute(struct training *t, struct report_step *s, struct err *err)
 	int rc = judge(t, s, d.is_left_out, err);
 	if (rc != 0)
 		return rc;
+	keep_means(t, &q, &d);
+	s->noise_tokens = t->config.noise_scale ? noise_scale_tokens(&t->state.noise) : NAN;
 	t->state.step++;
 	t->state.tokens += tokens;
 	t->state.samples += batches * c->local_batch_size;

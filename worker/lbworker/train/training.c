@@ -113,6 +113,20 @@ static void choose(struct training *t)
 /* Only a device that the host can look into takes part so far. */
 static int check_device(const struct training *t, struct err *err)
 {
+	if (t->config.ema_decay > 0 && !t->backend->average)
+		return err_set(
+			err, ERR_USAGE,
+			"optimizer.ema_decay: must be 0 on this device, or device.name \"cpu\"");
+	if (t->config.lora_rank > 0 &&
+	    (t->ranks->size > 1 || !t->backend->copy || t->config.compute != COMPUTE_FP32))
+		return err_set(err, ERR_USAGE,
+			       "lora.rank: must be 0 but on one rank, with device.name \"cpu\" and "
+			       "training.mixed_precision_param = \"float32\"");
+	if (t->config.noise_scale && t->ranks->size > 1)
+		return err_set(
+			err, ERR_USAGE,
+			"metrics.noise_scale: must be false with several ranks, each of which "
+			"has a part of the gradient");
 	if (t->mesh.tensor > 1 && t->config.compute == COMPUTE_BF16_WIDE)
 		return err_set(
 			err, ERR_USAGE,
@@ -212,6 +226,12 @@ static int make_model(struct training *t, const struct plan *plan, struct err *e
 	if (share_model(t, err))
 		return -1;
 	t->control = t->backend->alloc(t->device, sizeof(*t->control), "moments");
+	if (c->lora_rank > 0) {
+		const struct lora_rules rules = config_lora(c);
+		t->lora = lora_create(&rules, t->model, err);
+		if (!t->lora)
+			return -1;
+	}
 	return make_kept(t) == 0 && t->control
 		       ? 0
 		       : err_set(err, ERR_IO, "no memory for the optimizer (%zu MiB)",
@@ -251,9 +271,16 @@ static void say_what(const struct training *t)
 
 static int go_on(struct training *t, struct err *err)
 {
-	const struct checkpoint_parts parts = { t->model,  &t->kept,
-						&t->state, t->tokenizer.name ? &t->tokenizer : NULL,
-						t->ranks,  t->sharded };
+	const struct checkpoint_parts parts = {
+		.model = t->model,
+		.kept = &t->kept,
+		.state = &t->state,
+		.tokenizer = t->tokenizer.name ? &t->tokenizer : NULL,
+		.lora = t->lora,
+		.base = t->config.initial_load_path,
+		.ranks = t->ranks,
+		.sharded = t->sharded,
+	};
 	char *path;
 
 	if (resume(&parts, &t->config, data_digest(t->data), &path, err))
@@ -343,6 +370,7 @@ void training_close(struct training *t)
 	checkpointer_destroy(t->checkpointer);
 	if (t->device) {
 		kept_free(&t->kept, t->model);
+		lora_destroy(t->lora);
 		t->backend->free(t->device, t->control);
 		sharded_destroy(t->sharded);
 		model_destroy(t->model);

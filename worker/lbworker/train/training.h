@@ -11,6 +11,7 @@
 #include "worker/lbworker/config/config.h"
 #include "worker/lbworker/data/data.h"
 #include "worker/lbworker/checkpoint/checkpointer.h"
+#include "worker/lbworker/lora/lora.h"
 #include "worker/lbworker/model/model.h"
 #include "worker/lbworker/ranks/sharded.h"
 #include "worker/lbworker/telemetry/progress.h"
@@ -37,6 +38,7 @@ struct training {
 	struct model *model;
 	struct precision *precision;    /* or NULL */
 	struct kept kept;               /* by the optimizer */
+	struct lora *lora;              /* adapters, which alone are trained; or NULL */
 	struct step_control *control;   /* device */
 	struct data *data, *validation; /* validation may be NULL */
 	int32_t *tokens, *targets;      /* [local_batch, seq] */
