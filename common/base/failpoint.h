@@ -87,6 +87,8 @@
 	/* a checkpoint on its way from the node's stage to where it is shared */ \
 	X(STAGE_CHUNK, "stage.chunk", "lbrun", true) \
 	X(STAGE_COPIED, "stage.copied", "lbrun", true) \
+	X(STAGE_PART, "stage.part", "lbrun", true) \
+	X(STAGE_GATHERED, "stage.gathered", "lbrun", true) \
 	X(STAGE_SEALED, "stage.sealed", "lbrun", false) \
 	X(STAGE_ASIDE, "stage.aside", "lbrun", false) \
 	X(STAGE_PLACED, "stage.placed", "lbrun", false) \

@@ -32,7 +32,7 @@ static int sync_holder(int folder, const char *name, struct err *err)
 	return rc;
 }
 
-static int seal_file(int folder, struct manifest_file *file, struct err *err)
+int manifest_seal_file(int folder, struct manifest_file *file, struct err *err)
 {
 	int fd, rc;
 
@@ -49,6 +49,19 @@ static int seal_file(int folder, struct manifest_file *file, struct err *err)
 	return rc < 0 ? rc : sync_holder(folder, file->name, err);
 }
 
+static int compare_size(int folder, const struct manifest_file *file, struct err *err)
+{
+	int64_t bytes = 0;
+	int fd = manifest_open(folder, file->name, &bytes, err);
+
+	if (fd < 0)
+		return -1;
+	close(fd);
+	return bytes == file->bytes ? 0
+				    : err_set(err, ERR_IO, "%s: %lld bytes, it had %lld",
+					      file->name, (long long)bytes, (long long)file->bytes);
+}
+
 static int seal_files(const char *tmp_folder, struct manifest *m, struct err *err)
 {
 	int folder = open(tmp_folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -57,7 +70,8 @@ static int seal_files(const char *tmp_folder, struct manifest *m, struct err *er
 	if (folder < 0)
 		return err_errno(err, "%s", tmp_folder);
 	for (int i = 0; i < m->file_count && rc == 0; i++)
-		rc = seal_file(folder, &m->files[i], err);
+		rc = m->files[i].digest[0] ? compare_size(folder, &m->files[i], err)
+					   : manifest_seal_file(folder, &m->files[i], err);
 	close(folder);
 	return rc < 0 ? err_wrap(err, "%s", tmp_folder) : 0;
 }

@@ -34,11 +34,11 @@ LB_CHECKPOINT_DIR=$T/one lbworker train ranks.toml >one.log 2>&1
 ok "one rank trains it" [ -e "$T/one/step-00000300/model.safetensors" ]
 
 # The rank of that number in the present launch, once it is past a step.
-rank_at() { # rank_at RANK STEP
-	wait_for "lbctl logs four 2>/dev/null | grep -q '] step $2/'" 60
+rank_at() { # rank_at RANK STEP [RUN]
+	wait_for "lbctl logs ${3:-four} 2>/dev/null | grep -q '] step $2/'" 60
 	for rank_pid in $(pgrep -f "^$B/lbworker train|^lbworker train"); do
 		tr '\0' '\n' <"/proc/$rank_pid/environ" 2>/dev/null | grep -qx "PMI_RANK=$1" &&
-			tr '\0' '\n' <"/proc/$rank_pid/environ" | grep -qx "LB_RUN=four" && echo "$rank_pid" && return
+			tr '\0' '\n' <"/proc/$rank_pid/environ" | grep -qx "LB_RUN=${3:-four}" && echo "$rank_pid" && return
 	done
 }
 ok "four are submitted" lbctl submit --name four ranks.toml
@@ -56,6 +56,18 @@ for file in model.safetensors optimizer.safetensors train_state.json; do
 	ok "$file is that of one rank, to the bit" cmp "$T/one/step-00000300/$file" \
 		"$LB_HOME/runs/four/checkpoints/step-00000300/$file"
 done
+
+# --- each node has a stage of its own ---------------------------------------------------------------
+mkdir -p "$T/stage/n1" "$T/stage/n2"
+ok "the same by way of the nodes' stages" lbctl submit --name staged --set "checkpoint.stage=$T/stage/%n" ranks.toml
+kill -KILL "$(rank_at 2 30 staged)"
+ok "a rank is killed, and the run ends well" wait_for '[ "$(run_state staged)" = completed ]' 120
+for file in model.safetensors optimizer.safetensors; do
+	ok "$file is that of one rank, to the bit" cmp "$T/one/step-00000300/$file" \
+		"$LB_HOME/runs/staged/checkpoints/step-00000300/$file"
+done
+like "$(lbctl logs staged)" "resumed from $LB_HOME/runs/staged/checkpoints/step-" "from what the nodes had brought together"
+is "$(find "$T/stage" -mindepth 3 -maxdepth 3 | wc -l)" 0 "nothing is left on either node"
 
 cat >late.sh <<-END
 	[ "\$SLURM_PROCID" != 3 ] || exec sleep 60

@@ -103,6 +103,46 @@ STAGE_PAUSE=0 run
 like "$(log source)" "$S/.*/ckpt_[1-9] \$" "the next launch on that node finds it all the same"
 is "$(log wrong)$(shared 'ckpt_9')" "ckpt_9 " "whole"
 
+# --- a stage that is full ---------------------------------------------------------------------------
+if unshare -m true 2>/dev/null; then
+	again
+	staged 1 6
+	cat >"$T/full.sh" <<-END
+		mount -t tmpfs -o size=1M none "$S" || exit 1
+		SLURMD_NODENAME=n1 "$B/lbrun" --attempt "$F" >"$F/out.log" 2>&1
+	END
+	mkdir -p "$S"
+	STAGE_PAUSE=0.3 STAGE_BYTES=250000 unshare -m sh "$T/full.sh"
+	ok "a tmpfs with room for one: what counts goes, and the training ends" [ -d "$C/ckpt_6" ]
+	again
+	staged 1 6
+	STAGE_PAUSE=0.1 STAGE_BYTES=400000 unshare -m sh "$T/full.sh"
+	like "$(cat "$F/spool.jsonl" "$F/out.log")" 'No space left' "without room for one the trainer fails, and says why"
+	is "$(hidden)" 0 "and nothing half is where it is shared"
+else
+	diag "no tmpfs of our own can be mounted: a full stage is not tried"
+fi
+
+# --- the own trainer ----------------------------------------------------------------------------------
+. "$src/tests/ranks/training.sh"
+again
+ranks_tokens "$B/lbworker" "$T"
+ranks_config "$T" 60 5 5 >"$T/train.toml"
+LB_CHECKPOINT_DIR=$T/one "$B/lbworker" train "$T/train.toml" >"$T/one.log" 2>&1
+mkdir -p "$S"
+attempt 1 "[\"$B/lbworker\",\"train\",\"$T/train.toml\"]" 3
+sed -i "s|}\$|,\"checkpoint_stage\":\"$S\",\"stage_rate\":0}|" "$F/attempt.json"
+start
+wait_for "grep -q 'step\":2[0-9]' '$F/spool.jsonl'" 60
+kill -KILL "$(sed -n 's/.*"launch_start".*"pid":\([0-9]*\).*/\1/p' "$F/spool.jsonl" | tail -n 1)"
+wait "$lbrun_pid" 2>/dev/null
+like "$(cat "$F/spool.jsonl")" "resumed_from\":\"$S/.*/step-" "lbworker's own saves: killed, it goes on from the stage"
+for file in model.safetensors optimizer.safetensors train_state.json; do
+	ok "$file at the end is that of an undisturbed training" cmp "$T/one/step-00000060/$file" \
+		"$C/step-00000060/$file"
+done
+is "$(hidden) $(left)" "0 0" "and nothing is left behind"
+
 # --- a person sends it back -----------------------------------------------------------------------
 again
 staged 1 9 0 1

@@ -14,6 +14,7 @@
 #include "common/base/files.h"
 #include "common/base/log.h"
 #include "worker/lbrun/trainer/core.h"
+#include "worker/lbrun/checkpoint/part.h"
 #include "worker/lbrun/end/watchdog.h"
 #include "worker/lbrun/rank/rank.h"
 #include "worker/lbrun/shepherd/requeue.h"
@@ -33,6 +34,8 @@ static const char usage[] =
 	"       lbrun --rank -- COMMAND…     stand in front of one rank, under srun\n"
 	"       lbrun --node K -- COMMAND…   in front of a torchrun with K ranks, on its node\n"
 	"       lbrun --stacks PATH          write where the ranks on this node are, under srun\n"
+	"       lbrun --stage-part PATH      copy this node's part of a checkpoint, under srun\n"
+	"       lbrun --stage-clear STAGE    remove this node's stage, under srun\n"
 	"       lbrun --version\n"
 	"lbrun is started by the job that lbd submits; see lbd(8).\n";
 
@@ -142,6 +145,10 @@ int main(int argc, char **argv)
 		return rank_node_main((int)strtol(argv[2], NULL, 10), argv + 4);
 	if (argc == 3 && strcmp(argv[1], "--stacks") == 0)
 		return stacks_node_main(argv[2]);
+	if (argc == 3 && strcmp(argv[1], "--stage-part") == 0)
+		return parts_main(argv[2]);
+	if (argc == 3 && strcmp(argv[1], "--stage-clear") == 0)
+		return parts_clear_main(argv[2]);
 	if (argc == 2 && strcmp(argv[1], "--version") == 0)
 		return printf("lbrun %s\n", LB_VERSION) < 0;
 	if (argc == 2 && strcmp(argv[1], "--help") == 0)

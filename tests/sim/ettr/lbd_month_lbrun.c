@@ -107,7 +107,9 @@ static void end_launch(struct sim *sim, enum cause cause, int exit_code, int nod
 	sim->failures = sim->is_new_saved ? 0 : sim->failures + 1;
 	sim->has_progressed |= sim->is_new_saved;
 	if (node < 0 && ending_may_relaunch(&ending, &params, sim->failures, sim->has_progressed)) {
-		enter(sim, PHASE_STUCK, sim->is_new_saved ? 0 : IN_PLACE_PAUSE_MS, on_again);
+		/* the nodes' parts are brought together first, at worst a whole drain */
+		enter(sim, PHASE_STUCK,
+		      sim->m->c.drain_ms + (sim->is_new_saved ? 0 : IN_PLACE_PAUSE_MS), on_again);
 		return;
 	}
 	write_exit(sim, cause, exit_code);

@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* drain.c - copies, syncs, seals. */
+/* drain.c - copies, gathers, seals. */
 #include "worker/lbrun/checkpoint/drain.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "common/base/bytes.h"
 #include "common/base/clock.h"
@@ -20,10 +15,12 @@
 #include "common/base/mem.h"
 #include "common/base/paths.h"
 #include "common/base/strv.h"
+#include "common/checkpoint/layouts.h"
 #include "common/checkpoint/manifest.h"
+#include "worker/lbrun/checkpoint/copy.h"
 #include "worker/lbrun/checkpoint/place.h"
 
-enum { CHUNK_BYTES = 4 * 1024 * 1024, FOLDER_MODE = 0750, SMALL_MODE = 0640 };
+enum { FOLDER_MODE = 0750, SMALL_MODE = 0640 };
 
 struct drain {
 	const struct drain_request *request;
@@ -32,109 +29,10 @@ struct drain {
 	struct strv files; /* below the stage, and below the part */
 	json_t *order;     /* of the renames */
 	char *part;
-	char *mine, *theirs; /* a chunk of each */
-	int64_t begun_ms;
+	char *mark; /* the file beside it that shows that it is complete; NULL = it has none */
+	struct copy copy;
+	struct manifest manifest; /* of all files, at last */
 };
-
-/* --- bytes ------------------------------------------------------------------------------------ */
-
-static ssize_t read_chunk(int fd, char *to, off_t at)
-{
-	size_t len = 0;
-	ssize_t n = 0;
-
-	while (len < CHUNK_BYTES &&
-	       ((n = pread(fd, to + len, CHUNK_BYTES - len, at + (off_t)len)) > 0 ||
-		(n < 0 && errno == EINTR)))
-		len += n > 0 ? (size_t)n : 0;
-	return n < 0 ? -1 : (ssize_t)len;
-}
-
-static int write_chunk(int fd, const char *from, size_t len, off_t at)
-{
-	while (len > 0) {
-		ssize_t n = pwrite(fd, from, len, at);
-
-		if (n < 0 && errno != EINTR)
-			return -1;
-		n = n < 0 ? 0 : n;
-		from += n;
-		len -= (size_t)n;
-		at += n;
-	}
-	return 0;
-}
-
-/* So that what was written until now took as long as the rate says. */
-static void keep_to_rate(const struct drain *d)
-{
-	int64_t due_ms, ms;
-
-	if (d->request->rate <= 0)
-		return;
-	due_ms = d->begun_ms + (int64_t)((double)d->out->written / (double)d->request->rate * 1000);
-	while ((ms = due_ms - clock_mono_ms()) > 0)
-		poll(NULL, 0, ms < 1000 ? (int)ms : 1000);
-}
-
-static int copy_open(struct drain *d, int from, int to, const char *name, struct err *err)
-{
-	ssize_t len, was;
-
-	for (off_t at = 0;; at += len) {
-		if (failpoint(FP_STAGE_CHUNK, err) < 0)
-			return -1;
-		len = read_chunk(from, d->mine, at);
-		if (len < 0)
-			return err_errno(err, "%s", name);
-		if (len == 0)
-			return ftruncate(to, at) < 0 ? err_errno(err, "%s", name) : 0;
-		was = read_chunk(to, d->theirs, at);
-		if (was >= len && memcmp(d->mine, d->theirs, (size_t)len) == 0)
-			continue;
-		if (write_chunk(to, d->mine, (size_t)len, at) < 0)
-			return err_errno(err, "%s", name);
-		d->out->written += len;
-		keep_to_rate(d);
-	}
-}
-
-static int make_holder(const char *path, struct err *err)
-{
-	char *holder = xstrndup(path, (size_t)(path_base(path) - path));
-	int rc = folder_make(holder, FOLDER_MODE, err);
-
-	free(holder);
-	return rc;
-}
-
-/* With its times: so the copy is known to be one of this very file. */
-static int copy_file(struct drain *d, const char *name, struct err *err)
-{
-	char *source = path_join("%s/%s", d->request->stage, name);
-	char *path = path_join("%s/%s", d->part, name);
-	struct stat st = { 0 };
-	int from = open(source, O_RDONLY | O_CLOEXEC), to = -1, rc = 0;
-
-	if (from < 0 || fstat(from, &st) < 0)
-		rc = err_errno(err, "%s", source);
-	if (rc == 0)
-		rc = make_holder(path, err);
-	if (rc == 0 && (to = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
-				  (st.st_mode & 0777) | 0600)) < 0)
-		rc = err_errno(err, "%s", path);
-	if (rc == 0)
-		rc = copy_open(d, from, to, path, err);
-	if (rc == 0 && futimens(to, (struct timespec[]){ st.st_mtim, st.st_mtim }) < 0)
-		rc = err_errno(err, "%s", path);
-	if (from >= 0)
-		close(from);
-	if (to >= 0)
-		close(to);
-	free(path);
-	free(source);
-	return rc;
-}
 
 /* --- what belongs to it ----------------------------------------------------------------------- */
 
@@ -143,39 +41,63 @@ static void add_order(struct drain *d, const char *relative)
 	json_array_append_new(d->order, js_bytes(relative));
 }
 
-/* Names below the stage. A folder is renamed as a whole; of files the mark comes last. */
-static void list_files(struct drain *d)
+/* The name of a file of its own below the stage. */
+static char *below_stage(const struct drain *d, const char *name)
 {
-	const struct checkpoint *c = d->c;
-	char *base = checkpoint_base(c), *mark = checkpoint_mark_beside(d->request->rules, c);
+	char *base = checkpoint_base(d->c), *out;
 	const char *below = base + strlen(d->request->stage);
 
 	below += *below == '/';
-	for (size_t i = 0; i < c->part_count; i++) {
-		strv_add(&d->files,
-			 path_join("%s%s%s", below, *below ? "/" : "", c->parts[i].name));
-		if (c->is_file)
-			add_order(d, d->files.items[d->files.count - 1]);
-	}
-	if (!c->is_file)
-		add_order(d, below);
-	if (mark) {
-		strv_add(&d->files, path_join("%s%s%s", below, *below ? "/" : "", mark));
-		add_order(d, d->files.items[d->files.count - 1]);
-	}
-	free(mark);
+	out = path_join("%s%s%s", below, *below ? "/" : "", name);
 	free(base);
+	return out;
+}
+
+static void list_files(struct drain *d)
+{
+	const struct checkpoint *c = d->c;
+
+	for (size_t i = 0; i < c->part_count; i++)
+		strv_add(&d->files, below_stage(d, c->parts[i].name));
+	d->mark = checkpoint_mark_beside(d->request->rules, c);
+	if (d->mark)
+		strv_add(&d->files, below_stage(d, d->mark));
+}
+
+/* A folder is renamed as a whole; of files the mark comes last. */
+static void order_files(struct drain *d)
+{
+	const struct manifest *m = &d->manifest;
+	char *mark = d->mark ? below_stage(d, d->mark) : NULL;
+
+	for (int i = 0; d->c->is_file && i < m->file_count; i++)
+		if (!mark || strcmp(m->files[i].name, mark) != 0)
+			add_order(d, m->files[i].name);
+	if (!d->c->is_file)
+		add_order(d, d->c->path + strlen(d->request->stage) + 1);
+	if (mark)
+		add_order(d, mark);
+	free(mark);
+}
+
+static void list_in_manifest(struct drain *d, const char *name)
+{
+	struct manifest *m = &d->manifest;
+
+	m->files = xrealloc(m->files, ((size_t)m->file_count + 1) * sizeof(m->files[0]));
+	m->files[m->file_count++] = (struct manifest_file){ .name = xstrdup(name) };
 }
 
 static int write_small(struct drain *d, const char *name, const char *text, struct err *err)
 {
 	char *path = path_join("%s/%s", d->part, name);
-	int rc = make_holder(path, err);
+	int rc = copy_make_holder(path, err);
 
 	if (rc == 0)
 		rc = file_write_visible(path, text, strlen(text), SMALL_MODE, err);
 	free(path);
-	strv_add(&d->files, xstrdup(name));
+	if (rc == 0)
+		list_in_manifest(d, name);
 	return rc;
 }
 
@@ -221,25 +143,75 @@ static bool is_same(struct drain *d)
 	return is;
 }
 
-static int seal(struct drain *d, const char *sealed, struct err *err)
+static int copy_all(struct drain *d, struct err *err)
 {
-	struct manifest m = { .step = d->c->step, .file_count = (int)d->files.count };
-	int rc;
+	int rc = 0;
 
-	m.files = xcalloc(d->files.count + 1, sizeof(m.files[0]));
-	for (size_t i = 0; i < d->files.count; i++)
-		m.files[i].name = xstrdup(d->files.items[i]);
-	rc = manifest_publish(d->part, sealed, &m, err);
-	manifest_clear(&m);
+	for (size_t i = 0; i < d->files.count && rc == 0; i++) {
+		char *from = path_join("%s/%s", d->request->stage, d->files.items[i]);
+		char *to = path_join("%s/%s", d->part, d->files.items[i]);
+
+		rc = copy_file(&d->copy, from, to, err);
+		free(to);
+		free(from);
+	}
+	d->out->written = d->copy.written;
 	return rc;
 }
 
-static int copy_all(struct drain *d, struct err *err)
+/* The parts of other nodes. */
+static int gather(struct drain *d, struct err *err)
 {
-	for (size_t i = 0; d->files.items && d->files.items[i]; i++)
-		if (copy_file(d, d->files.items[i], err) < 0)
-			return -1;
-	return 0;
+	const struct drain_request *q = d->request;
+	struct parts_request parts;
+
+	for (size_t i = 0; i < d->files.count; i++)
+		list_in_manifest(d, d->files.items[i]);
+	if (!q->parts)
+		return 0;
+	parts = *q->parts;
+	parts.relative = d->c->path + strlen(q->stage) + 1;
+	parts.part = d->part;
+	parts.step = d->c->step;
+	parts.is_file = d->c->is_file;
+	parts.is_marked = parts.complete_when || d->c->row->last || d->c->row->pointer;
+	parts.rate = q->rate;
+	return parts_gather(&parts, &d->manifest, err);
+}
+
+/* Of several files any may be the first. */
+static bool is_of_step(const struct drain *d, const struct checkpoint *c, const char *path)
+{
+	return strcmp(c->path, path) == 0 ||
+	       (d->c->is_file && c->is_file && c->step == d->c->step &&
+		strncmp(c->path, d->part, strlen(d->part)) == 0);
+}
+
+/* One node saw its own part alone: now it stands beside the whole ones of before. */
+static int check_whole(struct drain *d, struct err *err)
+{
+	const struct drain_request *q = d->request;
+	const char *const folders[] = { d->part, q->shared, NULL };
+	const char *relative = d->c->path + strlen(q->stage) + 1;
+	char *path = path_join("%s/%s", d->part, relative);
+	struct checkpoint_list list;
+	struct look look = { 0 };
+	bool is_found = !q->parts;
+	int rc = q->parts ? checkpoints_find_in(q->rules, folders, &list, err) : 0;
+
+	for (size_t i = 0; rc == 0 && q->parts && i < list.count; i++) {
+		if (!is_of_step(d, &list.items[i], path))
+			continue;
+		is_found = true;
+		checkpoint_check(q->rules, &list, i, &look);
+		if (!list.items[i].is_valid)
+			rc = err_set(err, ERR_NOT_FOUND, "of all nodes together: %s",
+				     list.items[i].why);
+	}
+	if (q->parts)
+		checkpoint_list_clear(&list);
+	free(path);
+	return rc < 0 || is_found ? rc : err_set(err, ERR_NOT_FOUND, "%s is not there", relative);
 }
 
 static int take_steps(struct drain *d, struct err *err)
@@ -255,6 +227,8 @@ static int take_steps(struct drain *d, struct err *err)
 		rc = folder_make(d->part, FOLDER_MODE, err);
 	if (rc == 0)
 		rc = copy_all(d, err);
+	if (rc == 0)
+		rc = gather(d, err);
 	if (rc == 0 && !is_same(d)) {
 		d->out->is_gone = true;
 		rc = err_set(err, ERR_NOT_FOUND, "%s was written again while it was copied",
@@ -262,12 +236,15 @@ static int take_steps(struct drain *d, struct err *err)
 	}
 	if (rc == 0)
 		rc = failpoint(FP_STAGE_COPIED, err);
-	if (rc == 0 && (write_pointer(d, err) < 0 || write_order(d, err) < 0))
+	if (rc == 0)
+		order_files(d);
+	if (rc == 0 &&
+	    (write_pointer(d, err) < 0 || write_order(d, err) < 0 || check_whole(d, err) < 0))
 		rc = -1;
 	if (rc == 0 && q->may_go_on && !q->may_go_on(q->arg))
 		rc = err_set(err, ERR_REFUSED, "a newer attempt has the run");
 	if (rc == 0)
-		rc = seal(d, sealed, err);
+		rc = manifest_publish(d->part, sealed, &d->manifest, err);
 	failpoint(FP_STAGE_SEALED, NULL);
 	if (rc == 0)
 		rc = place_sealed(q->shared, sealed, err);
@@ -277,7 +254,7 @@ static int take_steps(struct drain *d, struct err *err)
 
 static const struct checkpoint *find(const struct drain_request *q, struct checkpoint_list *list)
 {
-	const char *const folders[] = { q->stage, q->shared, NULL };
+	const char *const folders[] = { q->stage, q->parts ? NULL : q->shared, NULL };
 	struct look look = { 0 };
 
 	if (checkpoints_find_in(q->rules, folders, list, NULL) < 0)
@@ -295,7 +272,8 @@ static const struct checkpoint *find(const struct drain_request *q, struct check
 
 void drain_run(const struct drain_request *request, struct drained *out)
 {
-	struct drain d = { .request = request, .out = out, .begun_ms = clock_mono_ms() };
+	struct drain d = { .request = request, .out = out };
+	int64_t begun_ms = clock_mono_ms();
 	struct checkpoint_list list = { 0 };
 	struct err why = { 0 };
 
@@ -303,20 +281,21 @@ void drain_run(const struct drain_request *request, struct drained *out)
 	d.c = find(request, &list);
 	if (d.c) {
 		d.order = json_array();
-		d.mine = xmalloc(CHUNK_BYTES);
-		d.theirs = xmalloc(CHUNK_BYTES);
+		d.manifest.step = d.c->step;
+		copy_init(&d.copy, request->rate);
 		out->bytes = d.c->bytes;
 		out->is_done = take_steps(&d, &why) == 0;
 		json_decref(d.order);
-		free(d.mine);
-		free(d.theirs);
+		copy_fini(&d.copy);
+		manifest_clear(&d.manifest);
 		free(d.part);
+		free(d.mark);
 		strv_free(d.files.items);
 	} else {
 		out->is_gone = true;
 		err_set(&why, ERR_NOT_FOUND, "%s is not what it was", request->path);
 	}
 	checkpoint_list_clear(&list);
-	out->ms = clock_mono_ms() - d.begun_ms;
+	out->ms = clock_mono_ms() - begun_ms;
 	snprintf(out->text, sizeof(out->text), "%s", why.text);
 }

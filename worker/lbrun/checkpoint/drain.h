@@ -3,8 +3,8 @@
  *
  *   copy ──▶ NAME-HASH.STAMP.HOST.part ──manifest──▶ NAME-HASH, sealed ──place.h──▶ in place
  *
- * A copy that was cut short goes on: what is there already is compared, and only what differs is
- * written. Nothing counts before the manifest, which is written once every byte is on the disk. */
+ * A copy that was cut short goes on (copy.h). Nothing counts before the manifest, which is written once
+ * every byte is on the disk; where several nodes have parts of it (parts.h), once they have all done so. */
 #ifndef LBRUN_CHECKPOINT_DRAIN_H
 #define LBRUN_CHECKPOINT_DRAIN_H
 
@@ -13,6 +13,7 @@
 
 #include "common/base/err.h"
 #include "common/checkpoint/checkpoints.h"
+#include "worker/lbrun/checkpoint/parts.h"
 
 struct drain_request {
 	const struct checkpoint_rules *rules;
@@ -21,6 +22,9 @@ struct drain_request {
 	uint64_t stamp;             /* as it was when it was found whole */
 	const char *host;           /* whose stage it is: part of a name */
 	int64_t rate;               /* bytes/s at most; 0 = no limit */
+	/* NULL: all of it lies on this node. Else what other nodes have to know of it (parts.h), but for
+	 * what is said here already */
+	const struct parts_request *parts;
 	/* may this attempt still write? A newer one may have the run */
 	bool (*may_go_on)(void *arg);
 	void *arg;

@@ -23,28 +23,15 @@
 #include "common/base/mem.h"
 #include "common/base/paths.h"
 #include "common/checkpoint/layouts.h"
+#include "worker/lbrun/checkpoint/part.h"
+#include "worker/lbrun/checkpoint/parts.h"
 #include "worker/lbrun/checkpoint/pruning.h"
 #include "worker/lbrun/trainer/trainer.h"
 
-enum { OURS_ALONE = 0700, AGAIN_MS = 2000, FAILURES_MAX = 5, NICE = 10 };
+enum { AGAIN_MS = 2000, FAILURES_MAX = 5, NICE = 10 };
 static const char lock_name[] = ".lb-lock";
 
 /* --- the folder ------------------------------------------------------------------------------- */
-
-/* Anybody may write in /dev/shm: what lies there by our name must be ours. */
-static int make_ours(const char *path, struct err *err)
-{
-	struct stat st;
-
-	if (mkdir(path, OURS_ALONE) < 0 && errno != EEXIST)
-		return err_errno(err, "%s", path);
-	if (lstat(path, &st) < 0)
-		return err_errno(err, "%s", path);
-	if (!S_ISDIR(st.st_mode) || st.st_uid != geteuid() || (st.st_mode & 077))
-		return err_set(err, ERR_REFUSED, "%s: is not a folder of ours alone (mode 0700)",
-			       path);
-	return 0;
-}
 
 /* Of this run before a person sent it back: nothing there is ever wanted again. */
 static void remove_others(const char *parent, const char *prefix, const char *keep)
@@ -64,46 +51,67 @@ static void remove_others(const char *parent, const char *prefix, const char *ke
 		closedir(dir);
 }
 
-static char *make_folder(const struct attempt_params *p, const char *task, int64_t generation,
-			 struct err *err)
+static int make_folder(struct stage *s, const struct stage_where *w, struct err *err)
 {
-	char *parent = path_join("%s/lowbits-%u", p->stage, (unsigned)geteuid());
+	const struct attempt_params *p = s->params;
 	uint64_t h = fnv_add_text(fnv_text(p->run_dir), p->checkpoint_dir);
-	char *prefix = path_join("%s-%016" PRIx64 "%s%s.", p->run, h, task ? "-" : "",
-				 task ? task : "");
-	char *name = path_join("%s%" PRId64, prefix, generation);
-	char *folder = path_join("%s/%s", parent, name);
+	char *prefix = path_join("%s-%016" PRIx64 "%s%s.", p->run, h, w->task ? "-" : "",
+				 w->task ? w->task : "");
+	char *folder, *parent;
+	int rc;
 
-	if (make_ours(parent, err) < 0 || make_ours(folder, err) < 0) {
-		free(folder);
-		folder = NULL;
+	s->stage = path_join("%s/lowbits-%u/%s%" PRId64, p->stage, (unsigned)geteuid(), prefix,
+			     w->generation);
+	folder = part_folder(s->stage, w->node);
+	rc = part_make_folder(folder, err);
+	if (rc == 0) {
+		parent = xstrndup(folder, (size_t)(path_base(folder) - folder));
+		remove_others(parent, prefix, path_base(folder));
+		free(parent);
+		s->folder = folder;
 	} else {
-		remove_others(parent, prefix, name);
+		free(folder);
+		free(s->stage);
+		s->stage = NULL;
 	}
-	free(name);
 	free(prefix);
-	free(parent);
-	return folder;
+	return rc;
 }
 
-int stage_open(struct stage *s, const struct attempt_params *p, const char *task,
-	       int64_t generation, const struct checkpoint_rules *rules, struct err *err)
+int stage_open(struct stage *s, const struct attempt_params *p, const struct stage_where *where,
+	       const struct checkpoint_rules *rules, struct err *err)
 {
 	*s = (struct stage){ .shared = p->checkpoint_dir,
 			     .rules = rules,
+			     .params = p,
+			     .node = where->node,
+			     .nodes = where->nodes,
+			     .sealed_step = -1,
 			     .run_dir = p->run_dir,
 			     .number = p->number,
 			     .rate = p->stage_rate,
 			     .lock_fd = -1,
 			     .fd = -1 };
 	gethostname(s->host, sizeof(s->host) - 1);
-	s->folder = make_folder(p, task, generation, err);
-	return s->folder ? 0 : err_wrap(err, "checkpoint.stage");
+	if (make_folder(s, where, err) < 0)
+		return err_wrap(err, "checkpoint.stage");
+	s->word = stage_has_parts(s) ? part_word(s->folder) : NULL;
+	return 0;
 }
 
 bool stage_is_on(const struct stage *s)
 {
 	return s->folder != NULL;
+}
+
+bool stage_has_parts(const struct stage *s)
+{
+	return s->folder && s->nodes > 1;
+}
+
+char *stage_for_ranks(const struct stage *s)
+{
+	return stage_has_parts(s) && s->word ? path_join("%s:%s", s->word, s->stage) : NULL;
 }
 
 bool stage_holds(const struct stage *s, const char *path)
@@ -134,6 +142,7 @@ static struct stage_view view_of(const struct stage *s)
 		.rate = s->measured_rate,
 		.left_ms = INT64_MAX,
 		.free_bytes = INT64_MAX,
+		.keeps_none = stage_has_parts(s),
 	};
 
 	for (size_t i = 0; s->pid > 0 && i < s->count; i++)
@@ -149,8 +158,11 @@ void stage_close(struct stage *s)
 
 	if (!s->folder)
 		return;
-	if (stage_at_risk(&v, &back_to) < 0)
+	if (stage_at_risk(&v, &back_to) < 0) {
+		if (stage_has_parts(s) && s->word)
+			parts_clear(s->stage, s->nodes);
 		folder_remove(s->folder, NULL);
+	}
 	if (s->lock_fd >= 0)
 		close(s->lock_fd);
 	if (s->fd >= 0)
@@ -158,6 +170,8 @@ void stage_close(struct stage *s)
 	forget(s);
 	free(s->draining);
 	free(s->folder);
+	free(s->stage);
+	free(s->word);
 	*s = (struct stage){ .fd = -1, .lock_fd = -1 };
 }
 
@@ -198,7 +212,7 @@ static void add(struct stage *s, const struct checkpoint *c, bool is_sealed, boo
 
 static int find_all(const struct stage *s, struct checkpoint_list *list)
 {
-	const char *const folders[] = { s->folder, s->shared, NULL };
+	const char *const folders[] = { s->folder, stage_has_parts(s) ? NULL : s->shared, NULL };
 
 	return checkpoints_find_in(s->rules, folders, list, NULL);
 }
@@ -256,7 +270,7 @@ static void remove_temporary(const char *folder)
 		closedir(dir);
 }
 
-void stage_tidy(struct stage *s)
+static void tidy(struct stage *s)
 {
 	struct checkpoint_list list;
 
@@ -268,6 +282,28 @@ void stage_tidy(struct stage *s)
 		if (stage_holds(s, list.items[i].path) && !list.items[i].is_valid)
 			pruning_remove(&list.items[i], NULL);
 	checkpoint_list_clear(&list);
+}
+
+static int begin_parts(struct stage *s, struct err *err)
+{
+	if (s->pid > 0 && !s->is_broken_off) {
+		s->is_broken_off = true;
+		kill(s->pid, SIGKILL);
+	}
+	free(s->word);
+	s->word = part_draw_word(s->number, s->nodes);
+	s->sealed_step = -1;
+	s->failures = 0;
+	forget(s);
+	return part_begin(s->folder, s->word, err);
+}
+
+int stage_begin_launch(struct stage *s, struct err *err)
+{
+	if (stage_has_parts(s))
+		return begin_parts(s, err);
+	tidy(s);
+	return 0;
 }
 
 /* --- draining --------------------------------------------------------------------------------- */
@@ -298,8 +334,19 @@ static bool may_go_on(void *arg)
 
 static void __attribute__((noreturn)) child(struct stage *s, size_t index, int64_t rate, int fd)
 {
+	const struct parts_request parts = {
+		.layout = s->params->layout,
+		.pattern = s->params->pattern,
+		.complete_when = s->params->complete_when,
+		.stage = s->stage,
+		.word = s->word,
+		.head = s->node,
+		.nodes = s->nodes,
+		.sealed_step = s->sealed_step,
+	};
 	struct drain_request request = {
 		.rules = s->rules,
+		.parts = stage_has_parts(s) ? &parts : NULL,
 		.stage = s->folder,
 		.shared = s->shared,
 		.path = s->files[index].path,
@@ -435,7 +482,10 @@ bool stage_reaped(struct stage *s, struct drained *out, char **path, int64_t now
 	}
 	measure(s, out);
 	for (size_t i = 0; i < s->count; i++)
-		s->items[i].is_sealed |= out->is_done && strcmp(s->files[i].path, s->draining) == 0;
+		if (out->is_done && strcmp(s->files[i].path, s->draining) == 0) {
+			s->items[i].is_sealed = true;
+			s->sealed_step = s->items[i].step;
+		}
 	*path = out->is_done ? path_join("%s%s", s->shared, s->draining + strlen(s->folder))
 			     : xstrdup(s->draining);
 	s->again_ms = out->is_done || was_broken_off ? now_ms : now_ms + AGAIN_MS;

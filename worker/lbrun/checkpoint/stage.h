@@ -2,7 +2,9 @@
 /* stage.h - the folder of this node that the trainer saves to, and what brings its checkpoints from
  * there to where they are shared: one child at a time (drain.h), as stage_plan.h decides.
  *
- * The folder is STAGE/lowbits-UID/RUN-HASH, for us alone. Who drains holds a lock in it. */
+ * The folder is STAGE/lowbits-UID/RUN-HASH, for us alone. Who drains holds a lock in it. In a job of
+ * several nodes each has one (parts.h); what lies here is then the part of this node, which a launch is
+ * never started from. */
 #ifndef LBRUN_CHECKPOINT_STAGE_H
 #define LBRUN_CHECKPOINT_STAGE_H
 
@@ -23,8 +25,14 @@ struct staged_file {
 
 struct stage {
 	char *folder; /* NULL: there is none, and nothing below is to be called but stage_is_on */
+	char *stage;  /* the same, with %n for the node's name where its path has that */
 	const char *shared;
 	const struct checkpoint_rules *rules;
+	const struct attempt_params *params;
+	const char *node;
+	int64_t nodes;       /* of the job */
+	int64_t sealed_step; /* the newest since the launch began; -1 = none */
+	char *word;          /* of that launch, where there are several nodes; NULL = none yet */
 	const char *run_dir;
 	int64_t number; /* of the attempt */
 	int64_t rate;   /* allowed; 0 = no limit */
@@ -48,17 +56,28 @@ struct stage {
 
 /* `generation`: a run that a person sent back to another checkpoint does not find here what it had.
  * Makes the folder. 0, or -1 with err: checkpoints are then saved where they are shared. */
-int stage_open(struct stage *stage, const struct attempt_params *params, const char *task,
-	       int64_t generation, const struct checkpoint_rules *rules, struct err *err);
-/* Removes the folder when nothing in it is at risk. */
+struct stage_where {
+	const char *task; /* of an array; NULL = none */
+	int64_t generation;
+	const char *node; /* that we are on, by the name that Slurm has for it */
+	int64_t nodes;    /* of the job */
+};
+int stage_open(struct stage *stage, const struct attempt_params *params,
+	       const struct stage_where *where, const struct checkpoint_rules *rules,
+	       struct err *err);
+/* Removes the folder, on all nodes, when nothing in it is at risk. */
 void stage_close(struct stage *stage);
 bool stage_is_on(const struct stage *stage);
 bool stage_holds(const struct stage *stage, const char *path);
 
 /* What is whole there, as of now. `needed`: a path that the trainer may be loading; NULL = none. */
 void stage_look(struct stage *stage, const char *needed);
-/* While nobody writes there: removes what is not whole. */
-void stage_tidy(struct stage *stage);
+/* While nobody writes there: removes what is not whole; where there are several nodes, everything, as a
+ * launch starts from what is shared. 0, or -1 with err: that cannot be done. */
+int stage_begin_launch(struct stage *stage, struct err *err);
+bool stage_has_parts(const struct stage *stage);
+/* For the environment of ranks (PART_VARIABLE); owned by the caller, NULL = there are no parts. */
+char *stage_for_ranks(const struct stage *stage);
 
 /* Begins what is due. left_ms: until the job ends; INT64_MAX = that is not near. A child that cannot be
  * started is tried again. */

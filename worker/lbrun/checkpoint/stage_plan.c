@@ -69,7 +69,7 @@ static bool is_past_use(const struct stage_view *v, size_t i, int64_t sealed)
 	if (s->is_needed || (int64_t)i == v->draining)
 		return false;
 	if (i == 0)
-		return s->is_sealed && v->free_bytes < s->bytes + s->bytes / 8;
+		return s->is_sealed && (v->keeps_none || v->free_bytes < s->bytes + s->bytes / 8);
 	return s->is_sealed || (sealed >= 0 && (int64_t)i > sealed);
 }
 

@@ -27,6 +27,7 @@ struct stage_view {
 	int64_t rate;         /* bytes/s, measured without limit or with it; 0 = not known */
 	int64_t left_ms;      /* until the job ends; INT64_MAX = that is not known to be near */
 	int64_t free_bytes;   /* in the stage */
+	bool keeps_none;      /* no launch is ever started from what is sealed */
 };
 
 struct stage_step {

@@ -34,6 +34,11 @@ static int64_t earlier(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
+static int64_t later(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
 static struct next clear(int signo)
 {
 	struct next next = step(NEXT_CLEAR);
@@ -193,7 +198,7 @@ static struct next without_trainer(const struct shepherd_facts *f, int64_t now_m
 	/* A trainer that is started on a full disk would mostly die of it, too. */
 	if (f->is_full && now_ms < f->room_until_ms)
 		return wait_until(earlier(f->room_until_ms, now_ms + RELAUNCH_PAUSE_MS));
-	return step_at(NEXT_SEARCH, f->relaunch_ms, now_ms);
+	return step_at(NEXT_SEARCH, later(f->relaunch_ms, f->held_until_ms), now_ms);
 }
 
 /* --- a trainer runs --------------------------------------------------------------------------- */

@@ -128,6 +128,8 @@ struct shepherd_facts {
 	enum stacks_state stacks; /* of this silence */
 	const char *trouble;      /* why it cannot be searched or started; borrowed */
 
+	/* no search before, for what it should find is still on its way from other nodes' stages */
+	int64_t held_until_ms;
 	bool is_draining; /* checkpoints in the node's stage that no copy of counts yet */
 	bool is_pruning;  /* old checkpoints are being removed, or are to be */
 

@@ -10,6 +10,7 @@ void shepherd_begin(struct shepherd_facts *f, const struct shepherd_policy *poli
 	*f = (struct shepherd_facts){
 		.looked_ms = INT64_MIN,
 		.full_ms = INT64_MIN,
+		.held_until_ms = INT64_MIN,
 		.cleared_ms = INT64_MIN / 2,
 		.tried_ms = INT64_MIN / 2,
 		.kill_again_ms = INT64_MAX,

@@ -19,6 +19,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/paths.h"
+#include "worker/lbrun/checkpoint/part.h"
 #include "worker/lbrun/rank/rank_term.h"
 #include "worker/lbrun/meter/meter.h"
 #include "worker/lbrun/end/ending.h"
@@ -228,6 +229,10 @@ static int run(int rank, bool keeps, char *const *argv)
 	snprintf(number, sizeof(number), "%d", rank);
 	setenv("LB_RANK", number, 1);
 	meter_start_of_rank(node && node[0] ? node : host, rank);
+	if (part_enter(node && node[0] ? node : host, number_of("SLURM_LOCALID") == 0, &why) < 0) {
+		output_say(&r.output, "%s", why.text);
+		return EXIT_NOT_STARTED;
+	}
 	what.env = environ;
 	r.is_profiler = is_profiler(argv[0]);
 	prctl(PR_SET_CHILD_SUBREAPER, 1);

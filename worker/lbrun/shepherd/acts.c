@@ -53,7 +53,7 @@ static void act_search(struct shepherd *s, const struct next *next, int64_t now_
 {
 	struct search_request request = {
 		.folder = s->params.checkpoint_dir,
-		.stage = s->stage.folder,
+		.stage = stage_has_parts(&s->stage) ? NULL : s->stage.folder,
 		.choice = chosen(s),
 		.rules = s->rules,
 		.handed = &s->handed,

@@ -13,6 +13,7 @@
 #include "common/base/redact.h"
 #include "common/base/strv.h"
 #include "common/checkpoint/layouts.h"
+#include "worker/lbrun/checkpoint/part.h"
 #include "worker/lbrun/trainer/launcher.h"
 #include "worker/lbrun/watch/oom.h"
 #include "worker/lbrun/meter/meter.h"
@@ -31,10 +32,10 @@ static const char cgroup_mount[] = "/sys/fs/cgroup";
 static bool is_ours(const char *setting)
 {
 	static const char *const names[] = {
-		"LB_SOCKET=",         "LB_RUN=",     "LB_ATTEMPT=",
-		"LB_LAUNCH=",         "LB_RUN_DIR=", "LB_CHECKPOINT_DIR=",
-		"LB_RESUME_FROM=",    "LB_RANK=",    "LB_REQUEUE=",
-		(METER_VARIABLE "="),
+		"LB_SOCKET=",         "LB_RUN=",           "LB_ATTEMPT=",
+		"LB_LAUNCH=",         "LB_RUN_DIR=",       "LB_CHECKPOINT_DIR=",
+		"LB_RESUME_FROM=",    "LB_RANK=",          "LB_REQUEUE=",
+		(METER_VARIABLE "="), (PART_VARIABLE "="),
 	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
@@ -55,6 +56,8 @@ static void add_meeting(const struct meeting *m, struct strv *env)
 
 static void make_env(const struct shepherd *s, const struct meeting *m, struct strv *env)
 {
+	char *stage;
+
 	for (char **setting = environ; *setting; setting++) {
 		if (!is_ours(*setting))
 			strv_add(env, xstrdup(*setting));
@@ -65,6 +68,9 @@ static void make_env(const struct shepherd *s, const struct meeting *m, struct s
 	if (s->usage.folder && s->policy.is_srun)
 		strv_add(env, xasprintf(METER_VARIABLE "=%lld:%s",
 					(long long)s->params.watch.usage_ms, s->folder));
+	if ((stage = stage_for_ranks(&s->stage)) != NULL)
+		strv_add(env, xasprintf(PART_VARIABLE "=%s", stage));
+	free(stage);
 	if (s->server.path)
 		strv_add(env, xasprintf("LB_SOCKET=%s", s->server.path));
 	strv_add(env, xasprintf("LB_RUN=%s", s->params.run));

@@ -92,12 +92,13 @@ static struct seen *add_seen(struct shepherd *s, const struct checkpoint *c, boo
 
 /* --- before a launch -------------------------------------------------------------------------- */
 
-/* Those that are shared, and those that are in the stage alone, too. */
+/* Those that are shared, and those that are in the stage alone, too; but parts of some are no match for the
+ * whole ones. */
 static int find_all(const struct shepherd *s, struct checkpoint_list *list)
 {
-	const char *const folders[] = { saves_folder(s),
-					stage_is_on(&s->stage) ? s->params.checkpoint_dir : NULL,
-					NULL };
+	bool is_in_both = stage_is_on(&s->stage) && !stage_has_parts(&s->stage);
+	const char *const folders[] = { is_in_both ? s->stage.folder : s->params.checkpoint_dir,
+					is_in_both ? s->params.checkpoint_dir : NULL, NULL };
 
 	return checkpoints_find_in(s->rules, folders, list, NULL);
 }
@@ -233,15 +234,23 @@ static void look_at(struct shepherd *s, struct checkpoint_list *list, size_t ind
 	record(s, c, c->step);
 }
 
+/* Takes the list. */
+static void look_at_all(struct shepherd *s, struct checkpoint_list *list, bool is_last)
+{
+	for (size_t i = list->count; i-- > 0;)
+		look_at(s, list, i, is_last);
+	checkpoint_list_clear(list);
+}
+
 void saves_look(struct shepherd *s, bool is_last)
 {
 	struct checkpoint_list list;
 
-	if (find_all(s, &list) < 0)
-		return;
-	for (size_t i = list.count; i-- > 0;)
-		look_at(s, &list, i, is_last);
-	checkpoint_list_clear(&list);
+	if (stage_has_parts(&s->stage) &&
+	    checkpoints_find(s->rules, s->stage.folder, &list, NULL) == 0)
+		look_at_all(s, &list, is_last);
+	if (find_all(s, &list) == 0)
+		look_at_all(s, &list, is_last);
 }
 
 const char *saves_folder(const struct shepherd *s)

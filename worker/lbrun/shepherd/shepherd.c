@@ -124,6 +124,7 @@ static void gather(struct shepherd *s)
 		gather_search(s);
 	f->is_pruning = pruning_is_due(&s->pruning) || s->pruning.pid > 0;
 	f->is_draining = stage_is_draining(&s->stage);
+	f->held_until_ms = staging_held_until_ms(s);
 	f->is_full = s->journal.is_failing;
 	f->full_ms = s->journal.failed_ms;
 }

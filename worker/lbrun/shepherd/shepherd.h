@@ -165,6 +165,8 @@ const char *saves_task(const struct shepherd *s);
 void staging_open(struct shepherd *s);
 void staging_before_launch(struct shepherd *s);
 void staging_turn(struct shepherd *s, int64_t now_ms);
+/* Until then no launch begins, unless what is staged is drained before; INT64_MIN = nothing is awaited. */
+int64_t staging_held_until_ms(const struct shepherd *s);
 void staging_reaped(struct shepherd *s);
 void staging_tell_lost(struct shepherd *s);
 

@@ -7,6 +7,8 @@
 #include "common/base/clock.h"
 #include "worker/lbrun/shepherd/shepherd.h"
 
+enum { PARTS_WAIT_MS = 5 * 60 * 1000 };
+
 static int64_t nodes_of_job(void)
 {
 	const char *text = getenv("SLURM_JOB_NUM_NODES");
@@ -24,15 +26,20 @@ static void go_without(struct shepherd *s, const char *why)
 
 void staging_open(struct shepherd *s)
 {
+	const struct stage_where where = {
+		.task = saves_task(s),
+		.generation = s->handed.generation,
+		.node = s->node,
+		.nodes = nodes_of_job(),
+	};
 	struct err why = { 0 };
 
 	s->stage = (struct stage){ .fd = -1, .lock_fd = -1 };
 	if (!s->params.stage || s->policy.finds_own)
 		return;
-	if (nodes_of_job() > 1)
-		go_without(s, "checkpoint.stage is for jobs of one node");
-	else if (stage_open(&s->stage, &s->params, saves_task(s), s->handed.generation, s->rules,
-			    &why) < 0)
+	if (where.nodes > 1 && !s->policy.is_srun)
+		go_without(s, "checkpoint.stage on several nodes is for run.launcher = \"srun\"");
+	else if (stage_open(&s->stage, &s->params, &where, s->rules, &why) < 0)
 		go_without(s, why.text);
 	else
 		stage_look(&s->stage, NULL);
@@ -40,9 +47,14 @@ void staging_open(struct shepherd *s)
 
 void staging_before_launch(struct shepherd *s)
 {
+	struct err why = { 0 };
+
 	if (!stage_is_on(&s->stage))
 		return;
-	stage_tidy(&s->stage);
+	if (stage_has_parts(&s->stage))
+		staging_tell_lost(s);
+	if (stage_begin_launch(&s->stage, &why) < 0)
+		output_say(&s->output, "%s", why.text);
 	stage_look(&s->stage, s->search.found == 1 ? s->search.path : NULL);
 }
 
@@ -65,6 +77,20 @@ static void tell_risk(struct shepherd *s, int64_t left_ms)
 		     "%s; %.0f s are left to copy it%s", text, (double)left_ms / 1000, needs);
 }
 
+static bool is_held(const struct shepherd *s)
+{
+	return stage_has_parts(&s->stage) && !s->facts.launch.is_open;
+}
+
+/* A launch on several nodes starts from what is shared: that shall be the newest. */
+int64_t staging_held_until_ms(const struct shepherd *s)
+{
+	const struct shepherd_facts *f = &s->facts;
+	int64_t from_ms = f->launch.ended_ms > f->claimed_ms ? f->launch.ended_ms : f->claimed_ms;
+
+	return is_held(s) && stage_is_draining(&s->stage) ? from_ms + PARTS_WAIT_MS : INT64_MIN;
+}
+
 void staging_turn(struct shepherd *s, int64_t now_ms)
 {
 	int64_t until_ms = shepherd_drain_until_ms(&s->facts, &s->policy);
@@ -72,7 +98,7 @@ void staging_turn(struct shepherd *s, int64_t now_ms)
 
 	if (!stage_is_on(&s->stage))
 		return;
-	if (s->facts.is_over && left_ms == INT64_MAX)
+	if ((s->facts.is_over || is_held(s)) && left_ms == INT64_MAX)
 		left_ms = INT64_MAX - 1; /* nobody is disturbed any more */
 	if ((s->facts.signalled || s->facts.order > ORDER_RUN) && left_ms < INT64_MAX - 1)
 		tell_risk(s, left_ms);
