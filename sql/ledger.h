@@ -250,6 +250,16 @@ int ledger_launch_each(struct ledger *l, int64_t attempt_id,
 		       int (*each)(const struct ledger_launch *launch, void *arg), void *arg,
 		       struct err *err);
 
+struct ledger_past_launch {
+	enum cause cause; /* of its attempt, where nobody on the nodes lived to tell */
+	int64_t started_ms, ended_ms;
+	const char *nodes; /* short, as hosts_expand takes it */
+};
+/* Of all runs, those that ended since. */
+int ledger_launch_each_since(struct ledger *l, int64_t since_ms,
+			     int (*each)(const struct ledger_past_launch *launch, void *arg),
+			     void *arg, struct err *err);
+
 /* --- checkpoints ---------------------------------------------------------------------------- */
 struct ledger_checkpoint {
 	int64_t run_id, step, attempt;

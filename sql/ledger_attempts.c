@@ -344,3 +344,25 @@ int ledger_launch_each(struct ledger *l, int64_t attempt_id,
 		;
 	return read_end(s, got);
 }
+
+static const struct column past_columns[] = {
+	COLUMN(ledger_past_launch, CAUSE, cause),
+	COLUMN(ledger_past_launch, INT64, started_ms),
+	COLUMN(ledger_past_launch, INT64, ended_ms),
+	COLUMN(ledger_past_launch, TEXT, nodes),
+	{ NULL, 0, 0 },
+};
+
+int ledger_launch_each_since(struct ledger *l, int64_t since_ms,
+			     int (*each)(const struct ledger_past_launch *launch, void *arg),
+			     void *arg, struct err *err)
+{
+	sqlite3_stmt *s = query(l, Q_LAUNCH_LIST_SINCE);
+	struct ledger_past_launch launch;
+	int got;
+
+	bind_int(s, ":since_ms", since_ms);
+	while ((got = read_next(l, s, past_columns, &launch, err)) > 0 && each(&launch, arg) == 0)
+		;
+	return read_end(s, got);
+}

@@ -56,6 +56,7 @@ struct attempt_params {
 	int64_t in_place; /* relaunches in the same allocation without progress in between */
 	int64_t without_progress;     /* launches of the run in a row before this attempt … */
 	int64_t max_without_progress; /* … of so many, after which the run fails; -1 = no bound */
+	int64_t node_mtbf_ms;  /* between troubles of one node, as seen lately; 0 = not known */
 	int64_t check_ms;      /* so long every byte of a checkpoint is read before a launch */
 	int64_t kill_grace_ms; /* from SIGTERM to SIGKILL */
 	int64_t kill_wait_ms;  /* from the scheduler's own SIGTERM to its SIGKILL; 0 = not known */

@@ -126,3 +126,9 @@ bool run_state_may_follow(enum run_state from, enum run_state to)
 		return false;
 	return (moves[from] & TO(to)) != 0;
 }
+
+bool cause_is_trouble(enum cause cause)
+{
+	return cause != CAUSE_NONE && cause != CAUSE_COMPLETED && cause != CAUSE_KILLED &&
+	       cause != CAUSE_TIMEOUT;
+}

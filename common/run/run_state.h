@@ -83,6 +83,8 @@ const char *run_order_name(enum run_order order);
 enum run_state run_state_from_name(const char *name);
 enum attempt_state attempt_state_from_name(const char *name);
 enum cause cause_from_name(const char *name);
+/* It ended by nobody's wish, and without a warning. */
+bool cause_is_trouble(enum cause cause);
 enum run_order run_order_from_name(const char *name);
 
 /* A final state has no job and gets none until a person restarts the run. */

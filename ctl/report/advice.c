@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* advice.c - medians, a rate, and Daly's formula. */
+/* advice.c - medians, and what follows from them. */
 #include "ctl/report/advice.h"
 
 #include <math.h>
@@ -10,7 +10,7 @@
 #include "common/base/mem.h"
 #include "common/run/run_state.h"
 
-static const double half_life_ms = 30 * 86400e3, day_ms = 86400e3;
+static const double day_ms = 86400e3;
 
 /* --- what was told ---------------------------------------------------------------------------- */
 
@@ -53,13 +53,6 @@ static void add_launch(struct advice_facts *f, const struct spool_line *line)
 	f->saved_ms = 0;
 }
 
-/* By nobody's wish, and without a warning. */
-static bool is_trouble(enum cause cause)
-{
-	return cause != CAUSE_NONE && cause != CAUSE_COMPLETED && cause != CAUSE_KILLED &&
-	       cause != CAUSE_TIMEOUT;
-}
-
 static bool is(const char *type, const char *word)
 {
 	return strcmp(type, word) == 0;
@@ -83,7 +76,7 @@ void advice_add(struct advice_facts *f, const struct spool_line *line)
 	if (f->launch_count > 0 && !is(type, "attempt_start") && !is(type, "attempt_end"))
 		f->launches[f->launch_count - 1].to_ms = line->time_ms;
 	if (f->launch_count > 0 && is(type, "launch_end"))
-		f->launches[f->launch_count - 1].is_trouble = is_trouble(
+		f->launches[f->launch_count - 1].is_trouble = cause_is_trouble(
 			cause_from_name(js_str(line->line, "cause", "")));
 }
 
@@ -132,31 +125,24 @@ static void measure_saves(const struct advice_facts *f, struct advice *out)
 	free(values);
 }
 
-static void measure_troubles(const struct advice_facts *f, int64_t now_ms, struct advice *out)
+static void measure_troubles(const struct advice_facts *f, int64_t now_ms,
+			     const struct troubles *seen, struct advice *out)
 {
-	double weight = 1, node_days = 1 / ADVICE_PRIOR_PER_NODE_DAY, nodes = 1;
+	struct troubles own = { 0 };
+	double nodes = 1;
 
 	for (size_t i = 0; i < f->launch_count; i++) {
 		const struct advice_launch *l = &f->launches[i];
 		double days = (double)(l->to_ms - l->from_ms) / day_ms * (double)l->nodes;
-		double fades = exp2(-(double)(now_ms - l->to_ms) / half_life_ms);
+		double fades = trouble_fades((double)(now_ms - l->to_ms));
 
 		nodes = (double)l->nodes;
 		out->troubles += l->is_trouble;
 		out->node_days += days;
-		weight += l->is_trouble ? fades : 0;
-		node_days += days * fades;
+		own.count += l->is_trouble ? fades : 0;
+		own.node_days += days * fades;
 	}
-	out->mtbf_s = node_days / weight / nodes * 86400;
-}
-
-double advice_interval_s(double save_s, double mtbf_s)
-{
-	double x = save_s / (2 * mtbf_s);
-
-	if (x >= 1)
-		return mtbf_s;
-	return sqrt(2 * save_s * mtbf_s) * (1 + sqrt(x) / 3 + x / 9) - save_s;
+	out->mtbf_s = trouble_mtbf_s(seen ? seen : &own, nodes);
 }
 
 /* Saving, and half an interval done again after each trouble. */
@@ -165,13 +151,14 @@ static double lost(double interval_s, double save_s, double mtbf_s)
 	return save_s / (interval_s + save_s) + (interval_s + save_s) / 2 / mtbf_s;
 }
 
-void advice_work_out(struct advice_facts *f, int64_t now_ms, struct advice *out)
+void advice_work_out(struct advice_facts *f, int64_t now_ms, const struct troubles *seen,
+		     struct advice *out)
 {
 	*out = (struct advice){ .saves = f->saves };
 	measure_saves(f, out);
-	measure_troubles(f, now_ms, out);
+	measure_troubles(f, now_ms, seen, out);
 	out->interval_s = median(f->between_s, f->between_count) - out->save_s;
-	out->best_s = advice_interval_s(out->save_s, out->mtbf_s);
+	out->best_s = save_interval_s(out->save_s, out->mtbf_s);
 	if (out->best_s < out->step_s) /* none is saved within a step */
 		out->best_s = out->step_s;
 	out->lost_now = lost(out->interval_s, out->save_s, out->mtbf_s);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* advice.h - how often a run should save: what a checkpoint costs it and how often trouble comes, both from
- * its spools, and the interval between saves that loses least. Pure.
+/* advice.h - how often a run should save: what a checkpoint costs it, from its spools, how often trouble comes,
+ * and the interval between saves that loses least. Pure.
  *
  * A save's cost is what the slowest stretches between two told steps took beyond the usual time of a step:
  * as many of them as there were saves, and of these the median, so that a few other stalls do not count.
- * Troubles are launches that ended by nobody's wish. They fade with a half-life of 30 days, and a young
- * run leans on a published rate, which weighs as much as one trouble. */
+ * Troubles are launches that ended by nobody's wish, of all runs where the ledger can be asked; interval.h
+ * has their rate. */
 #ifndef CTL_REPORT_ADVICE_H
 #define CTL_REPORT_ADVICE_H
 
@@ -13,11 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/checkpoint/interval.h"
 #include "common/run/spool.h"
-
-/* Of nodes and days: Llama 3 had 419 unexpected interruptions in 54 days on 2,048 nodes (arXiv
- * 2407.21783). */
-#define ADVICE_PRIOR_PER_NODE_DAY (419.0 / (54 * 2048))
 
 struct advice_gap {
 	double seconds;
@@ -51,10 +48,8 @@ struct advice {
 /* The lines of all attempts, in order. */
 void advice_add(struct advice_facts *f, const struct spool_line *line);
 void advice_clear(struct advice_facts *f);
-void advice_work_out(struct advice_facts *f, int64_t now_ms, struct advice *out);
-
-/* Between the ends of saves that take save_s, with a trouble each mtbf_s on average: Daly (2006), who refines
- * Young (1974). */
-double advice_interval_s(double save_s, double mtbf_s);
+/* `seen`: the troubles that count; NULL: the run's own. */
+void advice_work_out(struct advice_facts *f, int64_t now_ms, const struct troubles *seen,
+		     struct advice *out);
 
 #endif

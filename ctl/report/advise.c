@@ -68,13 +68,25 @@ static const char *span(double seconds, char out[CLOCK_TEXT_MAX])
 	return out;
 }
 
-static void print_advice(const struct advice *a, int64_t gpus)
+/* An lbd of an earlier version tells of none, nor does a colleague's: NULL. */
+static const struct troubles *troubles_of(const json_t *hours, struct troubles *out)
+{
+	const json_t *o = json_object_get(hours, "ledger_troubles");
+
+	*out = (struct troubles){ js_real(o, "count", 0), js_real(o, "node_days", 0) };
+	return o ? out : NULL;
+}
+
+static void print_advice(const struct advice *a, const struct troubles *seen, int64_t gpus)
 {
 	char cost[CLOCK_TEXT_MAX], now[CLOCK_TEXT_MAX], mtbf[CLOCK_TEXT_MAX], best[CLOCK_TEXT_MAX];
 	double month = (a->lost_now - a->lost_best) * MONTH_HOURS * (double)(gpus > 0 ? gpus : 1);
 
-	printf("troubles:  %lld in %.1f node-days, so one in %s is to be expected\n",
-	       (long long)a->troubles, a->node_days, span(a->mtbf_s, mtbf));
+	printf("troubles:  %lld in %.1f node-days", (long long)a->troubles, a->node_days);
+	if (seen)
+		printf(" (all runs: %.1f in %.1f, those of late weighed more)", seen->count,
+		       seen->node_days);
+	printf(", so one in %s is to be expected\n", span(a->mtbf_s, mtbf));
 	if (isnan(a->save_s)) {
 		printf("saving:    what it costs cannot be told from %lld saves and the steps between "
 		       "them\n",
@@ -98,6 +110,8 @@ int advise_run(struct ctl *ctl, struct err *err)
 	json_t *run = ask_about(ctl, VERB_STATUS, name, NULL, err), *hours = NULL;
 	struct advice_facts facts = { .step = -1 };
 	const char *dir = js_str(run, "dir", NULL);
+	struct troubles ledger;
+	const struct troubles *seen = NULL;
 	struct advice advice;
 	int64_t gpus;
 	int rc = -1;
@@ -111,11 +125,12 @@ int advise_run(struct ctl *ctl, struct err *err)
 	if (rc == 0) {
 		hours = ask_about(ctl, VERB_GOODPUT, name, json_object(), &(struct err){ 0 });
 		gpus = js_int(hours, "gpus", 0);
-		advice_work_out(&facts, clock_wall_ms(), &advice);
+		seen = troubles_of(hours, &ledger);
+		advice_work_out(&facts, clock_wall_ms(), seen, &advice);
 		if (ctl->options.json)
 			print_json(view(name, &advice, gpus));
 		else
-			print_advice(&advice, gpus);
+			print_advice(&advice, seen, gpus);
 	}
 	advice_clear(&facts);
 	json_decref(hours);

@@ -7,6 +7,7 @@
 
 #include <uv.h>
 
+#include "common/checkpoint/interval.h"
 #include "daemon/base/config.h"
 #include "daemon/engine/engine.h"
 
@@ -44,7 +45,9 @@ struct lbd {
 	struct heartbeat *heartbeat;     /* NULL: nobody watches */
 	struct sync *sync;               /* NULL: no trackers */
 	struct backup *backup;
-	int64_t started_ms; /* wall clock */
+	int64_t started_ms;       /* wall clock */
+	struct troubles troubles; /* of runs/rate.h, as of … */
+	int64_t troubles_ms;      /* 0 = not known yet */
 };
 
 #endif

@@ -128,7 +128,7 @@ static int64_t script_warn_ms(const json_t *fields)
 }
 
 static int write_params(const struct config *config, const struct run *run, const json_t *fields,
-			const char *folder, struct err *err)
+			const char *folder, double node_mtbf_s, struct err *err)
 {
 	const struct run_spec *spec = &run->spec;
 	char *checkpoints = job_checkpoint_dir(spec, run->dir);
@@ -172,6 +172,7 @@ static int write_params(const struct config *config, const struct run *run, cons
 		p.watch.progress_regex = xstrdup(spec->progress_regex);
 	p.watch.node_errors = command_copy(&spec->node_errors);
 	p.layout = xstrdup(layout_of(spec));
+	p.node_mtbf_ms = (int64_t)(node_mtbf_s * 1000);
 	p.check_ms = spec->checkpoint_check_ms;
 	p.retention = spec->retention;
 	if (spec->checkpoint_stage) {
@@ -266,7 +267,7 @@ static void argv_free(char **argv)
 
 /* Everything that the job needs on disk. */
 static int prepare(const struct config *config, const struct run *run, const struct batch_job *job,
-		   const char *script, struct strv *env, struct err *err)
+		   const char *script, double node_mtbf_s, struct strv *env, struct err *err)
 {
 	char *folder = job_folder(run), *path = path_join("%s/job.sh", folder);
 	int rc = -1;
@@ -274,7 +275,7 @@ static int prepare(const struct config *config, const struct run *run, const str
 	if (folder_make(folder, 0750, err) == 0 && leave_later_checkpoints(run, err) == 0 &&
 	    job_env_make(env, config, run, job, err) == 0 &&
 	    job_env_add_secrets(env, run, err) == 0 &&
-	    write_params(config, run, job->fields, folder, err) == 0 &&
+	    write_params(config, run, job->fields, folder, node_mtbf_s, err) == 0 &&
 	    file_write_visible(path, script, strlen(script), 0750, err) == 0)
 		rc = 0;
 	free(folder);
@@ -282,14 +283,15 @@ static int prepare(const struct config *config, const struct run *run, const str
 	return rc;
 }
 
-int job_retell(const struct config *config, const struct run *run, struct err *err)
+int job_retell(const struct config *config, const struct run *run, double node_mtbf_s,
+	       struct err *err)
 {
 	char *folder = job_folder(run);
 	struct batch_job job;
 	int rc = batch_job_read(&job, config, run, err);
 
 	if (rc == 0)
-		rc = write_params(config, run, job.fields, folder, err);
+		rc = write_params(config, run, job.fields, folder, node_mtbf_s, err);
 	batch_job_clear(&job);
 	free(folder);
 	return rc;
@@ -350,8 +352,8 @@ static struct job_request request_of(const struct parts *p, const struct run *ru
 	};
 }
 
-int job_submit(const struct config *config, const struct run *run, const char *ledger_id,
-	       scheduler_done done, void *arg, struct err *err)
+int job_submit(const struct config *config, const struct run *run, double node_mtbf_s,
+	       const char *ledger_id, scheduler_done done, void *arg, struct err *err)
 {
 	struct parts parts = { 0 };
 	struct strv env = { 0 };
@@ -360,7 +362,7 @@ int job_submit(const struct config *config, const struct run *run, const char *l
 	if (run->scheduler == NULL)
 		err_set(err, ERR_SCHEDULER, "Slurm is not available to this lbd");
 	else if (parts_make(&parts, config, run, err) == 0)
-		rc = prepare(config, run, &parts.asked, parts.script, &env, err);
+		rc = prepare(config, run, &parts.asked, parts.script, node_mtbf_s, &env, err);
 	if (rc == 0) {
 		struct job_request job;
 

@@ -25,10 +25,10 @@ char *job_script(const struct config *config, const struct scheduler *scheduler,
 		 const char *text);
 char **job_command(const struct config *config, const struct run *run);
 
-/* Writes attempts/N with attempt.json and job.sh, and submits it held. -1 when it cannot be
- * prepared; `done` is then not called. */
-int job_submit(const struct config *config, const struct run *run, const char *ledger_id,
-	       scheduler_done done, void *arg, struct err *err);
+/* Writes attempts/N with attempt.json and job.sh, and submits it held. node_mtbf_s: between
+ * troubles of one node, for those who choose how often to save. -1 when it cannot be prepared; `done` is then not called. */
+int job_submit(const struct config *config, const struct run *run, double node_mtbf_s,
+	       const char *ledger_id, scheduler_done done, void *arg, struct err *err);
 
 /* Asks the run's scheduler, which must have the call, whether it would take the job, and why the
  * job of the newest attempt does not run. -1: the question cannot be put; `done` is then not
@@ -39,6 +39,7 @@ int job_why(const struct config *config, const struct run *run, scheduler_done d
 	    struct err *err);
 
 /* Writes the attempt.json of a job that is still held again: the run has gone on since. */
-int job_retell(const struct config *config, const struct run *run, struct err *err);
+int job_retell(const struct config *config, const struct run *run, double node_mtbf_s,
+	       struct err *err);
 
 #endif

@@ -10,6 +10,7 @@
 #include "common/base/mem.h"
 #include "daemon/job/batch_job.h"
 #include "daemon/runs/goodput.h"
+#include "daemon/base/rate.h"
 
 /* Where the run was over, and was restarted later. */
 struct idle {
@@ -189,6 +190,16 @@ static json_t *view(const struct goodput *g, int64_t gpus)
 	return o;
 }
 
+/* Of all runs, each the less the longer ago it was. */
+static json_t *view_rate(const struct troubles *seen)
+{
+	json_t *o = json_object();
+
+	js_set_real(o, "count", seen->count);
+	js_set_real(o, "node_days", seen->node_days);
+	return o;
+}
+
 json_t *goodput_answer(struct request *r, struct err *err)
 {
 	struct lbd *lbd = r->lbd;
@@ -209,6 +220,7 @@ json_t *goodput_answer(struct request *r, struct err *err)
 	goodput_history_count(h, since_s ? now_ms - since_s * 1000 : 0, now_ms - until_s * 1000,
 			      &g);
 	o = view(&g, gpus);
+	json_object_set_new(o, "ledger_troubles", view_rate(rate_of_troubles(lbd)));
 	goodput_history_free(h);
 	return o;
 }

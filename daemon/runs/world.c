@@ -14,6 +14,7 @@
 #include "daemon/job/batch_job.h"
 #include "daemon/job/job.h"
 #include "daemon/base/lbd.h"
+#include "daemon/base/rate.h"
 #include "daemon/runs/switchboard.h"
 
 static int64_t real_wall_ms(void *self)
@@ -51,12 +52,17 @@ static int real_spec(void *self, const char *run_dir, struct run_spec *out, stru
 static int real_submit(void *self, const struct run *run, const char *ledger_id,
 		       scheduler_done done, void *arg, struct err *err)
 {
-	return job_submit(&((struct lbd *)self)->config, run, ledger_id, done, arg, err);
+	struct lbd *lbd = self;
+
+	return job_submit(&lbd->config, run, trouble_mtbf_s(rate_of_troubles(lbd), 1), ledger_id,
+			  done, arg, err);
 }
 
 static int real_retell(void *self, const struct run *run, struct err *err)
 {
-	return job_retell(&((struct lbd *)self)->config, run, err);
+	struct lbd *lbd = self;
+
+	return job_retell(&lbd->config, run, trouble_mtbf_s(rate_of_troubles(lbd), 1), err);
 }
 
 static int real_order(void *self, const struct run *run, struct err *err)

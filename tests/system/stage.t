@@ -143,6 +143,20 @@ for file in model.safetensors optimizer.safetensors train_state.json; do
 done
 is "$(hidden) $(left)" "0 0" "and nothing is left behind"
 
+# --- how often: as what it costs and the rate of troubles say ------------------------------------------
+# saves MTBF_S [OPTION...]: checkpoints of a training that saves as it sees fit
+saves() {
+	rm -rf "$T/auto"
+	mtbf=$1
+	shift
+	LB_MTBF_S=$mtbf LB_CHECKPOINT_DIR=$T/auto "$B/lbworker" train "$T/train.toml" --training.steps=200 \
+		--checkpoint.interval=auto --checkpoint.keep_latest_k=0 "$@" >"$T/auto.log" 2>&1
+	grep -c '^checkpoint ' "$T/auto.log"
+}
+ok "interval = auto: where trouble is at hand it saves often" [ "$(saves 1)" -ge 2 ]
+is "$(saves 1000000000)" 1 "where none is to be expected, only at the end"
+ok "two ranks save in the same steps" [ "$(saves 1 --ranks 2)" -ge 2 ]
+
 # --- a person sends it back -----------------------------------------------------------------------
 again
 staged 1 9 0 1

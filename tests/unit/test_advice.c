@@ -49,8 +49,8 @@ static void test_daly(void **state)
 {
 	(void)state;
 	/* Young's, but for what is of a higher order */
-	assert_true(fabs(advice_interval_s(1, 1e6) / sqrt(2e6) - 1) < 0.01);
-	assert_float_equal(advice_interval_s(100, 10), 10, 1e-9);
+	assert_true(fabs(save_interval_s(1, 1e6) / sqrt(2e6) - 1) < 0.01);
+	assert_float_equal(save_interval_s(100, 10), 10, 1e-9);
 }
 
 static void test_cost_and_interval(void **state)
@@ -61,14 +61,14 @@ static void test_cost_and_interval(void **state)
 
 	(void)state;
 	end(&f, now_ms, "completed");
-	advice_work_out(&f, now_ms, &a);
+	advice_work_out(&f, now_ms, NULL, &a);
 	assert_int_equal(a.saves, 10);
 	assert_float_equal(a.step_s, 1, 1e-9);
 	assert_float_equal(a.save_s, 5, 1e-9);
 	assert_float_equal(a.interval_s, 100, 1e-9);
 	assert_int_equal(a.troubles, 0);
 	/* two nodes, the published rate and nothing else: 0.04 nodes' days more */
-	assert_float_equal(a.mtbf_s, (1 / ADVICE_PRIOR_PER_NODE_DAY + a.node_days) / 2 * 86400, 1);
+	assert_float_equal(a.mtbf_s, (1 / TROUBLES_PER_NODE_DAY + a.node_days) / 2 * 86400, 1);
 	assert_true(a.best_s > 1000 && a.lost_best < a.lost_now);
 	advice_clear(&f);
 }
@@ -84,11 +84,27 @@ static void test_troubles_fade(void **state)
 		now_ms = train(&f, begin(&f, now_ms), 100, 1000);
 		end(&f, now_ms, i < 10 ? "node_fail" : "killed");
 	}
-	advice_work_out(&f, now_ms, &soon);
+	advice_work_out(&f, now_ms, NULL, &soon);
 	assert_int_equal(soon.troubles, 10); /* a person's order is none */
-	advice_work_out(&f, now_ms + 300 * (int64_t)DAY_MS, &later);
+	advice_work_out(&f, now_ms + 300 * (int64_t)DAY_MS, NULL, &later);
 	assert_true(later.mtbf_s > 5 * soon.mtbf_s);
 	assert_true(isnan(soon.save_s)); /* nothing was saved */
+	advice_clear(&f);
+}
+
+/* What all runs met counts for a young one. */
+static void test_of_all_runs(void **state)
+{
+	struct advice_facts f = { .step = -1 };
+	struct troubles none = { 0, 0 }, many = { 99, 1 };
+	struct advice calm, rough;
+
+	(void)state;
+	end(&f, train(&f, begin(&f, 1000), 1001, 100), "completed");
+	advice_work_out(&f, DAY_MS, &none, &calm);
+	advice_work_out(&f, DAY_MS, &many, &rough);
+	assert_float_equal(calm.mtbf_s / rough.mtbf_s, 100, 1);
+	assert_true(rough.best_s < calm.best_s / 8);
 	advice_clear(&f);
 }
 
@@ -98,6 +114,7 @@ int main(void)
 		cmocka_unit_test(test_daly),
 		cmocka_unit_test(test_cost_and_interval),
 		cmocka_unit_test(test_troubles_fade),
+		cmocka_unit_test(test_of_all_runs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -371,7 +371,7 @@ static int write_result(const struct part *p, const struct err *why)
 {
 	const char *rank = getenv("SLURM_PROCID");
 	char *path = part_result_path(text_of(p, "part"), text_of(p, "id"),
-				 rank ? strtoll(rank, NULL, 10) : 0);
+				      rank ? strtoll(rank, NULL, 10) : 0);
 	json_t *o = json_object();
 	char *text;
 	int rc;
@@ -422,4 +422,3 @@ int parts_clear_main(const char *stage)
 	free(folder);
 	return rc < 0;
 }
-

@@ -23,7 +23,7 @@ struct parts_request {
 	const char *part;     /* folder that they are copied to */
 	int64_t step, nodes;
 	bool is_file;
-	bool is_marked; /* something shows that all have finished it */
+	bool is_marked;      /* something shows that all have finished it */
 	int64_t rate;        /* bytes/s of all nodes together; 0 = no limit */
 	int64_t sealed_step; /* these and older ones may go; -1 = none */
 };

@@ -35,7 +35,7 @@ static bool is_ours(const char *setting)
 		"LB_SOCKET=",         "LB_RUN=",           "LB_ATTEMPT=",
 		"LB_LAUNCH=",         "LB_RUN_DIR=",       "LB_CHECKPOINT_DIR=",
 		"LB_RESUME_FROM=",    "LB_RANK=",          "LB_REQUEUE=",
-		(METER_VARIABLE "="), (PART_VARIABLE "="),
+		(METER_VARIABLE "="), (PART_VARIABLE "="), "LB_MTBF_S=",
 	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
@@ -52,6 +52,14 @@ static void add_meeting(const struct meeting *m, struct strv *env)
 		strv_add(env, xasprintf("MASTER_ADDR=%s", m->host));
 	if (!getenv("MASTER_PORT"))
 		strv_add(env, xasprintf("MASTER_PORT=%lld", (long long)m->port));
+}
+
+static long long nodes_of_job(void)
+{
+	const char *text = getenv("SLURM_JOB_NUM_NODES");
+	long long nodes = text ? strtoll(text, NULL, 10) : 1;
+
+	return nodes > 0 ? nodes : 1;
 }
 
 static void make_env(const struct shepherd *s, const struct meeting *m, struct strv *env)
@@ -71,6 +79,9 @@ static void make_env(const struct shepherd *s, const struct meeting *m, struct s
 	if ((stage = stage_for_ranks(&s->stage)) != NULL)
 		strv_add(env, xasprintf(PART_VARIABLE "=%s", stage));
 	free(stage);
+	if (s->params.node_mtbf_ms > 0)
+		strv_add(env, xasprintf("LB_MTBF_S=%lld",
+					(long long)s->params.node_mtbf_ms / 1000 / nodes_of_job()));
 	if (s->server.path)
 		strv_add(env, xasprintf("LB_SOCKET=%s", s->server.path));
 	strv_add(env, xasprintf("LB_RUN=%s", s->params.run));

@@ -4,6 +4,7 @@
 #include "worker/lbworker/checkpoint/checkpointer.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -12,9 +13,10 @@
 #include "common/base/files.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "common/checkpoint/interval.h"
 #include "worker/lbworker/checkpoint/saver.h"
 
-enum { FOLDER_MODE = 0755 };
+enum { FOLDER_MODE = 0755, FIRST_S = 60, WRITING_SHARE = 10 };
 
 struct checkpointer {
 	const struct config *config;
@@ -27,6 +29,10 @@ struct checkpointer {
 	int64_t saved_step;  /* of the newest one known to be sound; -1: none */
 	char *saved_path;
 	double waited_s;
+	/* for an interval that is chosen here */
+	double mtbf_s;           /* between troubles of this job */
+	double spent_s, write_s; /* all that training waited for saves; the newest's writing */
+	int64_t saves, saved_ms; /* their number; when the newest began, or the training */
 };
 
 /* Where nothing can ever be saved, training need not begin. */
@@ -37,6 +43,15 @@ static int try_folder(const char *folder, struct err *err)
 	if (access(folder, W_OK | X_OK) != 0)
 		return err_errno(err, "checkpoint.folder: %s", folder);
 	return 0;
+}
+
+/* lbrun knows what the ledger has seen; without it the published rate holds. */
+static double mtbf_s(void)
+{
+	const char *told = getenv("LB_MTBF_S"), *nodes = getenv("SLURM_JOB_NUM_NODES");
+	double s = told ? strtod(told, NULL) : 0;
+
+	return s > 0 ? s : trouble_mtbf_s(&(struct troubles){ 0 }, nodes ? strtod(nodes, NULL) : 1);
 }
 
 struct checkpointer *checkpointer_create(const struct config *config,
@@ -59,7 +74,9 @@ struct checkpointer *checkpointer_create(const struct config *config,
 				    .gives = config->checkpoint_enable && parts->ranks->rank != 0,
 				    .report = report,
 				    .saved_step = path ? parts->state->step : -1,
-				    .saved_path = path };
+				    .saved_path = path,
+				    .mtbf_s = mtbf_s(),
+				    .saved_ms = clock_mono_ms() };
 	if (config->checkpoint_enable && !k->gives && try_folder(rules.parent, err) == 0)
 		k->saver = saver_create(parts, &rules, err);
 	if (k->saver || k->gives || !config->checkpoint_enable)
@@ -91,6 +108,7 @@ static int heard(struct checkpointer *k, const struct saver_result *r, struct er
 			 r->err.text);
 		return 0;
 	}
+	k->write_s = r->write_s;
 	free(k->saved_path);
 	k->saved_path = r->path;
 	k->saved_step = r->step;
@@ -143,6 +161,19 @@ bool checkpointer_due(const struct checkpointer *k)
 	return (k->saver || k->gives) && interval > 0 && k->state->step % interval == 0;
 }
 
+bool checkpointer_wants(const struct checkpointer *k)
+{
+	double cost_s = k->saves > 0 ? k->spent_s / (double)k->saves : 0;
+	double due_s = k->saves > 0 ? save_interval_s(cost_s, k->mtbf_s) + cost_s
+				    : fmin(FIRST_S, k->mtbf_s / 10);
+
+	if (!k->config->interval_auto || !k->saver || saver_busy(k->saver))
+		return false;
+	/* a copy that costs nothing is no reason to keep disks busy all the time */
+	due_s = fmax(due_s, WRITING_SHARE * k->write_s);
+	return (double)(clock_mono_ms() - k->saved_ms) >= due_s * 1000;
+}
+
 /* Rank 0 knows whether one is wanted: it alone knows what became of the last one. */
 static int ask_first(struct checkpointer *k, bool *wanted, struct err *err)
 {
@@ -170,12 +201,20 @@ int checkpointer_save(struct checkpointer *k, struct err *err)
 		return 0;
 	}
 	report_phase(k->report, "checkpoint");
+	k->saved_ms = clock_mono_ms();
 	if (saver_start(k->saver, &copy_s, err))
 		return -1;
 	k->waited_s += copy_s;
+	k->spent_s += copy_s;
+	k->saves++;
 	timeline_copied(k->timeline);
 	timeline_add(k->timeline, "checkpoint begins at step", k->state->step);
-	return k->config->async_mode == ASYNC_DISABLED ? checkpointer_wait(k, err) : 0;
+	if (k->config->async_mode != ASYNC_DISABLED)
+		return 0;
+	if (checkpointer_wait(k, err))
+		return -1;
+	k->spent_s += (double)(clock_mono_ms() - k->saved_ms) / 1000 - copy_s;
+	return 0;
 }
 
 int checkpointer_finish(struct checkpointer *k, struct err *err)

@@ -93,7 +93,9 @@ static int read_saved(struct audit *a, struct err *err)
 /* A checkpoint of another step than the interval's: by an order, or at a time limit. */
 static bool is_due(const struct audit *a)
 {
-	return a->to >= a->config.steps || a->to % a->config.checkpoint_interval == 0;
+	int64_t interval = a->config.checkpoint_interval;
+
+	return a->to >= a->config.steps || (interval > 0 && a->to % interval == 0);
 }
 
 static _Noreturn void become_train(const struct audit *a, const char *folder, const char *from)

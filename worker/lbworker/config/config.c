@@ -208,7 +208,9 @@ static const struct key keys[] = {
 		   "other than float32: at the end the weights are written in it once more, as a "
 		   "model of Hugging Face, to export-DTYPE in checkpoint.folder"),
 	KEY_INT("checkpoint", "interval", checkpoint_interval, 0, 9e15, "500",
-		"steps between checkpoints; 0: only at the end"),
+		"steps between checkpoints; 0: only at the end; \"auto\": interval_auto"),
+	KEY_FLAG("checkpoint", "interval_auto", interval_auto, "false",
+		 "as often as loses least, by what a save costs here and how often trouble comes"),
 	KEY_INT("checkpoint", "keep_latest_k", keep_latest_k, 0, 1e12, "10",
 		"newest ones kept, at least 2; 0: all"),
 	KEY_INT("checkpoint", "keep_every", keep_every, 0, 1e12, "0",
@@ -346,6 +348,7 @@ static void work_out_digest(struct config *c)
 	same.shard_degree = same.zero_stage = -1;
 	same.reshard = RESHARD_DEFAULT;
 	same.timeout_ms = 0;
+	same.stage = same.stage_rate = NULL; /* nor where it is saved first */
 	if (c->pipeline_degree > 1)
 		config_cut_batches(&same);
 	same.pipeline_degree = same.pipeline_microbatch = 1;
@@ -416,6 +419,19 @@ static void work_out_compute(struct config *c)
 		c->compute = COMPUTE_BF16_WIDE;
 }
 
+/* interval = "auto" in the words of the table. */
+static void take_auto_interval(struct toml *toml)
+{
+	const char *name;
+	json_t *table = toml_table(toml, "checkpoint.interval", &name);
+	const char *text = table ? json_string_value(json_object_get(table, name)) : NULL;
+
+	if (!text || strcmp(text, "auto") != 0)
+		return;
+	json_object_set_new(table, name, json_integer(0));
+	json_object_set_new(table, "interval_auto", json_true());
+}
+
 static void take_document(struct config *out, struct toml *toml, const struct config_order *o,
 			  struct refusals *r)
 {
@@ -423,6 +439,7 @@ static void take_document(struct config *out, struct toml *toml, const struct co
 	struct err err = { 0 };
 	bool is_theirs = compat_apply(&compat, toml, r);
 
+	take_auto_interval(toml);
 	refusals_add(r, keys_unknown(keys, KEYS, toml, foreign_sections, &err), &err);
 	read_keys(out, toml, r);
 	work_out_path(out);

@@ -109,6 +109,7 @@ struct config {
 	int64_t first_layers, last_layers;
 	int recompute; /* enum recompute */
 	char *recompute_option;
+	bool interval_auto;
 	int64_t checkpoint_interval, keep_latest_k, keep_every;
 	char *max_bytes, *stage, *stage_rate; /* lbrun's to keep to */
 	int64_t log_freq;

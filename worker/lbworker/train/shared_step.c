@@ -71,7 +71,8 @@ static int update_share(struct queued *q, const double *loss, struct step_contro
 						 sharded_release_gradients, t->sharded };
 	struct step_sums sums;
 
-	t->note.orders |= report_orders(t->report) | (signals_ask_to_stop() ? REPORT_STOP : 0);
+	t->note.orders |= report_orders(t->report) | (signals_ask_to_stop() ? REPORT_STOP : 0) |
+			  (checkpointer_wants(t->checkpointer) ? REPORT_SAVE : 0);
 	t->note.step = t->state.step;
 	int64_t leaves = mesh_leaves(sharded_mesh(t->sharded), q->batches);
 	if (sharded_sum(t->sharded, loss, leaves, &t->note, t->notes, &sums, err) ||

@@ -314,7 +314,8 @@ static unsigned orders(struct training *t)
 		t->orders = 0;
 		return all;
 	}
-	return report_orders(t->report) | (signals_ask_to_stop() ? REPORT_STOP : 0);
+	return report_orders(t->report) | (signals_ask_to_stop() ? REPORT_STOP : 0) |
+	       (checkpointer_wants(t->checkpointer) ? REPORT_SAVE : 0);
 }
 
 static int save(struct training *t, struct err *err)
