@@ -302,11 +302,9 @@ static const char *what_is_wrong(const struct reading *r, const struct stat *st,
 {
 	const struct member *member;
 
-	if (S_ISLNK(st->st_mode))
-		return "a symbolic link is no export";
 	if (!S_ISREG(st->st_mode))
 		return "only an ordinary file is an export";
-	if (st->st_nlink != 1)
+	if (st->st_nlink > 1) /* none: it was replaced just now */
 		return "a file with several names (hard links) is no export";
 	if (st->st_size > TEAM_EXPORT_BYTES || r->bytes + (size_t)st->st_size > TOTAL_BYTES)
 		return "it is too large";
@@ -318,45 +316,29 @@ static const char *what_is_wrong(const struct reading *r, const struct stat *st,
 	return NULL;
 }
 
-/* The same file as was looked at; no more of it than there was then, whatever it has become. */
-static char *read_text(struct reading *r, const char *file, const struct stat *seen, size_t *len)
+/* No more of it than there was when it was looked at, whatever it becomes meanwhile. */
+static char *read_text(struct reading *r, int fd, size_t size, size_t *len)
 {
-	int fd = openat(r->folder, file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	char *text = NULL;
-	struct stat st;
+	char *text = xmalloc(size + 1);
 	ssize_t n = 1;
 
 	*len = 0;
-	if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_ino == seen->st_ino &&
-	    st.st_dev == seen->st_dev)
-		text = xmalloc((size_t)seen->st_size + 1);
-	while (text && n > 0 && *len < (size_t)seen->st_size) {
-		n = read(fd, text + *len, (size_t)seen->st_size - *len);
+	while (n > 0 && *len < size) {
+		n = read(fd, text + *len, size - *len);
 		*len += n > 0 ? (size_t)n : 0;
 	}
-	if (fd >= 0)
-		close(fd);
 	r->bytes += *len;
 	return text;
 }
 
-static const char *read_export(struct reading *r, const char *file, const char *user)
+static const char *take_text(struct reading *r, int fd, const struct stat *st, const char *user)
 {
 	struct team_export export = { 0 };
-	struct stat st;
 	const char *why;
 	json_t *root;
 	size_t len;
-	char *text;
+	char *text = read_text(r, fd, (size_t)st->st_size, &len);
 
-	if (fstatat(r->folder, file, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return NULL; /* replaced meanwhile, or its owner went */
-	why = what_is_wrong(r, &st, user);
-	if (why)
-		return why;
-	text = read_text(r, file, &st, &len);
-	if (!text)
-		return "it cannot be read";
 	root = js_parse(text, len, NULL);
 	free(text);
 	why = root ? take_export(root, r->now_ms, &r->windows_left, &export) : "it makes no sense";
@@ -365,10 +347,28 @@ static const char *read_export(struct reading *r, const char *file, const char *
 		return why;
 	r->runs += json_array_size(export.runs);
 	snprintf(export.user, sizeof(export.user), "%s", user);
-	export.uid = st.st_uid;
+	export.uid = st->st_uid;
 	r->out->exports = xrealloc(r->out->exports, (r->out->count + 1) * sizeof(export));
 	r->out->exports[r->out->count++] = export;
 	return NULL;
+}
+
+/* What is open is judged, not its name: each lbd replaces its export all the time. */
+static const char *read_export(struct reading *r, const char *file, const char *user)
+{
+	int fd = openat(r->folder, file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	struct stat st;
+	const char *why;
+
+	if (fd < 0 && errno == ENOENT)
+		return NULL; /* its owner went */
+	if (fd < 0)
+		return errno == ELOOP ? "a symbolic link is no export" : "it cannot be read";
+	why = fstat(fd, &st) < 0 ? "it cannot be read" : what_is_wrong(r, &st, user);
+	if (!why)
+		why = take_text(r, fd, &st, user);
+	close(fd);
+	return why;
 }
 
 static void read_file(struct reading *r, const char *file)

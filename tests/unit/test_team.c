@@ -6,8 +6,10 @@
 
 #include <fcntl.h>
 #include <math.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "common/base/accounts.h"
@@ -323,6 +325,44 @@ static void so_many_runs_and_no_more(void **state)
 	team_clear(&team);
 }
 
+/* Until it is killed: an lbd that tells of itself without a pause. */
+static pid_t start_replacing(const char *text)
+{
+	struct err err = { 0 };
+	pid_t pid = fork();
+	int fd;
+
+	assert_true(pid >= 0);
+	if (pid > 0)
+		return pid;
+	fd = open(folder, O_RDONLY | O_DIRECTORY);
+	while (team_write(fd, folder, me, text, strlen(text), &err) == 0)
+		continue;
+	_exit(1);
+}
+
+static void an_export_is_replaced_while_it_is_read(void **state)
+{
+	const char *text = "{\"format\":1,\"runs\":[{\"name\":\"one\",\"state\":\"held\"}]}";
+	int status, doubted = 0, reads = 0;
+	pid_t pid;
+
+	(void)state;
+	put(my_file, text);
+	pid = start_replacing(text);
+	while (reads < 20000 && doubted == 0) {
+		struct team team = read_all();
+
+		doubted += refused;
+		reads += team.count == 1;
+		team_clear(&team);
+	}
+	kill(pid, SIGKILL);
+	waitpid(pid, &status, 0);
+	if (doubted > 0)
+		fail_msg("after %d good ones a read was refused: %s", reads, refused_why);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -330,7 +370,7 @@ int main(void)
 		TEST(a_folder_of_another_group), cmocka_unit_test(a_folder_that_is_missing),
 		TEST(what_is_written_is_read),   TEST(what_is_in_the_way),
 		TEST(what_is_no_export),         TEST(only_the_known_is_taken),
-		TEST(so_many_runs_and_no_more),
+		TEST(so_many_runs_and_no_more),  TEST(an_export_is_replaced_while_it_is_read),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
