@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* goodput_sums.c - lbctl goodput over many runs: a row for each run, group, owner or week. */
+#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -268,8 +269,9 @@ static void fill(struct cell *cell, const struct sum *s, const struct style *sty
 					      : xstrdup("-");
 }
 
-static void print_table(const struct ctl *ctl, const struct sums *sums, const char *title)
+static void print_table(const struct ctl *ctl, const struct sums *sums, const char *by)
 {
+	char title[KEY_BYTES];
 	struct column columns[COLUMNS_BEFORE + HOURS_PARTS - 1] = {
 		{ .title = title, .least = 12 },
 		{ .title = "RUNS", .right = true, .rank = 2 },
@@ -284,6 +286,8 @@ static void print_table(const struct ctl *ctl, const struct sums *sums, const ch
 		columns[COLUMNS_BEFORE + i - 1] = (struct column){ .title = hours_parts[i].title,
 								   .right = true,
 								   .rank = hours_parts[i].rank };
+	for (size_t i = 0; i <= strlen(by) && i < sizeof(title); i++)
+		title[i] = (char)toupper((unsigned char)by[i]);
 	table_init(&table, columns, COLUMNS_BEFORE + HOURS_PARTS - 1);
 	for (size_t i = 0; i < sums->count; i++)
 		fill(table_row(&table), &sums->rows[i], &ctl->out);

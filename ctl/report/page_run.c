@@ -51,6 +51,8 @@ static void put_attempts(struct buf *out, const json_t *run)
 	char text[CLOCK_TEXT_MAX];
 	size_t i, k;
 
+	if (json_array_size(attempts) == 0)
+		return;
 	html_table(out, titles, "nn n  n ");
 	json_array_foreach(attempts, i, attempt) {
 		int64_t from_ms = time_ms(attempt, "start_time"),

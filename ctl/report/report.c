@@ -236,7 +236,18 @@ static int add_meant(struct ctl *ctl, struct report *report, const json_t *all, 
 	return 0;
 }
 
-/* Those that colleagues tell of, where there is a team; one whose folder is closed to us is said and left out. */
+/* Of a run whose folder is closed to us: what its owner tells the team. */
+static void add_told(const struct ctl *ctl, struct report *report, const json_t *run)
+{
+	struct report_run r = { .run = json_deep_copy(run),
+				.goodput = team_goodput(run, ctl->options.week ? "last7d" : NULL) };
+
+	report->runs = xrealloc(report->runs, (report->count + 1) * sizeof(r));
+	report->runs[report->count++] = r;
+}
+
+/* Those that colleagues tell of, where there is a team; one whose folder is closed to us is said, and
+ * counted by what is told. */
 static int add_colleagues(struct ctl *ctl, struct report *report, struct err *err)
 {
 	struct err why = { 0 };
@@ -254,8 +265,10 @@ static int add_colleagues(struct ctl *ctl, struct report *report, struct err *er
 			char *name = xasprintf("%s/%s", export->user, js_str(run, "name", "?"));
 			struct err closed = { 0 };
 
-			if (!team_is_mine(ctl, name) && add_run(ctl, report, name, &closed) < 0)
+			if (!team_is_mine(ctl, name) && add_run(ctl, report, name, &closed) < 0) {
 				complain(ctl, closed.text);
+				add_told(ctl, report, run);
+			}
 			free(name);
 		}
 	}

@@ -133,6 +133,9 @@ exits 6 "an outsider reads none" as_outsider lbctl logs $owner/told
 chmod 700 "$LB_HOME/runs/told"
 exits 6 "nor does anybody past a folder that is closed" as_member lbctl events $owner/told
 like "$err" "lbctl doctor says what keeps the team out" "what helps is said"
+exits 0 "a page of the team all the same" as_member lbctl report --team -o "$T/pages/closed.html"
+like "$(grep "<td>$owner</td><td class=.n.>6" "$T/pages/closed.html")" '>6<.*[0-9]</td></tr>$' \
+	"counts its hours by what is told"
 chmod 2750 "$LB_HOME/runs/told"
 exits 0 "the owner's own by its whole name" as $owner lbctl status $owner/told
 exits 3 "ls of what nobody has" as_member lbctl ls --team 'none-*'
