@@ -21,6 +21,8 @@ import time
 SEEDS = int(os.environ.get("LB_BENCH_SEEDS", 3))
 MODELS = os.environ.get("LB_BENCH_MODELS", "llama gpt2").split()
 REFERENCE = "bf16"
+# only these rows beside the reference; NAME.toml: a recipe of one's own. Nothing: all there are
+CHOSEN = os.environ.get("LB_BENCH_ROWS", "").split()
 # bounds in per cent, after the papers behind the rows
 BOUNDS = {"none": 0.1, "tensorwise": 0.25, "delayed": 0.5, "rowwise": 0.25, "rowwise_with_gw_hp": 0.25,
           "blockwise": 0.25, "mxfp8": 0.25, "int8": 0.5, "mxfp4": 1.5, "nvfp4": 1.5, "nvfp4-four-over-six": 1.5,
@@ -50,7 +52,18 @@ def settings():
     rows |= SETTINGS
     for name in CONTROLS:
         rows[name] = f'[quantize]\nrecipe = "{name}.toml"\n'
-    return rows | CONTROL_SETTINGS
+    rows |= CONTROL_SETTINGS
+    if not CHOSEN:
+        return rows
+    chosen = {REFERENCE: rows[REFERENCE]}
+    for name in CHOSEN:
+        if name.endswith(".toml"):
+            chosen[os.path.basename(name)[:-len(".toml")]] = f'[quantize]\nrecipe = "{os.path.abspath(name)}"\n'
+        elif name in rows:
+            chosen[name] = rows[name]
+        else:
+            sys.exit(f"fidelity: LB_BENCH_ROWS: there is no row {name}; there are {', '.join(rows)}, or NAME.toml")
+    return chosen
 
 
 def config(folder, model, steps, name, row):

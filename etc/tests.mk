@@ -145,11 +145,12 @@ check-torch: $(B)/lbworker $(ML_PYTHON)
 # tests/formats/oracle.py made; the last line counts.
 check-formats: $(B)/unit/test_formats
 	LB_FORMATS=all $(B)/unit/test_formats | grep -v '^#' | grep '^formats: .* 0 differences'
-# Operands and products of recipes, and 8-bit moments, beside torchao's (PYTHON: one that has it).
+# Operands and products of recipes, and 8-bit moments, beside torchao's; tensors in files of compressed-tensors (PYTHON:
+# one that has them).
 PEERS    := $(or $(PYTHON),$(B)/peers/bin/python)
 $(B)/peers/bin/python:
 	python3 -m venv $(B)/peers
-	$(B)/peers/bin/pip install --quiet torch numpy torchao || { rm -rf $(B)/peers; exit 1; }
+	$(B)/peers/bin/pip install --quiet torch numpy torchao compressed-tensors || { rm -rf $(B)/peers; exit 1; }
 $(B)/formats/operands: $(B)/obj/tests/formats/operands.o $(B)/lbworker.a $(B)/kernels.a $(B)/common.a
 	@mkdir -p $(@D)
 	$(call say,LINK) $(CC) $(LDFLAGS) -o $@ $^ $(LIBS_lbworker)

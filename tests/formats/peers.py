@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""peers.py OPERANDS - operands and products of recipes beside the arithmetic of torchao, element by element.
+"""peers.py OPERANDS - operands and products of recipes beside the arithmetic of torchao, element by element, and tensors
+in files of compressed-tensors.
 
 OPERANDS is build/formats/operands. Each row quantises matrices of several kinds (normal, with outliers, over many binades)
 here and there, and multiplies them: operands must be equal to the bit, or to the tolerance that the row names, with its
@@ -7,6 +8,7 @@ reason; products, in fp64 of these operands, then agree to it, too. The last lin
 """
 import subprocess
 import sys
+import tempfile
 
 import torch
 import torchao
@@ -24,7 +26,7 @@ ROWS, COLUMNS = 96, 512
 
 def ours(words, x):
     done = subprocess.run([sys.argv[1], *words], input=x.numpy().tobytes(), capture_output=True, check=True)
-    return torch.frombuffer(bytearray(done.stdout), dtype=torch.float32).reshape(x.shape)
+    return torch.frombuffer(bytearray(done.stdout), dtype=torch.float32).reshape(x.shape[0], -1)
 
 
 def float8(dtype, by_row):
@@ -109,6 +111,62 @@ for name, signed in (("m", True), ("v", False)):
         compared += x.numel()
         bad += share > 0
         print(f"8-bit moments, {name}, {kind}: {share:.1e} differ")
+for kind, x in matrices():
+    # torchao's scaled_int8_mm, which has no kernel for CPUs, as its Triton kernel computes
+    codes, scale = quantize_int8_rowwise(x)
+    b = torch._int_mm(codes, codes.T).float() * scale.view(-1, 1) * scale.view(1, -1)
+    most, share = apart(ours(["int8 row", str(ROWS), str(COLUMNS), "product"], x), b)
+    compared += b.numel()
+    bad += most > 2 * ROUNDED
+    print(f"int8 product, {kind}: {100 * share:.3g} % differ, by {most:.1e} at most")
+
+
+def in_file(scheme_name, compressor, x):
+    """x as compressed-tensors reads it from a safetensors file that it has written, with scales of its own; but those of
+    MXFP8, which it rounds to one digit, are the specification's."""
+    scheme = preset_name_to_scheme(scheme_name, ["Linear"])
+    group = x.reshape(x.shape[0], -1, scheme.weights.group_size)
+    state = {"weight": x}
+    if scheme_name.startswith("NVFP4"):
+        state["weight_global_scale"] = generate_gparam(x.min(), x.max())
+    scale = calculate_qparams(group.amin(-1), group.amax(-1), scheme.weights, state.get("weight_global_scale"))[0]
+    if scheme_name.startswith("MXFP8"):
+        scale = torch.exp2(torch.floor(torch.log2(group.abs().amax(-1))) - 8)
+    state["weight_scale"] = scale.float()
+    packed = compressor.compress(state, scheme)
+    with tempfile.TemporaryDirectory() as folder:
+        save_file({name: t.contiguous() for name, t in packed.items()}, folder + "/model.safetensors")
+        packed = load_file(folder + "/model.safetensors")
+    return compressor.decompress(packed, scheme)["weight"].float()
+
+
+try:
+    import compressed_tensors
+    from compressed_tensors.compressors import (
+        MXFP4PackedCompressor, MXFP6PackedCompressor, MXFP8QuantizationCompressor, NVFP4PackedCompressor)
+    from compressed_tensors.quantization.quant_scheme import preset_name_to_scheme
+    from compressed_tensors.quantization.utils.helpers import calculate_qparams, generate_gparam
+    from safetensors.torch import load_file, save_file
+    FILES = [("MXFP4A16", MXFP4PackedCompressor, "e2m1 1x32 even", EXACT),
+             ("MXFP6A16", MXFP6PackedCompressor, "e2m3 1x32 even", EXACT),
+             ("MXFP8A16", MXFP8QuantizationCompressor, "e4m3fn 1x32 floor", EXACT),
+             ("NVFP4A16", NVFP4PackedCompressor, "e2m1 1x16 e4m3", ROUNDED)]
+    print(f"compressed-tensors {compressed_tensors.__version__}")
+except ImportError as missing:
+    FILES = []
+    print(f"compressed-tensors cannot be had ({missing}): its files are not compared")
+for name, compressor, words, tolerance in FILES:
+    for kind, x in matrices(2):
+        if name.startswith("NVFP4"):  # a scale of the tensor that is a power of two, as its numbers pass through bf16
+            x = x * (5.25 / x.abs().max())
+        a = ours([words, str(ROWS), str(COLUMNS)], x)
+        there, back = apart(in_file(name, compressor, a), a)[0], ours([words, str(ROWS), str(COLUMNS)], a)
+        theirs, share = apart(in_file(name, compressor, x), a)
+        good = there <= tolerance and theirs <= tolerance and torch.equal(back, a)
+        compared += 3 * x.numel()
+        bad += not good
+        print(f"{name} file, {kind}: ours into it and back differ by {there:.1e}, theirs of the same matrix by {theirs:.1e} in "
+              f"{100 * share:.3g} %" + ("" if good else " - TOO MUCH"))
 # What must be seen: scales as the specification has them beside scales up.
 x = dict(matrices())["normal"]
 if apart(ours(["e4m3fn 1x32 floor", str(ROWS), str(COLUMNS)], x), mx(E4M3, Mode.RCEIL)(x))[0] < 0.05:
