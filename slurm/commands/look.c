@@ -184,6 +184,20 @@ static int read_numbers(const char *line, struct seen *job)
 	return row->job_id > 0 && id > 0 ? 0 : -1;
 }
 
+/* squeue prints what Slurm has to say besides instead of the word, or behind it: "ReqNodeNotAvail,
+ * UnavailableNodes:n2". */
+static uint32_t reason_of(const char *text)
+{
+	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_";
+	static const char unusable[] = "Nodes required for job are DOWN";
+	char word[VALUE_BYTES];
+
+	if (strncmp(text, unusable, sizeof(unusable) - 1) == 0)
+		return SR_RESOURCES;
+	snprintf(word, sizeof(word), "%.*s", (int)strspn(text, letters), text);
+	return slurm_reason_from_word(word);
+}
+
 /* The start of a job that has not started, and the end of one that has not ended, are estimates. */
 static int read_line(const char *line, struct seen *job)
 {
@@ -202,7 +216,7 @@ static int read_line(const char *line, struct seen *job)
 	if ((row->state & SJ_MASK) <= SJ_SUSPENDED)
 		row->end_time = 0;
 	value_of(line, REASON, text);
-	row->reason = slurm_reason_from_word(text);
+	row->reason = reason_of(text);
 	value_of(line, TASK, text);
 	job->is_task = strcmp(text, "N/A") != 0;
 	value_of(line, COMMENT, text);

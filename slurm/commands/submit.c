@@ -10,6 +10,7 @@
 #include "slurm/commands/look.h"
 #include "slurm/pipe/operations.h"
 #include "slurm/commands/words.h"
+#include "slurm/pipe/cluster.h"
 #include "slurm/pipe/limit_word.h"
 #include "slurm/pipe/sbatch.h"
 
@@ -124,19 +125,33 @@ void op_submit(const json_t *request, struct answer *a)
 		wait_for_limit(a);
 }
 
+static void refuse_partition(struct answer *a, const char *name)
+{
+	struct answer ignored = { 0 };
+	struct cluster c = { 0 };
+
+	cluster_load(&c, &ignored);
+	cluster_refuse_partition(&c, name, a);
+	json_decref(ignored.body);
+	cluster_fini(&c);
+}
+
 /* In words that name the key, where it is known which. */
 static void refuse(struct answer *a, const json_t *fields, const char *words)
 {
 	static const struct {
 		const char *words, *field, *key;
 	} blames[] = {
-		{ "Invalid partition name", "partition", "slurm.partition" },
+		{ "Required partition not available", "partition", "slurm.partition" },
+		{ "User's group not permitted to use this partition", "partition",
+		  "slurm.partition" },
 		{ "Invalid account", "account", "slurm.account" },
 		{ "Invalid qos", "qos", "slurm.qos" },
 		{ "Invalid feature", "features", "slurm.constraint" },
 		{ "Invalid node name", "req_nodes", "slurm.nodelist" },
 		{ "reservation is invalid", "reservation", "slurm.reservation" },
 	};
+	const char *partition = js_str(fields, "partition", NULL);
 	char limit[LIMIT_WORD_BYTES];
 
 	limit_word(words, limit);
@@ -151,6 +166,10 @@ static void refuse(struct answer *a, const json_t *fields, const char *words)
 			   "--dependency=%.200s can never be satisfied: a job there has ended "
 			   "otherwise than it must, so this one would never start",
 			   js_str(fields, "dependency", ""));
+		return;
+	}
+	if (partition && strstr(words, "Invalid partition name")) {
+		refuse_partition(a, partition);
 		return;
 	}
 	for (size_t i = 0; i < sizeof(blames) / sizeof(blames[0]); i++) {
@@ -171,18 +190,54 @@ static bool is_about_reservation(const json_t *fields, const char *words)
 	return js_str(fields, "reservation", NULL) && strstr(words, "Invalid time specified");
 }
 
+/* A QOS may lift the limits of a partition: where those count, only Slurm knows. */
+static bool qos_counts(void)
+{
+	static const char *const words[] = { "scontrol", "show", "config", NULL };
+	static const char name[] = "AccountingStorageEnforce";
+	const char *at;
+	struct said said;
+	bool is_none;
+
+	command_ask(words, &said);
+	at = said.status == 0 ? strstr(said.out, name) : NULL;
+	is_none = at && strncmp(at + sizeof(name) - 1 + strspn(at + sizeof(name) - 1, " ="), "none",
+				4) == 0;
+	said_clear(&said);
+	return !is_none;
+}
+
+static void check_limits(const json_t *fields, bool is_refused, struct answer *a)
+{
+	struct answer ignored = { 0 };
+	struct cluster c = { 0 };
+
+	if ((is_refused || !qos_counts()) && cluster_load(&c, &ignored) == 0)
+		cluster_judge(&c, fields, a);
+	json_decref(ignored.body);
+	cluster_fini(&c);
+}
+
 /* What must wait is accepted: only a lasting "no" is one. */
 void op_check(const json_t *request, struct answer *a)
 {
 	const json_t *fields = json_object_get(request, "fields");
 	char words[COMMAND_SAID_BYTES];
 
-	if (controller_answers(a) || sbatch_test(request, a, words_failed) == 0 ||
-	    a->result != SCHEDULER_REFUSED)
+	if (controller_answers(a))
+		return;
+	if (sbatch_test(request, a, words_failed) == 0) {
+		check_limits(fields, false, a);
+		return;
+	}
+	if (a->result != SCHEDULER_REFUSED)
 		return;
 	snprintf(words, sizeof(words), "%s", a->text + strlen(SBATCH_SAYS));
-	if (words_are_passing(words) || is_about_reservation(fields, words))
+	if (words_are_passing(words) || is_about_reservation(fields, words)) {
 		answer_set(a, SCHEDULER_OK, "%s", "");
-	else
+		if (strstr(words, " configuration ")) /* "never", or "not while a node is down" */
+			check_limits(fields, true, a);
+	} else {
 		refuse(a, fields, words);
+	}
 }

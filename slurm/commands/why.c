@@ -1,126 +1,196 @@
 /* SPDX-License-Identifier: MIT */
-/* why.c - why a job waits, as far as squeue tells: Slurm's reason and plan, and how many wait
- * before it. What could be asked for to start sooner only libslurm can be asked
- * (slurm/helper/why.c). */
+/* why.c - why a job waits, asked of squeue, scontrol and sbatch --test-only; slurm/pipe/inquiry.h makes
+ * the answer of it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "common/base/json.h"
+#include "common/base/mem.h"
 #include "slurm/commands/look.h"
-#include "slurm/pipe/operations.h"
+#include "slurm/pipe/record.h"
 #include "slurm/commands/words.h"
 #include "slurm/job_result.h"
-#include "slurm/pipe/limit_figures.h"
+#include "slurm/pipe/command.h"
+#include "slurm/pipe/inquiry.h"
+#include "slurm/pipe/operations.h"
+#include "slurm/pipe/sbatch.h"
 #include "slurm/reasons.h"
 
-enum { PLACE_BYTES = 256 };
-
-struct place { /* where the job stands in line */
-	char partition[PLACE_BYTES], account[PLACE_BYTES], qos[PLACE_BYTES];
-	long long priority, nodes, start;
+/* squeue's columns; the reason, which may be any text, is last. */
+enum column {
+	ID,
+	ARRAY,
+	PRIORITY,
+	NODES,
+	START,
+	TIME,
+	ACCOUNT,
+	QOS,
+	RESERVATION,
+	PARTITION,
+	SCHED_NODES,
+	REASON,
+	COLUMNS
 };
 
-/* A number and the bar behind it; 0 for what is none ("N/A"). */
-static long long take_number(const char **at)
-{
-	long long n = strtoll(*at, NULL, 10);
+#define FORMAT "--format=%A|%F|%Q|%D|%S|%l|%a|%q|%v|%P|%Y|%r"
 
-	*at += strcspn(*at, "|\n");
-	*at += **at == '|';
-	return n;
+/* What Slurm's commands tell, and what is made of it. */
+struct told {
+	struct said jobs, reservations;
+	struct queued *queued;
+	struct reserved *reserved;
+	size_t queued_count, reserved_count;
+	struct strv texts; /* of reservations */
+};
+
+static void told_fini(struct told *t)
+{
+	said_clear(&t->jobs);
+	said_clear(&t->reservations);
+	free(t->queued);
+	free(t->reserved);
+	strv_free(t->texts.items);
 }
 
-static void take_word(const char **at, char out[PLACE_BYTES])
+static const char *known(const char *text)
 {
-	size_t len = strcspn(*at, "|\n");
-
-	snprintf(out, PLACE_BYTES, "%.*s", (int)len, *at);
-	*at += len + ((*at)[len] == '|');
+	return text[0] && text[0] != '(' && strcmp(text, "N/A") != 0 ? text : NULL;
 }
 
-/* Of an array the part that waits is told last. */
-static int read_place(const char *text, struct place *out)
+static bool is_in_line(int64_t priority, const char *reason)
 {
-	int found = -1;
+	static const char *const others[] = { "Dependency", "DependencyNeverSatisfied", "BeginTime",
+					      "JobHeldUser", "JobHeldAdmin" };
 
-	for (const char *at = text; *at;
-	     at += strcspn(at, "\n") + (at[strcspn(at, "\n")] != '\0')) {
-		out->priority = take_number(&at);
-		out->nodes = take_number(&at);
-		out->start = take_number(&at);
-		take_word(&at, out->account);
-		take_word(&at, out->qos);
-		take_word(&at, out->partition);
-		found = out->partition[0] ? 0 : -1;
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		if (strcmp(others[i], reason) == 0)
+			return false;
 	}
-	return found;
+	return priority > 0;
 }
 
-static int ask_place(struct answer *a, const char *id, struct place *place)
+/* Cuts the line. False: it is none of squeue's. */
+static bool split(char *line, char *value[COLUMNS])
 {
-	const char *const words[] = {
-		"squeue", "-h", "-a", "-t", "PENDING", "-j", id, "--format=%Q|%D|%S|%a|%q|%P", NULL,
-	};
-	struct said said;
-	int rc;
-
-	command_ask(words, &said);
-	rc = said.status ? command_failed(a, &said, false, "squeue") : read_place(said.out, place);
-	if (rc && said.status == 0)
-		answer_set(a, SCHEDULER_DOWN, "squeue does not tell where the job stands");
-	said_clear(&said);
-	return rc;
-}
-
-/* Jobs of anybody in its partition that Slurm would start first; JS_NONE: not told. */
-static int64_t count_ahead(const struct place *place)
-{
-	const char *const words[] = {
-		"squeue", "-h", "-a", "-t", "PENDING", "-p", place->partition, "--format=%Q", NULL,
-	};
-	struct said said;
-	int64_t ahead = 0;
-	char *at, *end;
-
-	command_ask(words, &said);
-	for (at = said.out; said.status == 0 && *at; at = end + (*end == '\n')) {
-		ahead += strtoll(at, &end, 10) > place->priority;
-		if (end == at)
-			break;
+	for (int i = 0; i < COLUMNS; i++) {
+		value[i] = i + 1 < COLUMNS ? strsep(&line, "|") : line;
+		if (!value[i])
+			return false;
 	}
-	ahead = said.status == 0 ? ahead : JS_NONE;
-	said_clear(&said);
-	return ahead;
+	return true;
 }
 
-/* A site without accounting says "(null)". */
-static void tell_account(struct answer *a, const struct place *place, const char *reason)
+static struct queued queued_of(char *const value[COLUMNS])
 {
-	struct limit_of of = { reason, place->account, place->qos, getuid() };
-	json_t *figures = limit_figures(&of);
-
-	js_set_str(a->body, "account", place->account[0] == '(' ? NULL : place->account);
-	js_set_str(a->body, "qos", place->qos[0] == '(' ? NULL : place->qos);
-	if (figures)
-		json_array_append_new(json_object_get(a->body, "limits"), figures);
+	return (struct queued){
+		.job_id = (uint32_t)strtoul(value[ID], NULL, 10),
+		.array_id = (uint32_t)strtoul(value[ARRAY], NULL, 10),
+		.priority = strtoll(value[PRIORITY], NULL, 10),
+		.start = strtoll(value[START], NULL, 10), /* 0 of "N/A" */
+		.partition = value[PARTITION],
+		.sched_nodes = known(value[SCHED_NODES]),
+		.is_in_line = is_in_line(strtoll(value[PRIORITY], NULL, 10), value[REASON]),
+	};
 }
 
-static void tell_place(struct answer *a, const char *id, const char *reason)
+/* All that wait; *q gets what is told of ours, of an array the part that waits. */
+static int ask_jobs(struct told *t, uint32_t job_id, struct inquiry *q)
 {
-	struct place place = { .priority = 0 };
+	static const char *const words[] = { "squeue", "-h", "-a", "-t", "PENDING", FORMAT, NULL };
+	char *rest, *line, *value[COLUMNS];
 
-	if (ask_place(a, id, &place))
-		return;
-	tell_account(a, &place, reason);
-	js_set_str(a->body, "partition", place.partition);
-	js_set_int(a->body, "priority", place.priority);
-	js_set_int(a->body, "nodes", place.nodes);
-	js_set_int(a->body, "ahead", count_ahead(&place));
-	if (place.start > (long long)time(NULL))
-		js_set_int(a->body, "start", place.start);
+	command_ask(words, &t->jobs);
+	if (t->jobs.status)
+		return command_failed(q->a, &t->jobs, false, "squeue");
+	for (rest = t->jobs.out; (line = strsep(&rest, "\n"));) {
+		if (!split(line, value))
+			continue;
+		t->queued = xrealloc(t->queued, (t->queued_count + 1) * sizeof(*t->queued));
+		t->queued[t->queued_count++] = queued_of(value);
+		if (t->queued[t->queued_count - 1].array_id != job_id)
+			continue;
+		q->job = t->queued[t->queued_count - 1];
+		q->nodes = strtoll(value[NODES], NULL, 10);
+		q->time_minutes = record_minutes(value[TIME]);
+		q->account = known(value[ACCOUNT]);
+		q->qos = known(value[QOS]);
+		q->reservation = known(value[RESERVATION]);
+		if (strchr(value[REASON], ' ')) /* more than the word */
+			js_set_str(q->a->body, "detail", value[REASON]);
+	}
+	return 0;
+}
+
+static const char *text_of(struct told *t, const char *line, const char *name)
+{
+	size_t len;
+	const char *value = record_value(line, name, &len);
+
+	if (!value)
+		return NULL;
+	strv_add(&t->texts, xstrndup(value, len));
+	return t->texts.items[t->texts.count - 1];
+}
+
+/* Where they are not told, the answer is one without them. */
+static void ask_reservations(struct told *t)
+{
+	static const char *const words[] = { "scontrol", "-o", "show", "reservation", NULL };
+	char *rest, *line;
+
+	command_ask(words, &t->reservations);
+	rest = t->reservations.status == 0 ? t->reservations.out : NULL;
+	while ((line = strsep(&rest, "\n"))) {
+		if (strncmp(line, "ReservationName=", 16) != 0)
+			continue;
+		t->reserved = xrealloc(t->reserved, (t->reserved_count + 1) * sizeof(*t->reserved));
+		t->reserved[t->reserved_count++] = (struct reserved){
+			.name = text_of(t, line, "ReservationName"),
+			.nodes = text_of(t, line, "Nodes"),
+			.start = record_number(line, "StartTime", 0),
+			.end = record_number(line, "EndTime", 0),
+		};
+	}
+}
+
+static int64_t plan(const struct inquiry *q, const char *partition, bool is_forgiven)
+{
+	char *option = partition ? xasprintf("--partition=%s", partition) : NULL;
+	const char *const more[] = { is_forgiven ? "--exclude=" : option, NULL };
+	int64_t start = sbatch_plan(q->request, more);
+
+	free(option);
+	return start;
+}
+
+static void tell(const json_t *request, struct answer *a, bool is_pending, const char *reason)
+{
+	struct told told = { .queued = NULL };
+	struct cluster cluster = { 0 };
+	struct inquiry q = {
+		.a = a,
+		.request = request,
+		.cluster = &cluster,
+		.is_pending = is_pending,
+		.reason = reason,
+		.uid = getuid(),
+		.plan = plan,
+	};
+
+	if (ask_jobs(&told, (uint32_t)js_int(request, "job_id", 0), &q) == 0 &&
+	    cluster_load(&cluster, a) == 0) {
+		ask_reservations(&told);
+		q.jobs = told.queued;
+		q.job_count = told.queued_count;
+		q.reservations = told.reserved;
+		q.reservation_count = told.reserved_count;
+		inquire(&q);
+	}
+	cluster_fini(&cluster);
+	told_fini(&told);
 }
 
 /* Of an array the part that waits. */
@@ -138,19 +208,9 @@ void op_why(const json_t *request, struct answer *a)
 	uint32_t job_id = (uint32_t)js_int(request, "job_id", 0);
 	const struct seen *job;
 	struct look look;
-	char id[16];
 
-	snprintf(id, sizeof(id), "%u", job_id);
-	json_object_set_new(a->body, "limits", json_array());
-	json_object_set_new(a->body, "sooner", json_array());
-	json_object_set_new(a->body, "reservations", json_array());
-	if (look_at(a, job_id, &look) == 0 && (job = find(&look)) != NULL) {
-		bool is_pending = (job->row.state & SJ_MASK) == SJ_PENDING;
-
-		js_set_bool(a->body, "pending", is_pending);
-		js_set_str(a->body, "reason", slurm_reason_name((uint32_t)job->row.reason));
-		if (is_pending)
-			tell_place(a, id, js_str(a->body, "reason", ""));
-	}
+	if (look_at(a, job_id, &look) == 0 && (job = find(&look)) != NULL)
+		tell(request, a, (job->row.state & SJ_MASK) == SJ_PENDING,
+		     slurm_reason_name((uint32_t)job->row.reason));
 	look_clear(&look);
 }

@@ -3,7 +3,7 @@
  * leaves nothing behind.
  *
  * Slurm plans the job as for "sbatch --test-only". Its "no" to a configuration may mean "never" or
- * "not while a node is down"; limits.h tells them apart, and what is not sure is accepted. */
+ * "not while a node is down"; cluster.h tells them apart, and what is not sure is accepted. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "slurm/helper/calls.h"
 #include "slurm/helper/draft.h"
 #include "slurm/helper/limit_catch.h"
-#include "slurm/helper/limits.h"
+#include "slurm/pipe/cluster.h"
 #include "slurm/pipe/sbatch.h"
 
 /* In libslurm, but in none of its headers. */
@@ -72,13 +72,11 @@ static const struct passing *find_passing(const struct draft *d, int code, const
 static void refuse_partition(const struct draft *d, struct answer *a)
 {
 	struct answer ignored = { 0 };
-	struct cluster c;
-	char *names = cluster_load(&c, &ignored) ? NULL : cluster_partition_names(&c);
+	struct cluster c = { 0 };
 
-	answer_set(a, SCHEDULER_REFUSED,
-		   "slurm.partition: there is no partition \"%s\" here%s%.300s", d->desc.partition,
-		   names ? "; there are " : "", names ? names : "");
-	free(names);
+	cluster_load(&c, &ignored);
+	cluster_refuse_partition(&c, d->desc.partition, a);
+	json_decref(ignored.body);
 	cluster_fini(&c);
 }
 
@@ -118,26 +116,6 @@ static void refuse(const struct draft *d, int code, const char *limit, struct an
 			   slurm_strerror(code));
 }
 
-/* A job may start in any of its partitions: it never will if each of them has something against
- * it. */
-struct verdict {
-	const struct cluster *cluster;
-	const job_desc_msg_t *job;
-	bool may_start;
-	json_t *limits; /* of the first partition; owned */
-};
-
-static void see_partition(const partition_info_t *p, void *arg)
-{
-	struct verdict *v = arg;
-	json_t *limits = limits_exceeded(v->cluster, v->job, p);
-
-	v->may_start |= json_array_size(limits) == 0;
-	if (v->limits == NULL)
-		v->limits = json_incref(limits);
-	json_decref(limits);
-}
-
 /* A QOS may lift the limits of a partition: where those count, only Slurm knows. */
 static bool qos_counts(void)
 {
@@ -148,19 +126,14 @@ static bool qos_counts(void)
 	return counts;
 }
 
-static void check_limits(const struct draft *d, bool is_refused, struct answer *a)
+static void check_limits(const json_t *request, bool is_refused, struct answer *a)
 {
 	struct answer ignored = { 0 };
-	struct cluster c;
-	struct verdict v = { .cluster = &c, .job = &d->desc };
+	struct cluster c = { 0 };
 
-	if (cluster_load(&c, &ignored) == 0)
-		cluster_each(&c, d->desc.partition, see_partition, &v);
-	if (v.limits && !v.may_start && (is_refused || !qos_counts()))
-		answer_set(a, SCHEDULER_REFUSED, "%s; it could never start",
-			   js_str(json_array_get(v.limits, 0), "text",
-				  "the partition does not allow it"));
-	json_decref(v.limits);
+	if ((is_refused || !qos_counts()) && cluster_load(&c, &ignored) == 0)
+		cluster_judge(&c, json_object_get(request, "fields"), a);
+	json_decref(ignored.body);
 	cluster_fini(&c);
 }
 
@@ -202,7 +175,7 @@ static void check(struct draft *d, const json_t *request, struct answer *a)
 	code = ask(d, request, limit, a);
 	p = code > 0 ? find_passing(d, code, NULL) : NULL;
 	if (code == 0 || (p && p->is_configuration)) {
-		check_limits(d, code != 0, a);
+		check_limits(request, code != 0, a);
 	} else if (code > 0 && p == NULL) {
 		slurm_failed(a, code, false, "checking the job");
 		if (a->result == SCHEDULER_REFUSED)

@@ -97,13 +97,15 @@ static int job_of(const struct said *said, struct answer *a, words_judge judge, 
 	return 0;
 }
 
-/* Takes what `words` hold. */
-static void run(struct strv *words, const json_t *request, struct said *said)
+/* Takes what `words` hold, and `setting`, of sbatch itself; NULL: none. */
+static void run(struct strv *words, const json_t *request, const char *setting, struct said *said)
 {
 	char *folder = js_bytes_take(json_object_get(request, "submit_dir"));
 	struct strv env = { 0 };
 
 	env_make(&env, request);
+	if (setting)
+		strv_set(&env, xstrdup(setting));
 	command_run(words->items, env.items, folder, said);
 	strv_free(words->items);
 	strv_free(env.items);
@@ -118,26 +120,49 @@ int sbatch_submit(const json_t *request, struct answer *a, words_judge judge, ui
 
 	words_make(&words, request);
 	answer_acting(a);
-	run(&words, request, &said);
+	run(&words, request, NULL, &said);
 	rc = job_of(&said, a, judge, job_id);
 	said_clear(&said);
 	return rc;
 }
 
-int sbatch_test(const json_t *request, struct answer *a, words_judge judge)
+static void test(const json_t *request, const char *const *more, struct said *said)
 {
 	struct strv words = { 0 };
+
+	words_begin(&words, request);
+	for (; more && *more; more++)
+		strv_add(&words, xstrdup(*more));
+	strv_add(&words, xstrdup("--test-only"));
+	strv_add(&words, xstrdup("--wrap=true")); /* its job.sh is not written yet */
+	run(&words, request, "SLURM_TIME_FORMAT=%s", said);
+}
+
+int sbatch_test(const json_t *request, struct answer *a, words_judge judge)
+{
 	struct said said;
 	int rc = 0;
 
-	words_begin(&words, request);
-	strv_add(&words, xstrdup("--test-only"));
-	strv_add(&words, xstrdup("--wrap=true")); /* its job.sh is not written yet */
-	run(&words, request, &said);
+	test(request, NULL, &said);
 	if (said.status < 0)
 		rc = answer_set(a, SCHEDULER_DOWN, "sbatch cannot be started");
 	else if (said.status > 0)
 		rc = judge(a, said.errors, "sbatch");
 	said_clear(&said);
 	return rc;
+}
+
+int64_t sbatch_plan(const json_t *request, const char *const *more)
+{
+	static const char words[] = " to start at ";
+	const char *at;
+	struct said said;
+	int64_t start = 0;
+
+	test(request, more, &said);
+	at = said.status == 0 ? strstr(said.errors, words) : NULL;
+	if (at)
+		start = strtoll(at + sizeof(words) - 1, NULL, 10);
+	said_clear(&said);
+	return start;
 }

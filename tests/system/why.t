@@ -45,12 +45,13 @@ is "$(lbctl ls --all --json)" "[]" "and no run"
 is "$(lbctl events --json)" "[]" "nor an event"
 is "$(squeue -h | wc -l)" 0 "Slurm holds nothing either"
 
-# What may start one day is accepted: a node is down, a partition is.
-scontrol update nodename=n2 state=down reason=fan
-ok "two nodes, one of them down: accepted" \
+# What may start one day is accepted: a node is drained, a partition is down.
+scontrol update nodename=n2 state=drain reason=fan	# one that is down comes back when its slurmd registers
+ok "two nodes, one of them drained: accepted" \
 	lbctl submit --name later --set slurm.nodes=2 --set slurm.time=5m -- true
-wait_for 'lbctl why later --json | json limits.0.text | grep -q "n2 (down: fan)"' 30
+wait_for 'lbctl why later --json | json limits.0.text | grep -q "n2 (drained: fan)"' 30
 passed "why names the node that is away"
+wait_for '[ "$(lbctl why later --json | json reason)" = Resources ]' 30 && passed "and that the job waits for it"
 ok "a partition that is down: accepted" lbctl submit --name night --set slurm.partition=asleep -- true
 wait_for '[ "$(lbctl why night --json | json reason)" = PartitionDown ]' 30
 like "$(lbctl why night)" 'why +PartitionDown: its partition is down' "and why says so"

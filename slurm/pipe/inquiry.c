@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: MIT */
+/* inquiry.c - what is in a job's way, and what would start sooner.
+ *
+ * What would start sooner: a shorter time, if nodes are free now until something that is ahead
+ * begins there (a planned job, a reservation); another partition, for which Slurm is asked to plan
+ * the job once more. */
+#include "slurm/pipe/inquiry.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "common/base/bytes.h"
+#include "common/base/clock.h"
+#include "common/base/json.h"
+#include "common/base/mem.h"
+#include "common/run/hosts.h"
+#include "slurm/pipe/limit_figures.h"
+
+enum {
+	MAX_PLANS = 16,     /* that Slurm is asked for */
+	PLANS_MS = 4000,    /* and no new one after so long */
+	WORTH_SECONDS = 60, /* what is no sooner than that is not proposed */
+	MAX_HOLES = 6,
+};
+
+struct state {
+	const struct inquiry *q;
+	const json_t *fields;   /* of the job */
+	int64_t now, reference; /* what counts as sooner is well before `reference` */
+	int64_t begun_ms;
+	int plans;
+	uint32_t ahead;
+	int64_t holes[MAX_HOLES]; /* minutes from now until something begins that is ahead of us */
+	int hole_count;
+	json_t *limits, *sooner; /* owned by the answer */
+};
+
+/* Have two lists of partitions one in common? */
+static bool share_partition(const char *a, const char *b)
+{
+	for (const char *at = a ? a : ""; *at;) {
+		size_t len = strcspn(at, ",");
+
+		for (const char *other = b ? b : ""; *other;) {
+			size_t there = strcspn(other, ",");
+
+			if (there == len && memcmp(at, other, len) == 0)
+				return true;
+			other += there + (other[there] == ',');
+		}
+		at += len + (at[len] == ',');
+	}
+	return false;
+}
+
+static bool is_ahead(const struct queued *other, const struct queued *job)
+{
+	if (other->array_id == job->array_id || !other->is_in_line ||
+	    !share_partition(other->partition, job->partition))
+		return false;
+	return other->priority != job->priority ? other->priority > job->priority
+						: other->job_id < job->job_id;
+}
+
+static void add_hole(struct state *s, int64_t begins)
+{
+	int64_t minutes = (begins - s->now) / 60 - 1, most = s->q->time_minutes;
+
+	if (minutes > 0 && (most < 0 || minutes < most) && s->hole_count < MAX_HOLES)
+		s->holes[s->hole_count++] = minutes;
+}
+
+static void look_ahead(struct state *s)
+{
+	for (size_t i = 0; i < s->q->job_count; i++) {
+		const struct queued *other = &s->q->jobs[i];
+
+		if (!is_ahead(other, &s->q->job))
+			continue;
+		s->ahead++;
+		add_hole(s, other->start);
+	}
+}
+
+/* When the job would start if it were so; 0: never, or Slurm has been asked enough. */
+static int64_t plan(struct state *s, const char *partition, bool is_forgiven)
+{
+	if (s->plans++ >= MAX_PLANS || clock_mono_ms() - s->begun_ms > PLANS_MS)
+		return 0;
+	return s->q->plan(s->q, partition, is_forgiven);
+}
+
+static bool is_sooner(const struct state *s, int64_t start)
+{
+	return start > 0 && start + WORTH_SECONDS <= s->reference;
+}
+
+static json_t *propose(struct state *s, int64_t start)
+{
+	json_t *o = json_object();
+
+	js_set_int(o, "start", start < s->now ? s->now : start);
+	json_array_append_new(s->sooner, o);
+	return o;
+}
+
+static int longer_first(const void *a, const void *b)
+{
+	int64_t left = *(const int64_t *)a, right = *(const int64_t *)b;
+
+	return left < right ? 1 : left > right ? -1 : 0;
+}
+
+static void add_nodes(json_t *names, const char *nodes)
+{
+	json_t *more = nodes ? hosts_expand(nodes) : NULL;
+
+	json_array_extend(names, more);
+	json_decref(more);
+}
+
+/* The nodes on which something is due to begin before `minutes` are over. */
+static json_t *nodes_due(const struct state *s, int64_t minutes)
+{
+	int64_t end = s->now + 60 * minutes;
+	json_t *names = json_array();
+
+	for (size_t i = 0; i < s->q->job_count; i++) {
+		const struct queued *job = &s->q->jobs[i];
+
+		if (job->start > s->now && job->start < end && is_ahead(job, &s->q->job))
+			add_nodes(names, job->sched_nodes);
+	}
+	for (size_t i = 0; i < s->q->reservation_count; i++) {
+		const struct reserved *r = &s->q->reservations[i];
+
+		if (r->start < end && r->end > s->now)
+			add_nodes(names, r->nodes);
+	}
+	return names;
+}
+
+struct fit {
+	const struct state *s;
+	json_t *due; /* owned */
+	unsigned free;
+};
+
+static void see_fit(const struct cluster_partition *p, void *arg)
+{
+	struct fit *f = arg;
+	unsigned free_nodes = p->is_up ? cluster_free_nodes(f->s->q->cluster, f->s->fields, p,
+							    f->due)
+				       : 0;
+
+	f->free = free_nodes > f->free ? free_nodes : f->free;
+}
+
+static bool fits_now(const struct state *s, int64_t minutes)
+{
+	struct fit fit = { .s = s, .due = nodes_due(s, minutes) };
+
+	cluster_each(s->q->cluster, s->q->job.partition, see_fit, &fit);
+	json_decref(fit.due);
+	return fit.free >= s->q->nodes;
+}
+
+/* The longest time that ends before what is ahead begins, on nodes that are free now. Slurm's own
+ * plans do not tell: they take nodes that are planned for others as used. */
+static void try_times(struct state *s)
+{
+	qsort(s->holes, (size_t)s->hole_count, sizeof(s->holes[0]), longer_first);
+	for (int i = 0; i < s->hole_count && is_sooner(s, s->now); i++) {
+		if (!fits_now(s, s->holes[i]))
+			continue;
+		js_set_int(propose(s, s->now), "time_minutes", s->holes[i]);
+		return;
+	}
+}
+
+static unsigned waiting_in(const struct state *s, const char *partition)
+{
+	unsigned count = 0;
+
+	for (size_t i = 0; i < s->q->job_count; i++)
+		count += s->q->jobs[i].is_in_line && s->q->jobs[i].job_id != s->q->job.job_id &&
+			 share_partition(s->q->jobs[i].partition, partition);
+	return count;
+}
+
+static void try_partitions(struct state *s)
+{
+	for (size_t i = 0; i < s->q->cluster->partition_count; i++) {
+		const struct cluster_partition *p = &s->q->cluster->partitions[i];
+		json_t *limits;
+		int64_t start;
+
+		if (!p->is_up || share_partition(p->name, s->q->job.partition))
+			continue;
+		limits = cluster_exceeded(s->q->cluster, s->fields, p);
+		start = json_array_size(limits) == 0 ? plan(s, p->name, false) : 0;
+		json_decref(limits);
+		if (is_sooner(s, start)) {
+			json_t *o = propose(s, start);
+
+			js_set_str(o, "partition", p->name);
+			js_set_int(o, "waiting", waiting_in(s, p->name));
+		}
+	}
+}
+
+/* Nodes that lbd keeps the job away from may be what it waits for. */
+static void try_excluded(struct state *s)
+{
+	int64_t start = plan(s, NULL, true);
+
+	if (is_sooner(s, start))
+		js_set_bool(propose(s, start), "forgive", true);
+}
+
+static void look_at_reservations(struct state *s)
+{
+	json_t *shown = json_array();
+
+	json_object_set_new(s->q->a->body, "reservations", shown);
+	for (size_t i = 0; i < s->q->reservation_count; i++) {
+		const struct reserved *r = &s->q->reservations[i];
+		int64_t ends = s->q->time_minutes < 0 ? INT64_MAX
+						      : s->now + 60 * s->q->time_minutes;
+		json_t *o;
+
+		if (r->end <= s->now || r->start >= ends)
+			continue;
+		if (s->q->reservation && r->name && strcmp(s->q->reservation, r->name) == 0)
+			continue;
+		o = json_object();
+		js_set_str(o, "name", r->name);
+		js_set_int(o, "start", r->start);
+		js_set_int(o, "end", r->end);
+		js_set_str(o, "nodes", r->nodes);
+		json_array_append_new(shown, o);
+		add_hole(s, r->start);
+	}
+}
+
+static void see_partition(const struct cluster_partition *p, void *arg)
+{
+	struct state *s = arg;
+	json_t *exceeded = cluster_exceeded(s->q->cluster, s->fields, p);
+	unsigned count, all;
+	char *absent = cluster_absent_nodes(s->q->cluster, p, &count, &all);
+
+	json_array_extend(s->limits, exceeded);
+	json_decref(exceeded);
+	if (!p->is_up)
+		json_array_append_new(
+			s->limits, json_pack("{s:s, s:s+}", "limit", "State", "text",
+					     "nothing starts at present in partition ", p->name));
+	if (absent) {
+		char *text = xasprintf("%u of %u nodes of partition %s are away: %s", count, all,
+				       p->name, absent);
+		json_t *o = json_object();
+
+		js_set_str(o, "limit", "Away");
+		json_object_set_new(o, "text", js_bytes(text));
+		json_array_append_new(s->limits, o);
+		free(text);
+	}
+	free(absent);
+}
+
+static void tell_job(const struct state *s)
+{
+	const struct inquiry *q = s->q;
+	json_t *body = q->a->body;
+
+	js_set_bool(body, "pending", q->is_pending);
+	js_set_str(body, "reason", q->reason);
+	js_set_str(body, "partition", q->job.partition);
+	js_set_str(body, "account", q->account);
+	js_set_str(body, "qos", q->qos);
+	js_set_int(body, "priority", q->job.priority);
+	js_set_int(body, "nodes", q->nodes);
+	js_set_int(body, "time_minutes", q->time_minutes);
+	js_set_int(body, "ahead", s->ahead);
+	if (q->job.start > s->now)
+		js_set_int(body, "start", q->job.start);
+}
+
+static void add_figures(const struct state *s)
+{
+	struct limit_of of = {
+		.reason = s->q->reason,
+		.account = s->q->account,
+		.qos = s->q->qos,
+		.uid = s->q->uid,
+	};
+	json_t *figures = limit_figures(&of);
+
+	if (figures)
+		json_array_insert_new(s->limits, 0, figures);
+}
+
+/* Without a plan of Slurm's own: when it could start if it were first. */
+static void choose_reference(struct state *s)
+{
+	int64_t earliest = plan(s, NULL, false);
+
+	if (earliest > 0)
+		js_set_int(s->q->a->body, "earliest", earliest);
+	if (s->q->job.start > s->now)
+		s->reference = s->q->job.start;
+	else
+		s->reference = s->ahead || earliest == 0 ? INT64_MAX : earliest;
+}
+
+void inquire(const struct inquiry *q)
+{
+	struct state s = {
+		.q = q,
+		.fields = json_object_get(q->request, "fields"),
+		.now = time(NULL),
+		.begun_ms = clock_mono_ms(),
+		.limits = json_array(),
+		.sooner = json_array(),
+	};
+
+	json_object_set_new(q->a->body, "limits", s.limits);
+	json_object_set_new(q->a->body, "sooner", s.sooner);
+	look_ahead(&s);
+	tell_job(&s);
+	look_at_reservations(&s);
+	cluster_each(q->cluster, js_str(s.fields, "partition", NULL), see_partition, &s);
+	if (!q->is_pending)
+		return;
+	add_figures(&s);
+	if (q->job.priority == 0)
+		return;
+	choose_reference(&s);
+	try_times(&s);
+	try_partitions(&s);
+	if (js_str(q->request, "avoided", "")[0])
+		try_excluded(&s);
+}

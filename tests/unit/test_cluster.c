@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT */
+/* test_cluster.c - what nodes and partitions could give a job, and values in what scontrol prints. */
+#include "tests/unit/unit.h"
+
+#include "common/base/json.h"
+#include "slurm/pipe/cluster.h"
+#include "slurm/pipe/record.h"
+
+static struct cluster_node nodes[] = {
+	{ .name = "n1",
+	  .partitions = "debug,big",
+	  .cpus = 8,
+	  .mem_mb = 1000,
+	  .gres = "gpu:h100:4(S:0-1),nvme:2",
+	  .gres_used = "gpu:h100:3(IDX:0-2)",
+	  .features = "ib,fast" },
+	{ .name = "n2",
+	  .partitions = "big",
+	  .cpus = 4,
+	  .cpus_used = 2,
+	  .mem_mb = 4000,
+	  .gres = "gpu:2" },
+	{ .name = "n3",
+	  .partitions = "biggest,big",
+	  .cpus = 4,
+	  .mem_mb = 4000,
+	  .away = "down",
+	  .reason = "fan" },
+};
+
+static struct cluster_partition partitions[] = {
+	{ .name = "big",
+	  .is_default = true,
+	  .is_up = true,
+	  .max_minutes = 60,
+	  .max_nodes = CLUSTER_NO_LIMIT,
+	  .total_nodes = 3 },
+	{ .name = "debug",
+	  .is_up = true,
+	  .max_minutes = CLUSTER_NO_LIMIT,
+	  .max_nodes = 1,
+	  .total_nodes = 2 }, /* of which one is not told */
+};
+
+static const struct cluster cluster = { nodes, partitions, 3, 2, { 0 } };
+
+static void take_first(const struct cluster_partition *p, void *arg)
+{
+	*(const struct cluster_partition **)arg = p;
+}
+
+static void test_exceeded(void **state)
+{
+	static const struct {
+		const char *fields, *text; /* NULL: nothing is in its way */
+	} rows[] = {
+		{ "{}", NULL },
+		{ "{\"time_limit\":60,\"min_nodes\":3,\"cpus_per_task\":4}", NULL },
+		{ "{\"time_limit\":61}",
+		  "partition big lets a job run for 1h00m, this one asks for 1h01m" },
+		{ "{\"time_limit\":-1}",
+		  "partition big lets a job run for 1h00m, this one asks for time without end" },
+		{ "{\"min_nodes\":4}", "partition big has 3 nodes, the job asks for 4" },
+		{ "{\"min_nodes\":2,\"partition\":\"debug\"}",
+		  "partition debug gives a job 1 node at most, this one asks for 2" },
+		/* a node is missing in what was told: no number of nodes can be held against the job */
+		{ "{\"cpus_per_task\":9,\"partition\":\"debug\"}", NULL },
+		{ "{\"cpus_per_task\":9}",
+		  "nodes of partition big have 8 CPUs at most, the job asks for 9 on each" },
+		{ "{\"cpus_per_task\":4,\"ntasks_per_node\":2,\"min_nodes\":2}",
+		  "1 nodes of partition big have 8 CPUs, the job asks for 2 of those" },
+		{ "{\"cpus_per_task\":9,\"overcommit\":1}", NULL },
+		{ "{\"mem_per_cpu\":600,\"cpus_per_task\":8}",
+		  "nodes of partition big have 4000 MB of memory at most, the job asks for 4800 on each" },
+		{ "{\"mem_per_node\":4001}",
+		  "nodes of partition big have 4000 MB of memory at most, the job asks for 4001 on each" },
+		{ "{\"gpus_per_node\":\"5\"}",
+		  "nodes of partition big have 4 GPUs at most, the job asks for 5 on each" },
+		{ "{\"gpus_per_node\":\"h100:2\",\"min_nodes\":2}",
+		  "1 nodes of partition big have 2 GPUs of its type, the job asks for 2 of those" },
+		{ "{\"gres\":\"nvme:1,gpu:a100:1\"}",
+		  "nodes of partition big have 0 GPUs of its type at most, the job asks for 1 on each" },
+		{ "{\"gres\":\"nvme:9\"}", NULL },
+		{ "{\"features\":\"ib&fast\",\"min_nodes\":2}",
+		  "1 nodes of partition big have the features ib&fast, the job asks for 2" },
+		{ "{\"features\":\"ib|slow\"}", NULL },
+		{ "{\"exc_nodes\":\"n[1-2]\",\"min_nodes\":2}",
+		  "1 nodes of partition big are all that the job asks for at once (CPUs, memory, GPUs, features, not "
+		  "excluded); it asks for 2" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		json_t *fields = json_loads(rows[i].fields, 0, NULL);
+		const struct cluster_partition *p = NULL;
+		json_t *limits;
+
+		cluster_each(&cluster, js_str(fields, "partition", NULL), take_first, &p);
+		assert_non_null(p);
+		limits = cluster_exceeded(&cluster, fields, p);
+		assert_string_equal(js_str(json_array_get(limits, 0), "text", "none"),
+				    rows[i].text ? rows[i].text : "none");
+		json_decref(limits);
+		json_decref(fields);
+	}
+}
+
+static void test_free_nodes(void **state)
+{
+	static const struct {
+		const char *fields;
+		unsigned free;
+	} rows[] = {
+		{ "{}", 2 },
+		{ "{\"cpus_per_task\":3}", 1 },
+		{ "{\"shared\":0}", 1 },
+		{ "{\"gpus_per_node\":\"2\"}", 1 },
+		{ "{\"gpus_per_node\":\"h100:1\"}", 1 },
+		{ "{\"exc_nodes\":\"n1\"}", 1 },
+	};
+	json_t *taken = json_pack("[s]", "n2");
+	json_t *none = json_object();
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		json_t *fields = json_loads(rows[i].fields, 0, NULL);
+
+		assert_int_equal(cluster_free_nodes(&cluster, fields, &partitions[0], NULL),
+				 rows[i].free);
+		json_decref(fields);
+	}
+	assert_int_equal(cluster_free_nodes(&cluster, none, &partitions[0], taken), 1);
+	json_decref(taken);
+	json_decref(none);
+}
+
+static void test_absent(void **state)
+{
+	static const char *const rows[][2] = {
+		{ "IDLE", NULL },
+		{ "MIXED+PLANNED", NULL },
+		{ "IDLE+POWERED_DOWN", NULL },
+		{ "IDLE+POWERING_DOWN", NULL },
+		{ "DOWN", "down" },
+		{ "DOWN*", "down" },
+		{ "IDLE+DRAIN", "drained" },
+		{ "ALLOCATED+DRAINING", "drained" },
+		{ "IDLE*", "does not answer" },
+		{ "IDLE+NOT_RESPONDING", "does not answer" },
+		{ "IDLE+MAINT", "in maintenance" },
+		{ "ALLOCATED+FAILING", "failing" },
+	};
+	unsigned count, all;
+	char *text = cluster_absent_nodes(&cluster, &partitions[0], &count, &all);
+
+	(void)state;
+	assert_string_equal(text, "n3 (down: fan)");
+	assert_int_equal(count, 1);
+	assert_int_equal(all, 3);
+	free(text);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const char *how = cluster_absence(rows[i][0]);
+
+		assert_string_equal(how ? how : "-", rows[i][1] ? rows[i][1] : "-");
+	}
+}
+
+static void test_record(void **state)
+{
+	static const char line[] =
+		"NodeName=n1 CPUTot=2 OS=Linux 6.1 CPUAlloc=N/A Gres=(null) State=IDLE+DRAIN "
+		"GresUsed= Reason=x CPULoad=9 [root@17]\nNext=1\n";
+	size_t len;
+
+	(void)state;
+	assert_int_equal(record_number(line, "CPUTot", -7), 2);
+	assert_int_equal(record_number(line, "CPUAlloc", -7), -7);
+	assert_int_equal(record_number(line, "Next", -7), -7);
+	assert_int_equal(record_number(line, "Name", -7), -7); /* only the end of a word */
+	assert_null(record_value(line, "Gres", &len));
+	assert_null(record_value(line, "GresUsed", &len));
+	assert_memory_equal(record_value(line, "State", &len), "IDLE+DRAIN ", 11);
+	assert_int_equal(len, 10);
+	assert_int_equal(record_minutes("5:00"), 5);
+	assert_int_equal(record_minutes("0:30"), 1);
+	assert_int_equal(record_minutes("1:00:00"), 60);
+	assert_int_equal(record_minutes("2-12:30:00"), 3630);
+	assert_int_equal(record_minutes("UNLIMITED"), -1);
+	assert_int_equal(record_minutes("NOT_SET"), -1);
+	assert_int_equal(record_minutes(""), -1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_exceeded),
+		cmocka_unit_test(test_free_nodes),
+		cmocka_unit_test(test_absent),
+		cmocka_unit_test(test_record),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
