@@ -121,7 +121,7 @@ for version; do
 		status=1
 		continue
 	}
-	! grep -n 'warning' "$root/build/make.log" || status=1
+	! grep -n 'warning:' "$root/build/make.log" || status=1
 	rm -f "$root"/build/*.log.row
 	for way in ${WAYS:-library commands}; do
 		run_tests "$version" "$way"
