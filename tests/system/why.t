@@ -59,9 +59,9 @@ like "$(lbctl why night)" 'why +PartitionDown: its partition is down' "and why s
 wait_for 'lbctl status night | grep -q PartitionDown' 30
 like "$(lbctl status night)" 'waits for +PartitionDown: its partition is down' "as does status"
 lbctl kill --yes later night >/dev/null
-scontrol update nodename=n2 state=resume
 run_reaches later killed 30
 run_reaches night killed 30
+scontrol update nodename=n2 state=resume
 like "$(lbctl why night)" 'it is over \(killed\)' "what is over does not wait"
 
 # --- a hole, and another partition -----------------------------------------------------------
