@@ -5,7 +5,8 @@
  *   s_ij = c q_i . k_j for j <= i;  lse_i = log sum_j e^(s_ij);  p_ij = e^(s_ij - lse_i)
  *   out_i = sum_j p_ij v_j
  *
- * A window, documents (begin) and a softcap of the scores: struct attention.
+ * A window, documents (begin) and a softcap of the scores: struct attention. Keys before the first that a stripe's
+ * queries see cost nothing.
  *
  * The T x T matrix is never stored: after Dao et al. 2022 it is made a piece at a time, here the
  * scores of a stripe of queries, which stay in the second cache until they have met the values. A
@@ -53,26 +54,26 @@ static size_t scratch_floats(const struct attention *a)
 	return 2 * seq * dim + 2 * dim * STRIPE + seq * STRIPE + 5 * (size_t)CPU_LANES;
 }
 
-static void cap_scores(float *scores, size_t seen, size_t first, float cap)
+static void cap_scores(float *scores, const struct keys *k, float cap)
 {
 	float inverse = 1.0f / cap;
 
-	for (size_t j = 0; j < seen; j++)
-		for (size_t q = stripe_blind(j, first); q < STRIPE; q++)
+	for (size_t j = k->from; j < k->seen; j++)
+		for (size_t q = stripe_blind(j, k->first); q < STRIPE; q++)
 			scores[j * STRIPE + q] = cap * cpu_tanh(scores[j * STRIPE + q] * inverse);
 }
 
 /* Turns scores into e^(s - max) down each column; max and sum of each. */
-static void softmax(float *scores, size_t seen, size_t first, const size_t *begins,
-		    float max[STRIPE], float sum[STRIPE])
+static void softmax(float *scores, const struct keys *k, const size_t *begins, float max[STRIPE],
+		    float sum[STRIPE])
 {
 	for (size_t q = 0; q < STRIPE; q++) {
 		max[q] = -INFINITY;
 		sum[q] = 0;
 	}
-	for (size_t j = 0; j < seen; j++) {
+	for (size_t j = k->from; j < k->seen; j++) {
 		float *row = scores + j * STRIPE;
-		for (size_t q = 0; q < stripe_blind(j, first); q++)
+		for (size_t q = 0; q < stripe_blind(j, k->first); q++)
 			row[q] = -INFINITY;
 		for (size_t q = sight_of_key(begins, j); q < STRIPE; q++)
 			row[q] = -INFINITY;
@@ -80,12 +81,12 @@ static void softmax(float *scores, size_t seen, size_t first, const size_t *begi
 		for (size_t q = 0; q < STRIPE; q++)
 			max[q] = row[q] > max[q] ? row[q] : max[q];
 	}
-	for (size_t j = 0; j < seen; j++) {
+	for (size_t j = k->from; j < k->seen; j++) {
 		float *row = scores + j * STRIPE;
 #pragma omp simd
 		for (size_t q = 0; q < STRIPE; q++)
 			row[q] = attention_exp(row[q] - max[q]);
-		for (size_t q = 0; q < stripe_blind(j, first); q++)
+		for (size_t q = 0; q < stripe_blind(j, k->first); q++)
 			row[q] = 0;
 		for (size_t q = sight_of_key(begins, j); q < STRIPE; q++)
 			row[q] = 0;
@@ -100,7 +101,9 @@ static void stripe_forward(const struct head *h, const struct sight *sight, size
 			   size_t count, size_t seq, size_t dim, float *out, size_t out_stride,
 			   float *lse)
 {
-	size_t seen = first + count, begins[STRIPE];
+	size_t room[STRIPE];
+	const size_t *begins = sight_begins(sight, first, count, room);
+	const struct keys k = { sight_from(begins), first + count, first };
 	float max[STRIPE], sum[STRIPE];
 	const struct stripes mix = { .a = h->values,
 				     .a_depth = seq,
@@ -109,13 +112,14 @@ static void stripe_forward(const struct head *h, const struct sight *sight, size
 				     .c = h->out,
 				     .ldc = STRIPE,
 				     .terms = PAST_KEYS,
-				     .first = first };
+				     .first = first,
+				     .from = k.from };
 
-	stripe_scores(h->scores, h->keys, h->queries, seen, dim, first);
+	stripe_scores(h->scores, h->keys, h->queries, &k, dim);
 	if (sight->softcap > 0)
-		cap_scores(h->scores, seen, first, sight->softcap);
-	softmax(h->scores, seen, first, sight_begins(sight, first, count, begins), max, sum);
-	stripes_multiply(&mix, dim, STRIPE, seen, false);
+		cap_scores(h->scores, &k, sight->softcap);
+	softmax(h->scores, &k, begins, max, sum);
+	stripes_multiply(&mix, dim, STRIPE, k.seen, false);
 	for (size_t q = 0; q < count; q++) {
 		lse[q] = max[q] + logf(sum[q]);
 		sum[q] = 1.0f / sum[q];

@@ -33,15 +33,20 @@ struct stripes {
 	size_t ldc;
 	enum terms terms;
 	size_t first;
+	size_t from; /* the first term that is not known to be zero, with PAST_KEYS */
 };
 
 void stripes_multiply(const struct stripes *s, size_t m, size_t n, size_t k, bool add);
 
+/* Of the keys that a stripe of queries looks at, [from, seen): the first of the queries stands at `first`. */
+struct keys {
+	size_t from, seen, first;
+};
+
 /* to[keys][STRIPE] = keys (panels of pack_left, `dim` deep) times the stripe's queries (pack_right),
- * but for small products that are all in the future of all their queries; the first of the queries
- * stands at `first`. */
-void stripe_scores(float *to, const float *keys, const float *queries, size_t seen, size_t dim,
-		   size_t first);
+ * but for small products that are all in the future of all their queries. */
+void stripe_scores(float *to, const float *keys, const float *queries, const struct keys *k,
+		   size_t dim);
 
 /* So many queries of a stripe, its first ones, come before key `j` and may not see it. */
 static inline size_t stripe_blind(size_t j, size_t first)
@@ -80,6 +85,13 @@ static inline const size_t *sight_begins(const struct sight *s, size_t first, si
 	for (size_t q = 0; q < STRIPE; q++)
 		begins[q] = sight_begin(s, first + (q < count ? q : count - 1));
 	return begins;
+}
+
+/* The first key that any of those queries sees, down to a multiple of all panels' sides: none before it is
+ * looked at. */
+static inline size_t sight_from(const size_t *begins)
+{
+	return begins ? begins[0] / STRIPE * STRIPE : 0;
 }
 
 /* So many of a stripe's queries, its first ones, still see key `j`. */

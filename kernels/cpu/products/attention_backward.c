@@ -65,13 +65,13 @@ static size_t lay_out(struct head *h, const struct attention *a, float *scratch)
 
 /* Scores become those behind the softcap, and dp - row_dot is multiplied by its slope: both stand in
  * what slopes() makes of them. */
-static void cap_slopes(const struct head *h, size_t seen, size_t first, float cap,
+static void cap_slopes(const struct head *h, const struct keys *k, float cap,
 		       const float row_dot[STRIPE])
 {
 	float inverse = 1.0f / cap;
 
-	for (size_t j = 0; j < seen; j++)
-		for (size_t q = stripe_blind(j, first); q < STRIPE; q++) {
+	for (size_t j = k->from; j < k->seen; j++)
+		for (size_t q = stripe_blind(j, k->first); q < STRIPE; q++) {
 			float *p = h->p + j * STRIPE + q, *ds = h->ds + j * STRIPE + q;
 			float t = cpu_tanh(*p * inverse);
 			*p = cap * t;
@@ -80,12 +80,12 @@ static void cap_slopes(const struct head *h, size_t seen, size_t first, float ca
 }
 
 /* p from scores, ds from dp, in place; row_dot[q] = dout_q . out_q. */
-static void slopes(const struct head *h, size_t seen, size_t first, const size_t *begins,
+static void slopes(const struct head *h, const struct keys *k, const size_t *begins,
 		   const float lse[STRIPE], const float row_dot[STRIPE])
 {
-	for (size_t j = 0; j < seen; j++) {
+	for (size_t j = k->from; j < k->seen; j++) {
 		float *restrict p = h->p + j * STRIPE, *restrict ds = h->ds + j * STRIPE;
-		size_t blind = stripe_blind(j, first), sees = sight_of_key(begins, j);
+		size_t blind = stripe_blind(j, k->first), sees = sight_of_key(begins, j);
 		for (size_t q = 0; q < blind; q++)
 			p[q] = ds[q] = 0;
 		for (size_t q = sees; q < STRIPE; q++)
@@ -103,23 +103,22 @@ static void slopes(const struct head *h, size_t seen, size_t first, const size_t
 	}
 }
 
-/* to[C][T] += channels [C,STRIPE] times the stripe [T,STRIPE], turned; of `count` queries from `first` on. */
+/* to[C][T] += channels [C,STRIPE] times the stripe [T,STRIPE], turned; of `count` queries. */
 static void add_to_keys(const struct head *h, float *to, const float *channels, float *stripe,
-			size_t first, size_t count)
+			const struct keys *k, size_t count)
 {
-	size_t seen = first + count;
 	const struct operand rows = { stripe, STRIPE, true };
 	const struct stripes s = { .a = channels,
 				   .a_depth = STRIPE,
 				   .b = h->turned,
 				   .b_depth = STRIPE,
-				   .c = to,
+				   .c = to + k->from,
 				   .ldc = h->padded,
 				   .terms = LATER_QUERIES,
-				   .first = first };
+				   .first = k->first - k->from };
 
-	pack_right(h->turned, &rows, &(struct piece){ 0, seen, 0, STRIPE });
-	stripes_multiply(&s, h->dim, seen, count, true);
+	pack_right(h->turned, &rows, &(struct piece){ k->from, k->seen - k->from, 0, STRIPE });
+	stripes_multiply(&s, h->dim, k->seen - k->from, count, true);
 }
 
 /* What a query head hands in and gets back, all of query 0; rows `stride` apart. */
@@ -151,7 +150,9 @@ static void pack_stripe(const struct head *h, const struct query_head *w, size_t
 static void stripe_backward(const struct head *h, const struct query_head *w,
 			    const struct sight *sight, size_t first, size_t count, float scale)
 {
-	size_t seen = first + count, begins[STRIPE];
+	size_t room[STRIPE];
+	const size_t *begins = sight_begins(sight, first, count, room);
+	const struct keys k = { sight_from(begins), first + count, first };
 	float lse[STRIPE] = { 0 }, row_dot[STRIPE] = { 0 };
 	const struct stripes dq = { .a = h->key_channels,
 				    .a_depth = h->seq,
@@ -160,7 +161,8 @@ static void stripe_backward(const struct head *h, const struct query_head *w,
 				    .c = h->dq,
 				    .ldc = STRIPE,
 				    .terms = PAST_KEYS,
-				    .first = first };
+				    .first = first,
+				    .from = k.from };
 
 	for (size_t i = 0; i < count; i++) {
 		lse[i] = w->lse[first + i];
@@ -168,14 +170,14 @@ static void stripe_backward(const struct head *h, const struct query_head *w,
 				     w->out + (first + i) * w->out_stride, h->dim);
 	}
 	pack_stripe(h, w, first, count, scale);
-	stripe_scores(h->p, h->keys, h->queries, seen, h->dim, first);
-	stripe_scores(h->ds, h->values, h->dout, seen, h->dim, first);
+	stripe_scores(h->p, h->keys, h->queries, &k, h->dim);
+	stripe_scores(h->ds, h->values, h->dout, &k, h->dim);
 	if (sight->softcap > 0)
-		cap_slopes(h, seen, first, sight->softcap, row_dot);
-	slopes(h, seen, first, sight_begins(sight, first, count, begins), lse, row_dot);
-	add_to_keys(h, h->dv, h->dout_channels, h->p, first, count);
-	add_to_keys(h, h->dk, h->query_channels, h->ds, first, count);
-	stripes_multiply(&dq, h->dim, STRIPE, seen, false);
+		cap_slopes(h, &k, sight->softcap, row_dot);
+	slopes(h, &k, begins, lse, row_dot);
+	add_to_keys(h, h->dv, h->dout_channels, h->p, &k, count);
+	add_to_keys(h, h->dk, h->query_channels, h->ds, &k, count);
+	stripes_multiply(&dq, h->dim, STRIPE, k.seen, false);
 	stripe_turn(w->dq + first * w->stride, w->stride, h->dq, STRIPE, count, h->dim, NULL);
 }
 

@@ -31,8 +31,10 @@ static struct range terms_of(const struct stripes *s, size_t column, size_t k)
 {
 	struct range range = { 0, k };
 
-	if (s->terms == PAST_KEYS)
+	if (s->terms == PAST_KEYS) {
+		range.from = s->from;
 		range.to = cpu_min(k, s->first + column + MICRO_COLUMNS);
+	}
 	if (s->terms == LATER_QUERIES && column > s->first)
 		range.from = cpu_min(k, column - s->first);
 	return range;
@@ -46,17 +48,17 @@ void stripes_multiply(const struct stripes *s, size_t m, size_t n, size_t k, boo
 				      cpu_min(MICRO_COLUMNS, n - j), terms_of(s, j, k), add);
 }
 
-void stripe_scores(float *to, const float *keys, const float *queries, size_t seen, size_t dim,
-		   size_t first)
+void stripe_scores(float *to, const float *keys, const float *queries, const struct keys *k,
+		   size_t dim)
 {
 	const struct stripes s = {
 		.a = keys, .a_depth = dim, .b = queries, .b_depth = dim, .c = to, .ldc = STRIPE
 	};
 
-	for (size_t i = 0; i < seen; i += MICRO_ROWS)
+	for (size_t i = k->from; i < k->seen; i += MICRO_ROWS)
 		for (size_t j = 0; j < STRIPE; j += MICRO_COLUMNS)
-			if (i < first + j + MICRO_COLUMNS)
-				small_product(&s, i, j, cpu_min(MICRO_ROWS, seen - i),
+			if (i < k->first + j + MICRO_COLUMNS)
+				small_product(&s, i, j, cpu_min(MICRO_ROWS, k->seen - i),
 					      MICRO_COLUMNS, (struct range){ 0, dim }, false);
 }
 
