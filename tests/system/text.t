@@ -109,4 +109,37 @@ refused "a pattern that is none" "pre_tokenizer: the pattern" \
 refused "a model of SentencePiece, cut" "is cut short, or no model of SentencePiece" '\012\377\377\001ab'
 refused "tiktoken's, of nobody known" "2 tokens: a tiktoken file of nobody known here" 'YQ== 0\nYg== 1\n'
 refused "tiktoken's, a number twice" "line 2 is no token in base64" 'YQ== 0\nYg== 0\n'
+tekken='{"config": {"pattern": "%s", "default_vocab_size": %s, "default_num_special_tokens": 3}, "vocab": [%s]}'
+# shellcheck disable=SC2059 # a format
+tekken() { printf "$tekken" "$@"; }
+refused "tekken's, too few tokens" "config: default_vocab_size and default_num_special_tokens do not fit a vocab of 0 tokens" "$(tekken x 9 "")"
+refused "tekken's, another rank" "vocab 0: no token in base64" "$(tekken x 4 '{"rank": 1, "token_bytes": "YQ=="}')"
+refused "tekken's, another pattern" "config.pattern is not that of tekken" "$(tekken x 4 '{"rank": 0, "token_bytes": "YQ=="}')"
+python3 - "$T/tekken.json" <<'PY'
+import base64, json, sys
+words = [bytes([i]) for i in range(256)] + [b"th", b"the", b" the"]
+letters = "[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]", "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]"
+start = "[^\\r\\n\\p{L}\\p{N}]?"
+pattern = "|".join([start + letters[0] + "*" + letters[1] + "+", start + letters[0] + "+" + letters[1] + "*", "\\p{N}",
+                    " ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*", "\\s*[\\r\\n]+", "\\s+(?!\\S)", "\\s+"])
+json.dump({"config": {"pattern": pattern, "default_vocab_size": 259 + 3, "default_num_special_tokens": 3},
+           "vocab": [{"rank": i, "token_bytes": base64.b64encode(w).decode(), "token_str": w.decode(errors="replace")}
+                     for i, w in enumerate(words)]}, open(sys.argv[1], "w"))
+PY
+printf 'the the9</s>' >"$T/tekken.txt"
+exits 0 "Mistral's tekken.json" lbworker tokenize --tokenizer "$T/tekken.json" -o "$T/tekken" --end none "$T/tekken.txt"
+ok "numbers behind those of special tokens, whose names in a text are text" python3 - "$T/tekken/train/00000.tokens" <<'PY'
+import struct, sys
+want, raw = [260, 261, 60, 63, 50, 118, 65], open(sys.argv[1], "rb").read()
+assert any(struct.pack("<7" + kind, *want) in raw for kind in "Hi"), raw[:400]
+PY
+mkdir "$T/mixed"
+cp "$T/tekken.txt" "$T/mixed/a.txt"
+printf 'PNG\0\1' >"$T/mixed/b.png"
+printf 'PAR1 and so on' >"$T/mixed/c.parquet"
+exits 0 "a folder with other things among texts" lbworker tokenize --tokenizer "$T/tekken.json" -o "$T/of-mixed" "$T/mixed"
+like "$out" " in 1 document for training" "its text alone"
+like "$err" "mixed/b.png: is left out: no text" "which is told"
+exits 2 "a Parquet file that is named" lbworker tokenize --tokenizer "$T/tekken.json" -o "$T/of-parquet" "$T/mixed/c.parquet"
+like "$err" "^lbworker: $T/mixed/c.parquet: is a Parquet file, which is not read: text, JSON lines, .gz and .zst are$" "is refused"
 done_testing

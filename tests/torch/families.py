@@ -32,6 +32,25 @@ FAMILIES = {
 }
 
 
+def check_sight(lbworker):
+    """The text part of a Gemma 3 that also sees."""
+    with tempfile.TemporaryDirectory() as folder:
+        text = {**SIZES, **GEMMA, "num_hidden_layers": 2, "pad_token_id": 0}
+        config = transformers.Gemma3Config(
+            text_config=text, vision_config=dict(hidden_size=32, intermediate_size=32, num_hidden_layers=1,
+                                                 num_attention_heads=2, image_size=28, patch_size=14),
+            mm_tokens_per_image=4, image_token_index=255)
+        model = transformers.Gemma3ForConditionalGeneration(config)
+        model.save_pretrained(folder + "/sees")
+        subprocess.run([lbworker, "convert", folder + "/sees", folder + "/text"], check=True, stdout=subprocess.DEVNULL)
+        alone = transformers.AutoModelForCausalLM.from_pretrained(folder + "/text")
+        ids = torch.arange(1, 60).view(1, -1)
+        with torch.no_grad():
+            worst = (alone(ids).logits - model(ids).logits).abs().max().item()
+        assert type(alone).__name__ == "Gemma3ForCausalLM" and worst < TOLERANCE, (type(alone), worst)
+        print("ok gemma3 that also sees: its text part, logits %.1e" % worst)
+
+
 def save(kind, own, folder):
     config = transformers.AutoConfig.for_model(kind, **{**SIZES, **own})
     model = transformers.AutoModelForCausalLM.from_config(config)
@@ -80,6 +99,7 @@ def main():
         subprocess.run([lbworker, "prepare", f"{folder}/text", "--out", f"{folder}/data.tokens"],
                        check=True, stdout=subprocess.DEVNULL)
         good = [check(lbworker, kind, own, folder) for kind, own in FAMILIES.items()]
+    check_sight(lbworker)
     sys.exit(0 if all(good) else 1)
 
 

@@ -2,6 +2,7 @@
 /* hf_weights.c - tensors of a folder, whichever file of it holds them. */
 #include "worker/lbworker/checkpoint/hf.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -126,6 +127,21 @@ static const struct st_tensor *look_up(const struct hf_weights *w, const char *t
 	return *file ? st_named(*file, tensor) : NULL;
 }
 
+/* Models that also see have the part for text under a name of its own, in front or behind "model.". */
+static const struct st_tensor *look_up_text(const struct hf_weights *w, const char *tensor,
+					    const struct st_file **file)
+{
+	static const char model[] = "model.";
+	char name[160];
+
+	snprintf(name, sizeof(name), "language_model.%s", tensor);
+	const struct st_tensor *found = look_up(w, name, file);
+	if (found || strncmp(tensor, model, sizeof(model) - 1) != 0)
+		return found;
+	snprintf(name, sizeof(name), "model.language_model.%s", tensor + sizeof(model) - 1);
+	return look_up(w, name, file);
+}
+
 const struct st_tensor *hf_weights_find(const struct hf_weights *w, const struct model_tensor *t,
 					struct err *err)
 {
@@ -136,6 +152,8 @@ const struct st_tensor *hf_weights_find(const struct hf_weights *w, const struct
 	/* Files of the bare model, without a head, lack the first part of the names. */
 	if (!found && strncmp(t->name, BARE, sizeof(BARE) - 1) == 0)
 		found = look_up(w, t->name + sizeof(BARE) - 1, &file);
+	if (!found)
+		found = look_up_text(w, t->name, &file);
 	if (!found) {
 		err_set(err, ERR_USAGE, "%s: there is no tensor %s", w->folder, t->name);
 		return NULL;

@@ -4,29 +4,105 @@
 #include "worker/lbworker/data/input_files.h"
 
 #include <fts.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "common/base/log.h"
 #include "common/base/mem.h"
+#include "common/base/text.h"
+
+/* What begins so is read by nobody here, whatever it is called. */
+static const struct magic {
+	const char *bytes, *what;
+} magics[] = {
+	{ "PAR1", "a Parquet file" },
+	{ "PK\3\4", "a ZIP archive" },
+	{ "%PDF-", "a PDF file" },
+	{ "\xFD"
+	  "7zXZ",
+	  "an xz file" },
+	{ "BZh", "a bzip2 file" },
+	{ "ARROW1", "an Arrow file" },
+};
+
+enum { LOOK_BYTES = 8192 };
+
+/* A file's first bytes; how many. What cannot be read says so when it is due. */
+static size_t first_bytes(const char *path, char bytes[LOOK_BYTES])
+{
+	FILE *in = fopen(path, "rbe");
+	size_t count = in ? fread(bytes, 1, LOOK_BYTES, in) : 0;
+
+	if (in)
+		fclose(in);
+	return count;
+}
+
+static const char *what_is(const char *bytes, size_t count)
+{
+	for (size_t i = 0; i < sizeof(magics) / sizeof(magics[0]); i++) {
+		size_t len = strlen(magics[i].bytes);
+		if (count >= len && memcmp(bytes, magics[i].bytes, len) == 0)
+			return magics[i].what;
+	}
+	return NULL;
+}
+
+/* In a folder lie programs and pictures, too: texts have no zero bytes, but compressed ones. */
+static bool is_text(const char *path)
+{
+	char bytes[LOOK_BYTES];
+	size_t count = first_bytes(path, bytes);
+
+	if (text_ends_with(path, ".gz") || text_ends_with(path, ".zst"))
+		return true;
+	return !what_is(bytes, count) && !memchr(bytes, '\0', count);
+}
+
+static int check_named(const char *path, struct err *err)
+{
+	char bytes[LOOK_BYTES];
+	const char *what = what_is(bytes, first_bytes(path, bytes));
+
+	return what ? err_set(err, ERR_USAGE,
+			      "%s: is %s, which is not read: text, JSON lines, .gz and .zst are",
+			      path, what)
+		    : 0;
+}
 
 static int by_name(const FTSENT **a, const FTSENT **b)
 {
 	return strcmp((*a)->fts_name, (*b)->fts_name);
 }
 
+enum { OTHERS_SHOWN = 3 };
+
+static void log_others(const char *path, size_t number)
+{
+	if (number <= OTHERS_SHOWN)
+		log_warn("%s: is left out: no text, but bytes of another kind", path);
+}
+
 static int add_below(struct strv *out, FTS *walk, struct err *err)
 {
 	FTSENT *entry;
+	size_t others = 0;
 
 	while ((entry = fts_read(walk)) != NULL) {
 		if (entry->fts_level > FTS_ROOTLEVEL && entry->fts_name[0] == '.')
 			fts_set(walk, entry, FTS_SKIP);
+		else if (entry->fts_info == FTS_F && !is_text(entry->fts_path))
+			log_others(entry->fts_path, ++others);
 		else if (entry->fts_info == FTS_F)
 			strv_add(out, xstrdup(entry->fts_path));
 		else if (entry->fts_errno != 0 && entry->fts_info != FTS_SLNONE)
 			return err_set(err, ERR_IO, "%s: %s", entry->fts_path,
 				       strerror(entry->fts_errno));
 	}
+	if (others > OTHERS_SHOWN)
+		log_warn("%zu files in all are left out: no texts", others);
 	return 0;
 }
 
@@ -40,7 +116,7 @@ static int add_folder(struct strv *out, char *folder, struct err *err)
 	if (walk)
 		fts_close(walk);
 	if (rc == 0 && out->count == before)
-		rc = err_set(err, ERR_NOT_FOUND, "%s: holds no file", folder);
+		rc = err_set(err, ERR_NOT_FOUND, "%s: holds no file of text", folder);
 	return rc;
 }
 
@@ -50,6 +126,8 @@ int input_files(struct strv *out, char *const *names, size_t count, struct err *
 		struct stat st;
 		if (stat(names[i], &st) != 0)
 			return err_set(err, ERR_NOT_FOUND, "%s: no such file", names[i]);
+		if (!S_ISDIR(st.st_mode) && check_named(names[i], err))
+			return -1;
 		if (!S_ISDIR(st.st_mode))
 			strv_add(out, xstrdup(names[i]));
 		else if (add_folder(out, names[i], err))

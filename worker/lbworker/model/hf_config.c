@@ -399,7 +399,9 @@ int hf_config_read(struct model_shape *out, size_t *positions, const char *folde
 
 	*out = (struct model_shape){ 0 };
 	if (o) {
-		rc = read_shape(o, out, positions, err);
+		/* of a model that also sees, the part for text */
+		const json_t *text = json_object_get(o, "text_config");
+		rc = read_shape(json_is_object(text) ? text : o, out, positions, err);
 		if (rc)
 			err_wrap(err, "%s", path);
 	}

@@ -20,7 +20,7 @@ enum { MAX_FILE_BYTES = 128 << 20 };
 char *tokenizer_file_in(const char *folder)
 {
 	static const char *const names[] = { "tokenizer.json", "tokenizer.model",
-					     "tokenizer.tiktoken" };
+					     "tokenizer.tiktoken", "tekken.json" };
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		char *path = path_join("%s/%s", folder, names[i]);
@@ -61,6 +61,8 @@ static int read_any(struct tokenizer *t, const char *text, size_t len, const cha
 
 	while (at < len && strchr(" \t\r\n", text[at]) && text[at])
 		at++;
+	if (at < len && text[at] == '{' && tokenizer_is_tekken(text, len))
+		return tokenizer_read_tekken(t, text, len, pattern, err);
 	if (at < len && text[at] == '{')
 		return tokenizer_read_json(t, text, len, err);
 	if (len > 0 && text[0] == 0x0A)
@@ -104,8 +106,8 @@ struct tokenizer *tokenizer_open(const char *path, const char *pattern, struct e
 		t->path = tokenizer_file_in(path);
 		if (!t->path)
 			err_set(err, ERR_NOT_FOUND,
-				"%s: holds no tokenizer.json, tokenizer.model or "
-				"tokenizer.tiktoken",
+				"%s: holds no tokenizer.json, tokenizer.model, "
+				"tokenizer.tiktoken, nor tekken.json",
 				path);
 	} else {
 		t->path = xstrdup(path);

@@ -40,6 +40,10 @@ struct tokenizer {
 int tokenizer_read_json(struct tokenizer *t, const char *text, size_t len, struct err *err);
 int tokenizer_read_tiktoken(struct tokenizer *t, const char *text, size_t len, const char *pattern,
 			    struct err *err);
+/* Mistral's tekken.json; whether a text looks like one. */
+bool tokenizer_is_tekken(const char *text, size_t len);
+int tokenizer_read_tekken(struct tokenizer *t, const char *text, size_t len, const char *pattern,
+			  struct err *err);
 int tokenizer_read_sentencepiece(struct tokenizer *t, const char *text, size_t len,
 				 struct err *err);
 
