@@ -6,7 +6,7 @@
 #include "common/run/hosts.h"
 #include "common/run/run_state.h"
 
-static const int64_t day_ms = 86400 * 1000, hour_ms = 3600 * 1000;
+static const int64_t day_ms = 86400 * 1000;
 enum { SEEN_DAYS = 180 };
 
 struct sum {
@@ -28,13 +28,13 @@ static int add(const struct ledger_past_launch *l, void *arg)
 	return 0;
 }
 
-const struct troubles *rate_of_troubles(struct lbd *lbd)
+const struct troubles *rate_of_troubles(struct lbd *lbd, int64_t max_age_ms)
 {
 	struct troubles now = { 0 };
 	struct sum sum = { &now, clock_wall_ms() };
 	int64_t age_ms = sum.now_ms - lbd->troubles_ms;
 
-	if (lbd->troubles_ms > 0 && age_ms >= 0 && age_ms < hour_ms)
+	if (lbd->troubles_ms > 0 && age_ms >= 0 && age_ms < max_age_ms)
 		return &lbd->troubles;
 	if (ledger_launch_each_since(lbd->ledger, sum.now_ms - SEEN_DAYS * day_ms, add, &sum,
 				     NULL) == 0)

@@ -220,7 +220,7 @@ json_t *goodput_answer(struct request *r, struct err *err)
 	goodput_history_count(h, since_s ? now_ms - since_s * 1000 : 0, now_ms - until_s * 1000,
 			      &g);
 	o = view(&g, gpus);
-	json_object_set_new(o, "ledger_troubles", view_rate(rate_of_troubles(lbd)));
+	json_object_set_new(o, "ledger_troubles", view_rate(rate_of_troubles(lbd, 0)));
 	goodput_history_free(h);
 	return o;
 }

@@ -17,6 +17,8 @@
 #include "daemon/base/rate.h"
 #include "daemon/runs/switchboard.h"
 
+enum { HOUR_MS = 3600 * 1000 };
+
 static int64_t real_wall_ms(void *self)
 {
 	(void)self;
@@ -54,15 +56,16 @@ static int real_submit(void *self, const struct run *run, const char *ledger_id,
 {
 	struct lbd *lbd = self;
 
-	return job_submit(&lbd->config, run, trouble_mtbf_s(rate_of_troubles(lbd), 1), ledger_id,
-			  done, arg, err);
+	return job_submit(&lbd->config, run, trouble_mtbf_s(rate_of_troubles(lbd, HOUR_MS), 1),
+			  ledger_id, done, arg, err);
 }
 
 static int real_retell(void *self, const struct run *run, struct err *err)
 {
 	struct lbd *lbd = self;
 
-	return job_retell(&lbd->config, run, trouble_mtbf_s(rate_of_troubles(lbd), 1), err);
+	return job_retell(&lbd->config, run, trouble_mtbf_s(rate_of_troubles(lbd, HOUR_MS), 1),
+			  err);
 }
 
 static int real_order(void *self, const struct run *run, struct err *err)

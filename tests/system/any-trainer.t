@@ -55,6 +55,7 @@ like "$(json_run staged checkpoint.path)" "runs/staged/checkpoints/ckpt_60.npz" 
 is "$(find "$T/stage" -mindepth 2 | wc -l)" 0 "the node keeps nothing"
 unlike "$(lbctl events staged)" stage_off "and did use the node's folder"
 like "$(lbctl advise staged)" 'troubles: *1 in .* one in [0-9]+d' "lbctl advise tells how often trouble came"
+like "$(lbctl advise staged)" '[(]all runs: [1-9][0-9.]* in ' "by what all runs of the ledger met"
 like "$(lbctl advise staged --json)" '"best_interval_s"' "and is there for programs"
 
 # --- folders, from a shell script: what the README shows ----------------------------------------------
