@@ -42,6 +42,7 @@ static const char style[] =
 static void put_run_row(struct buf *out, size_t at, const struct report_run *r)
 {
 	const char *state = js_str(r->run, "state", "?"), *cause = js_str(r->run, "cause", state);
+	const json_t *attempts = json_object_get(r->run, "attempts");
 	double ettr = js_real(r->goodput, "ettr", NAN);
 	char text[2 * NUMBER_TEXT_MAX];
 
@@ -52,8 +53,8 @@ static void put_run_row(struct buf *out, size_t at, const struct report_run *r)
 	html_cell(out, strcmp(cause, state) == 0 ? "" : cause);
 	html_cell(out, js_str(r->run, "owner", ""));
 	html_cell(out, js_str(r->run, "group", ""));
-	snprintf(text, sizeof(text), "%zu", json_array_size(json_object_get(r->run, "attempts")));
-	html_number(out, text);
+	snprintf(text, sizeof(text), "%zu", json_array_size(attempts));
+	html_number(out, attempts ? text : "");
 	html_number(out,
 		    step_text(js_int(r->run, "step", -1), js_int(r->run, "target_step", -1), text));
 	html_number(out, loss_text(js_real(r->run, "loss", NAN), text));
