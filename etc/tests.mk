@@ -98,7 +98,7 @@ GPU_PARTS := $(if $(HAVE_CUDA),$(EMULATED) $(B)/gpu/ops $(B)/gpu/goldens $(B)/gp
 gpu-parts: $(BINARIES) $(GPU_PARTS)
 # Tests mostly wait: more of them at once than there are cores. Those that take longest begin first, so that
 # none runs alone at the end.
-LONG     := $(foreach t,local-faults faults chaos gpu-check low-bits resume gpu crowded-switches scheduler-commands lbrun \
+LONG     := $(foreach t,local-faults faults chaos gpu-check low-bits resume gpu gpu-bench crowded-switches scheduler-commands lbrun \
 	    scheduler-slurm cron nodes hang batch-sbatch recover batch notify hostile frozen convert \
 	    options,tests/system/$(t).t)
 TESTS    ?= $(LONG) $(filter-out $(LONG),$(wildcard tests/system/*.t))
@@ -254,7 +254,7 @@ lint: format-check tidy cppcheck shellcheck
 # sanitized (hundreds of starts of lbd, trainings on an emulated GPU, trainings that are killed and compared to
 # the bit), and what looks at files, at make or at sbatch, where a sanitizer has nothing to find. Unit tests
 # run sanitized only: check-quick has them as they are.
-HEAVY    := $(foreach t,faults chaos gpu-check resume low-bits convert demo options install cookbook contributing hardened prove \
+HEAVY    := $(foreach t,faults chaos gpu-check gpu-bench resume low-bits convert demo options install cookbook contributing hardened prove \
 	    ranks-slurm,tests/system/$(t).t)
 PLAIN    := $(foreach t,gpu trainer lbrun crash instructions lbd,tests/system/$(t).t)
 PLAIN    := $(filter $(HEAVY) $(PLAIN),$(LONG)) $(filter-out $(LONG),$(HEAVY) $(PLAIN))
@@ -340,9 +340,13 @@ chaos: all $(ASKERS) $(B)/controls/lbrun
 # N pairs and triples of sbatch's options: lbctl's jobs beside sbatch's.
 check-options: all $(ASKERS)
 	OPTIONS_COUNT=$(N) OPTIONS_SEED=$(or $(SEED),1) B=$(abspath $(B)) sh tests/system/options.t
-gpu-check: $(BINARIES) $(LBCUDA) $(B)/gpu/ops $(B)/gpu/goldens
+# What was carried to a machine that can not build it is taken as it is.
+ifneq ($(filter gpu-check gpu-bench,$(MAKECMDGOALS)),)
+GPU_BUILT := $(if $(call have,jansson.h),$(B)/lbworker $(LBCUDA) $(B)/gpu/ops $(B)/gpu/goldens)
+endif
+gpu-check: $(GPU_BUILT)
 	B=$(B) sh tests/gpu/check.sh
-gpu-bench: $(BINARIES) $(LBCUDA) $(B)/gpu/ops
+gpu-bench: $(GPU_BUILT)
 	B=$(B) sh bench/gpu/run.sh
 demo:
 	sh etc/demo

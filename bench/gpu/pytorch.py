@@ -13,9 +13,11 @@ as median and best of steps.
 With --text FILE it trains on that file's bytes as the long training of gpu-check does (same model, length, schedule
 and optimizer; its own beginning and order of samples) and prints "loss STEP LOSS" for each step.
 
-    pytorch.py FLAVOR BATCH SEQ [--selective] [--steps N] [--warmup N] [--mode NAME] [--text FILE] [--device NAME]
+--toy is for rehearsals (LB_GPU_TOY of gpu-bench): all as asked, but with the smallest shape and on the CPU.
+
+    pytorch.py FLAVOR BATCH SEQ [--selective] [--steps N] [--warmup N] [--mode NAME] [--text FILE] [--device NAME] [--toy]
 """
-import argparse, functools, math, sys
+import argparse, functools, math, sys, time
 import torch, torch.nn as nn, torch.nn.functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.checkpoint import checkpoint, create_selective_checkpoint_contexts, CheckpointPolicy
@@ -90,31 +92,42 @@ class Llama(nn.Module):
         return F.cross_entropy(self.head(self.norm(x)).float().flatten(0, 1), targets.flatten())
 
 
+class Moment:
+    """What torch.cuda.Event(enable_timing=True) is on a GPU."""
+    def record(self):
+        self.at = time.perf_counter()
+
+    def elapsed_time(self, end):
+        return 1e3 * (end.at - self.at)
+
+
 def measure(options, backend):
     torch.manual_seed(0)
+    on_gpu, shape = options.device == "cuda", SHAPES["debugmodel" if options.toy else options.flavor]
     # 8B: fp32 weights, gradients and moments do not fit beside each other
     torch.set_default_dtype(torch.bfloat16 if options.flavor == "8B" else torch.float32)
-    with torch.device(DEVICE):
-        model = Llama(SHAPES[options.flavor], options.seq, options.selective)
+    with torch.device(options.device):
+        model = Llama(shape, options.seq, options.selective)
     for p in model.parameters():
         nn.init.normal_(p, 0, 0.02) if p.dim() > 1 else None
     clip = torch.compile(lambda: torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0, foreach=True))
     update = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)
     run = torch.compile(model, mode=options.mode, dynamic=False)
-    vocab = SHAPES[options.flavor][0]
-    batches = [torch.randint(vocab, (2, options.batch, options.seq), device="cuda") for _ in range(4)]
-    marks = [torch.cuda.Event(enable_timing=True) for _ in range(options.steps + 1)]
+    batches = [torch.randint(shape[0], (2, options.batch, options.seq), device=options.device) for _ in range(4)]
+    marks = [torch.cuda.Event(enable_timing=True) if on_gpu else Moment() for _ in range(options.steps + 1)]
     for step in range(options.warmup + options.steps):
         if step >= options.warmup:
             marks[step - options.warmup].record()
-        with torch.autocast("cuda", torch.bfloat16), sdpa_kernel(backend):
+        torch.compiler.cudagraph_mark_step_begin()      # what graphs gave in the step before is not looked at again
+        with torch.autocast(options.device, torch.bfloat16), sdpa_kernel(backend):
             loss = run(*batches[step % 4])
         loss.backward()
         clip()
         update.step()
         update.zero_grad(set_to_none=True)
     marks[-1].record()
-    torch.cuda.synchronize()
+    if on_gpu:
+        torch.cuda.synchronize()
     return sorted(a.elapsed_time(b) / 1e3 for a, b in zip(marks, marks[1:]))
 
 
@@ -170,22 +183,29 @@ def main():
     p.add_argument("--mode", default="default")
     p.add_argument("--text")
     p.add_argument("--device", default=DEVICE)
+    p.add_argument("--toy", action="store_true")
     options = p.parse_args()
     if options.text:
         train(options)
         return
+    if options.toy:
+        options.batch, options.seq, options.steps, options.warmup, options.device = 1, 16, 3, 1, "cpu"
     torch.set_float32_matmul_precision("high")
-    tokens, worked = options.batch * options.seq, 0
-    for backend in (SDPBackend.CUDNN_ATTENTION, SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION):
+    tokens, worked, kinds = options.batch * options.seq, 0, SDPBackend
+    for backend in (kinds.CUDNN_ATTENTION, kinds.FLASH_ATTENTION, kinds.EFFICIENT_ATTENTION):
         try:
             times = measure(options, backend)
+            peak = torch.cuda.max_memory_allocated() if options.device == "cuda" else 0
             print(f"{tokens / times[len(times) // 2]:.0f} {tokens / times[0]:.0f} torch-{torch.__version__} "
-                  f"{backend.name} peak {torch.cuda.max_memory_allocated() / 2**30:.1f} GiB", flush=True)
+                  f"{backend.name} peak {peak / 2**30:.1f} GiB", flush=True)
             worked += 1
-        except Exception as e:      # one that this build lacks, or no memory: the other one counts
+        except Exception as e:      # one that this build lacks: the next one counts
             print(f"# {backend.name}: {type(e).__name__}: {(str(e) or '?').splitlines()[0][:150]}", file=sys.stderr)
+            if isinstance(e, torch.cuda.OutOfMemoryError):      # all of them keep as much
+                break
         torch._dynamo.reset()
-        torch.cuda.empty_cache()
+        if options.device == "cuda":
+            torch.cuda.empty_cache()
     if not worked:
         sys.exit("pytorch: no attention backend worked")
 

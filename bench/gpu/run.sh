@@ -2,12 +2,14 @@
 # SPDX-License-Identifier: MIT
 # run.sh - tokens per second on one GPU beside PyTorch's and llm.c's on the same GPU: B=build sh bench/gpu/run.sh
 #
-# In parts of at most eight minutes: PARTS="124M-ours 124M-pytorch" runs those (all, unless told); the most telling
-# ones come first. What each measured is kept in $LB_GPU_RESULTS as it comes: a call that is cut short goes on where it was
-# with the next one (FRESH=1: anew). A figure is the median of the steps behind the warm-up, on random tokens. The table
-# comes last: the best of each side, each at batch and recomputation of its own. Exit 77 without a GPU.
+# In parts of at most eight minutes: PARTS="124M-ours 124M-pytorch" runs those (all that have no line yet, unless told);
+# the most telling ones come first. What each measured, or why it has no figure, is kept in $LB_GPU_RESULTS as it comes: a call
+# that is cut short goes on where it was with the next one (FRESH=1: anew). A figure is the median of the steps behind the
+# warm-up, on random tokens. The table comes last: the best of each side, each at batch and recomputation of its own.
+# What the machine lacks is installed by tests/gpu/prepare.sh, or said. Exit 77 without a GPU.
 #
-# LB_GPU_RESULTS  (build/gpu-bench) a folder: results, each part's output
+# LB_GPU_RESULTS  (build/gpu-bench) a folder: results, each part's output; history: those of other programs or GPUs
+# LB_GPU_TOY      (no) a rehearsal: every shape is the smallest one, and PyTorch computes on the CPU
 # LB_BENCH_LLMC   a checkout of llm.c, fetched for the run and never part of this tree: its train_gpt2cu is built from a
 #                 copy in the folder of results, with cuDNN's attention where the checkout holds cudnn-frontend/, and gets our
 #                 tokens; without a checkout its row is empty
@@ -15,21 +17,28 @@ set -u
 cd "$(dirname "$0")/../.." || exit 1
 B=${B:-build}
 case $B in /*) ;; *) B=$PWD/$B ;; esac
-export LB_CUDA_LIBRARY="${LB_CUDA_LIBRARY:-$B/liblbcuda.so}"
 T=${LB_GPU_RESULTS:-$B/gpu-bench}
 mkdir -p "$T" || exit 1
+me="gpu-bench"
+. tests/gpu/prepare.sh
 SECONDS_MOST=480
 
-"$B/gpu/ops" --rounds 0 >"$T/probe" 2>&1
-if [ $? = 77 ]; then
+prepare_libraries
+status=$?
+if [ $status = 77 ] && ! { lacks_library && has_driver; }; then
 	cat "$T/probe"
-	echo "gpu-bench: there is no GPU here, nothing was measured"
+	say "there is no GPU here, nothing was measured"
 	exit 77
 fi
-gpu=$(sed -n 1p "$T/probe")
-about=$(cat "$T/probe" && cksum "$B/lbworker" "$LB_CUDA_LIBRARY")
+grep -vi '^cuda\|agree:' "$T/probe" | head -n 3 # what it lacks: the peers do without
+gpu=$(grep '^cuda: .* multiprocessors' "$T/probe")
+gpu=${gpu:-$(nvidia-smi -L 2>/dev/null | head -n 1)}
+# Of another GPU nothing holds; of other programs what is the peers'.
+about=$(echo "$gpu" && cksum "$B/lbworker" "$LB_CUDA_LIBRARY" 2>/dev/null)
 if [ -n "${FRESH:-}" ] || [ "$(cat "$T/about" 2>/dev/null)" != "$about" ]; then
-	rm -f "$T/results"
+	[ ! -s "$T/results" ] || cat "$T/about" "$T/results" >>"$T/history"
+	[ -z "${FRESH:-}$(head -n 1 "$T/about" 2>/dev/null | grep -vxF "$gpu")" ] || rm -f "$T/results"
+	[ ! -e "$T/results" ] || sed -i '/^[^ ]* *[^ ]* *ours /d' "$T/results"
 	echo "$about" >"$T/about"
 fi
 touch "$T/results"
@@ -40,7 +49,13 @@ touch "$T/results"
 	"$B/lbworker" prepare --out "$T/text.tokens" "$T/text" >/dev/null || exit 1
 }
 
+# Why a part has no figure: the last words of what ran. 124 is that of timeout.
+reason() { # reason STATUS
+	[ "$1" != 124 ] || { echo "- (not through in $SECONDS_MOST s)"; return; }
+	echo "- ($(grep -v '^[[:space:]]*$' "$T/$part.err" 2>/dev/null | tail -n 1 | cut -c 1-160))"
+}
 ours() { # ours MODEL/FLAVOR BATCH SEQ GRADIENTS MOMENTS STEPS: what is computed again, as the plan has it
+	[ -z "${LB_GPU_TOY:-}" ] || set -- "${1%/*}/debugmodel" 1 16 "$4" "$5" 8
 	cat >"$T/$part.toml" <<-END
 		[model]
 		name = "${1%/*}"
@@ -64,24 +79,29 @@ ours() { # ours MODEL/FLAVOR BATCH SEQ GRADIENTS MOMENTS STEPS: what is computed
 		[job]
 		dump_folder = "$T/out-$part"
 	END
-	timeout $SECONDS_MOST "$B/lbworker" train "$T/$part.toml" --device cuda >"$T/$part.log" 2>"$T/$part.err" </dev/null
+	limited $SECONDS_MOST "$B/lbworker" train "$T/$part.toml" --device cuda >"$T/$part.log" 2>"$T/$part.err"
+	status=$?
 	rm -rf "$T/out-$part"
 	sed -n 's/^step \([0-9]*\)\/.* \([0-9]*\) tokens\/s .*/\1 \2/p' "$T/$part.log" |
-		awk '$1 > 5 { print $2 }' | sort -n | awk '{ v[NR] = $1 } END { print NR ? v[int((NR + 1) / 2)] : "-" }'
+		awk '$1 > 5 { print $2 }' | sort -n | awk '{ v[NR] = $1 } END { if (NR) print v[int((NR + 1) / 2)]; exit !NR }' ||
+		reason $status
 }
 pytorch() { # pytorch FLAVOR BATCH SEQ OPTIONS...: its own best of attention's kinds
-	python3 -c 'import torch' 2>/dev/null || { echo "-"; return; }
-	timeout $SECONDS_MOST python3 bench/gpu/pytorch.py "$@" >"$T/$part.log" 2>"$T/$part.err" </dev/null
-	sed -n 's/^\([0-9][0-9]*\) .*/\1/p' "$T/$part.log" | sort -n | tail -n 1 | grep . || echo "-"
+	[ "$torch" = yes ] || { cp "$T/torch.err" "$T/$part.err"; reason 1; return; }
+	peer $SECONDS_MOST bench/gpu/pytorch.py "$@" ${LB_GPU_TOY:+--toy} >"$T/$part.log" 2>"$T/$part.err"
+	status=$?
+	sed -n 's/^\([0-9][0-9]*\) .*/\1/p' "$T/$part.log" | sort -n | tail -n 1 | grep . && return
+	! grep -q '^# ' "$T/$part.err" || { grep '^# ' "$T/$part.err" | tail -n 1 >"$T/why"; mv "$T/why" "$T/$part.err"; }
+	reason $status
 }
 # Our tokens in llm.c's format: 256 words of a header, then two bytes each.
 llmc_tokens() {
-	[ -s "$T/llmc.bin" ] || python3 - "$T/text" "$T/llmc.bin" <<-'PYTHON'
+	[ -s "$T/llmc.bin" ] || python3 - "$T/text" "$T/llmc.bin" 2>>"$T/$part.err" <<-'PYTHON'
 		import array, struct, sys
 		text = open(sys.argv[1], "rb").read()
 		with open(sys.argv[2], "wb") as out:
 		    out.write(struct.pack("<256i", 20240520, 1, len(text), *[0] * 253))
-		    out.write(array.array("H", text).tobytes())
+		    out.write(array.array("H", list(text)).tobytes())
 	PYTHON
 }
 # In a copy. CUDA 13 names a place in memory by a struct; where only the driver is installed, its library of
@@ -100,23 +120,29 @@ llmc_build() {
 		GPU_COMPUTE_CAPABILITY="${LB_BENCH_SM:-$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader | head -n 1 | tr -d .)}" \
 		$([ ! -d "$T/llmc/cudnn-frontend/include" ] || echo USE_CUDNN=1) >"$T/$part-build.log" 2>&1
 }
-llmc() { # llmc BATCH SEQ: the mean of its last steps
-	[ -e "${LB_BENCH_LLMC:-}/Makefile" ] || { echo "-"; return; }
-	llmc_build || { tail -n 5 "$T/$part-build.log" >&2; echo "-"; return; }
-	llmc_tokens || { echo "-"; return; }
-	(cd "$T/llmc" && timeout $SECONDS_MOST ./train_gpt2cu -i "$T/llmc.bin" -j "$T/llmc.bin" -e d12 -b "$1" -t "$2" -d $(($1 * $2)) -x 30 -v 0 -s 0 -h 0) \
-		>"$T/$part.log" 2>"$T/$part.err" </dev/null
-	sed -n 's/.* \([0-9]*\) tok\/s.*/\1/p' "$T/$part.log" | tail -n 1 | grep . || echo "-"
+llmc() { # llmc BATCH SEQ: the mean of its last steps. Its validation (-v) divides by its interval: not 0, but past the end
+	: >"$T/$part.err"
+	[ -e "${LB_BENCH_LLMC:-}/Makefile" ] || { echo "- (LB_BENCH_LLMC names no checkout of llm.c)"; return; }
+	llmc_build || { cp "$T/$part-build.log" "$T/$part.err"; reason 1; return; }
+	llmc_tokens || { reason 1; return; }
+	(cd "$T/llmc" && limited $SECONDS_MOST ./train_gpt2cu -i "$T/llmc.bin" -j "$T/llmc.bin" -e d12 -b "$1" -t "$2" -d $(($1 * $2)) -x 30 -v 1000 -m 1 -s 0 -h 0) \
+		>"$T/$part.log" 2>>"$T/$part.err"
+	status=$?
+	sed -n 's/.* \([0-9]*\) tok\/s.*/\1/p' "$T/$part.log" | tail -n 1 | grep . && return
+	[ -s "$T/$part.err" ] || tail -n 1 "$T/$part.log" >"$T/$part.err"
+	reason $status
 }
-known=
+known='' torch=''
 while read -r part shape side command; do
 	known="$known $part"
 	case " ${PARTS:-$part} " in *" $part "*) ;; *) continue ;; esac
-	! grep -q "^$part .* [0-9][0-9]*$" "$T/results" || continue
-	sed -i "/^$part /d" "$T/results"
+	[ -n "${PARTS:-}" ] && ! grep -q "^$part .* [0-9][0-9]*$" "$T/results" && sed -i "/^$part /d" "$T/results"
+	! grep -q "^$part " "$T/results" || continue
+	if [ -z "$torch" ] && [ "$side" = PyTorch ]; then # found out once, for all parts
+		prepare_torch >"$T/torch.err" && torch=yes || torch=no
+	fi
 	# shellcheck disable=SC2086 # words
-	echo "$part $shape $side $($command)" | tee -a "$T/results"
-	tail -n 3 "$T/$part.err" 2>/dev/null >&2
+	echo "$part $shape $side $($command </dev/null)" | tee -a "$T/results"
 done <<-END
 	124M-ours         124M ours    ours llama/124M 64 1024 float32 float32 30
 	124M-pytorch      124M PyTorch pytorch 124M 64 1024

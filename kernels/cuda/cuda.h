@@ -245,6 +245,8 @@ void cuda_sum_squares(struct device *dev, double *sum, const void *x, size_t cou
 void cuda_sum_losses(struct device *dev, double *sum, const float *loss, size_t rows,
 		     bool accumulate);
 void cuda_decide(struct device *dev, struct step_control *d);
+/* Whether the code that this GPU was given has after_earlier()'s instructions (ops/decide.cu). */
+bool cuda_waits_for_earlier(void);
 void cuda_adamw(struct device *dev, float *weight, void *m, void *v, const void *grad, size_t count,
 		const struct adamw *a, const struct step_control *d);
 /* to[i] = from[i] rounded to nearest even; *amax (NULL: not wanted) = max |from[i]|. */

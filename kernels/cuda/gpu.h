@@ -10,6 +10,7 @@
 #include <hip/hip_runtime_api.h>
 
 #define cudaDeviceProp hipDeviceProp_t
+#define cudaErrorInsufficientDriver hipErrorInsufficientDriver
 #define cudaErrorNoDevice hipErrorNoDevice
 #define cudaError_t hipError_t
 #define cudaEventBlockingSync hipEventBlockingSync
@@ -25,6 +26,8 @@
 #define cudaFree hipFree
 #define cudaFreeHost hipHostFree
 #define cudaFuncAttributeMaxDynamicSharedMemorySize hipFuncAttributeMaxDynamicSharedMemorySize
+#define cudaFuncAttributes hipFuncAttributes
+#define cudaFuncGetAttributes hipFuncGetAttributes
 #define cudaFuncSetAttribute hipFuncSetAttribute
 #define cudaGetDeviceCount hipGetDeviceCount
 #define cudaGetDeviceProperties hipGetDeviceProperties
@@ -44,6 +47,7 @@
 #define cudaMemcpyDeviceToHost hipMemcpyDeviceToHost
 #define cudaMemcpyHostToDevice hipMemcpyHostToDevice
 #define cudaMemsetAsync hipMemsetAsync
+#define cudaRuntimeGetVersion hipRuntimeGetVersion
 #define cudaSetDevice hipSetDevice
 #define cudaStreamBeginCapture hipStreamBeginCapture
 #define cudaStreamCaptureModeThreadLocal hipStreamCaptureModeThreadLocal

@@ -100,13 +100,17 @@ extern "C" {
 cudaError_t cudaGetDeviceCount(int *count)
 {
 	const char *gpus = getenv("LB_EMULATION_GPUS");
+	int driver;
 	*count = gpus ? (int)strtol(gpus, NULL, 10) : 1;
-	return cudaSuccess;
+	cudaDriverGetVersion(&driver);
+	return driver / 1000 < CUDART_VERSION / 1000 ? cudaErrorInsufficientDriver : cudaSuccess;
 }
 
+// LB_EMULATION_GPU=taken: by a process that shares it with nobody
 cudaError_t cudaSetDevice(int)
 {
-	return cudaSuccess;
+	const char *how = getenv("LB_EMULATION_GPU");
+	return how && strcmp(how, "taken") == 0 ? cudaErrorDevicesUnavailable : cudaSuccess;
 }
 
 cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *p, int)
@@ -119,9 +123,25 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *p, int)
 	return cudaSuccess;
 }
 
+// LB_EMULATION_DRIVER: as 12080
 cudaError_t cudaDriverGetVersion(int *version)
 {
-	*version = 13000;
+	const char *driver = getenv("LB_EMULATION_DRIVER");
+	*version = driver ? (int)strtol(driver, NULL, 10) : CUDART_VERSION;
+	return cudaSuccess;
+}
+
+cudaError_t cudaRuntimeGetVersion(int *version)
+{
+	*version = CUDART_VERSION;
+	return cudaSuccess;
+}
+
+// LB_EMULATION_CODE: of which generation the code is, as 80
+cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *of, const void *)
+{
+	const char *code = getenv("LB_EMULATION_CODE");
+	of->ptxVersion = of->binaryVersion = code ? (int)strtol(code, NULL, 10) : 90;
 	return cudaSuccess;
 }
 
@@ -231,6 +251,8 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t e, unsigned fla
 		catch_up();
 	if (captured && ((event *)e)->is_captured)
 		return cudaSuccess;
+	if (((event *)e)->is_captured)
+		return cudaErrorCapturedEvent;
 	return captured && flags != cudaEventWaitExternal ? cudaErrorStreamCaptureIsolation
 							  : cudaSuccess;
 }

@@ -69,10 +69,17 @@ template <typename T> static inline T atomicMax(T *at, T x)
 	return before;
 }
 
+static inline void refuse_early(struct device *dev, const struct place &at)
+{
+	if (dev->begins_early && !cuda_waits_for_earlier())
+		cuda_fail(dev, &at, "a grid began early that does not wait");
+}
+
 template <typename A>
 static void launch(struct device *dev, const struct place &at, void (*kernel)(A), size_t blocks,
 		   unsigned threads, size_t shared_bytes, const A &arguments)
 {
+	refuse_early(dev, at);
 	if (blocks == 0 || dev->error[0] != '\0')
 		return;
 	cuda_range_push(dev, at.operation);
@@ -87,6 +94,7 @@ static void launch_flat(struct device *dev, const struct place &at, void (*kerne
 {
 	const unsigned block = 256;
 
+	refuse_early(dev, at);
 	if (threads == 0 || dev->error[0] != '\0')
 		return;
 	cuda_range_push(dev, at.operation);

@@ -8,33 +8,38 @@
 # comes last. Exit 77 without a GPU.
 #
 # LB_GPU_RESULTS  (build/gpu-check) a folder: results, each part's output, trainings that parts share
+# What the machine lacks is installed by prepare.sh, or said: what can run without it runs.
 # A rehearsal with the emulated library, tests/system/gpu-check.t, makes it shorter: LB_GPU_STEPS (even, over 40),
-# LB_GPU_SEQ, LB_GPU_ROUNDS, LB_GPU_LONG_STEPS (a multiple of 20), _SEQ, _BATCH, _FLAVOR and _DEVICE (PyTorch's).
+# LB_GPU_SEQ, LB_GPU_ROUNDS, LB_GPU_LONG_STEPS (a multiple of 20), _SEQ, _BATCH, _FLAVOR; LB_GPU_TOY=1: PyTorch computes on the CPU.
 # shellcheck disable=SC2086 # $bf16, $fixed, $large: words
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 B=${B:-build}
 case $B in /*) ;; *) B=$PWD/$B ;; esac
-export LB_CUDA_LIBRARY="${LB_CUDA_LIBRARY:-$B/liblbcuda.so}"
 T=${LB_GPU_RESULTS:-$B/gpu-check}
 mkdir -p "$T" || exit 1
-MINUTES=8
+me="gpu-check"
+. tests/gpu/prepare.sh
+MOST=480 # seconds
 steps=${LB_GPU_STEPS:-200} seq=${LB_GPU_SEQ:-128} rounds=${LB_GPU_ROUNDS:-20}
 half=$(printf %08d $((steps / 2))) last=$(printf %08d "$steps")
 large="--large --rounds 2"
 [ -z "${LB_GPU_ROUNDS:-}" ] || large="--rounds $rounds"
 
-"$B/gpu/ops" --rounds 0 >"$T/probe" 2>&1
-if [ $? = 77 ]; then
+prepare_libraries
+status=$?
+if [ $status = 77 ] || ! grep -q '^cuda: .* multiprocessors' "$T/probe"; then
 	cat "$T/probe"
-	echo "gpu-check: there is no GPU here, nothing was checked"
-	exit 77
+	[ $status != 77 ] || say "there is no GPU here, nothing was checked"
+	[ $status = 77 ] || say "nothing was checked"
+	exit $status
 fi
-
-gpu=$(sed -n 1p "$T/probe")
+grep -vi '^cuda\|agree:' "$T/probe" | head -n 3 # what it lacks
+gpu=$(grep '^cuda: .* multiprocessors' "$T/probe")
 # Another GPU, or other programs: nothing of what was seen holds for them.
 about=$(cat "$T/probe" && cksum "$B/lbworker" "$LB_CUDA_LIBRARY")
 if [ -n "${FRESH:-}" ] || [ "$(cat "$T/about" 2>/dev/null)" != "$about" ]; then
+	[ ! -s "$T/results" ] || cat "$T/about" "$T/results" >>"$T/history"
 	rm -rf "$T/results" "$T/cpu" "$T/one" "$T/fp32" "$T"/long-* "$T/pytorch.losses"
 	echo "$about" >"$T/about"
 fi
@@ -47,25 +52,24 @@ is_wanted() { # is_wanted PART: named, or all are; and not done already
 }
 # part NAME COMMAND...: a line of the results; the last line that the command printed is its figure
 part() {
-	name=$1
+	part=$1
 	shift
-	is_wanted "$name" || return 0
+	is_wanted "$part" || return 0
 	start=$(date +%s)
-	"$@" >"$T/$name.log" 2>&1
+	"$@" >"$T/$part.log" 2>&1 </dev/null
 	status=$?
 	word=ok
 	[ "$status" = 0 ] || { word=FAILED; failures=$((failures + 1)); }
 	[ "$status" != 77 ] || { word=skipped; failures=$((failures - 1)); }
-	sed -i "/^$name /d" "$T/results"
-	printf '%-26s %-8s %4d s  %s\n' "$name" "$word" $(($(date +%s) - start)) "$(tail -n 1 "$T/$name.log")" |
+	sed -i "/^$part /d" "$T/results"
+	printf '%-26s %-8s %4d s  %s\n' "$part" "$word" $(($(date +%s) - start)) "$(tail -n 1 "$T/$part.log" | cut -c 1-200)" |
 		tee -a "$T/results"
-	[ "$word" != FAILED ] || grep -v '^ok' "$T/$name.log" | tail -n 15
+	[ "$word" != FAILED ] || grep -v '^ok' "$T/$part.log" | tail -n 15
 }
-limited() { timeout $((60 * MINUTES)) "$@"; }
 
 # --- operations and whole models ---------------------------------------------------------------------
-part ops-bf16 limited "$B/gpu/ops" --rounds "$rounds"
-part goldens-bf16 limited "$B/gpu/goldens" --bf16
+part ops-bf16 limited $MOST "$B/gpu/ops" --rounds "$rounds"
+part goldens-bf16 limited $MOST "$B/gpu/goldens" --bf16
 
 # --- trainings ---------------------------------------------------------------------------------------
 [ -s "$T/text.tokens" ] || {
@@ -99,7 +103,7 @@ train() { # train FOLDER OPTIONS...: anew
 go_on() { # go_on FOLDER OPTIONS...: from its checkpoint
 	folder=$1
 	shift
-	limited "$B/lbworker" train "$T/small.toml" --job.dump_folder "$T/$folder" "$@" >"$T/$folder.log"
+	limited $MOST "$B/lbworker" train "$T/small.toml" --job.dump_folder "$T/$folder" "$@" >"$T/$folder.log"
 }
 losses() { sed -n 's/^step \([0-9]*\)\/[0-9]* loss \([0-9.]*\) grad_norm \([0-9.]*\) .*/\1 \2 \3/p' "$T/$1.log"; }
 # The mean gap of the last 20 losses, and the largest of all from step FIRST on, against a tolerance each.
@@ -139,7 +143,8 @@ killed() {
 	rm -rf "$T/three"
 	"$B/lbworker" train "$T/small.toml" --job.dump_folder "$T/three" --device cuda $fixed >"$T/three.log" &
 	worker=$!
-	until grep -q '^checkpoint' "$T/three.log" 2>/dev/null || ! kill -0 $worker 2>/dev/null; do :; done
+	echo $worker >"$T/running"
+	until grep -q '^checkpoint' "$T/three.log" 2>/dev/null || ! kill -0 $worker 2>/dev/null; do sleep 0.01; done
 	kill -KILL $worker 2>/dev/null
 	wait $worker 2>/dev/null
 	go_on three --device cuda $fixed && same one three "$last"
@@ -170,11 +175,11 @@ evaluated() {
 part eval evaluated
 
 # --- the rest of the operations --------------------------------------------------------------------------
-part ops-fp32 limited "$B/gpu/ops" --fp32 --rounds "$rounds"
-part ops-bf16-large limited "$B/gpu/ops" $large
-part ops-fp32-large limited "$B/gpu/ops" --fp32 $large
-part goldens-fp32 limited "$B/gpu/goldens"
-part goldens-deterministic limited "$B/gpu/goldens" --bf16 --deterministic
+part ops-fp32 limited $MOST "$B/gpu/ops" --fp32 --rounds "$rounds"
+part ops-bf16-large limited $MOST "$B/gpu/ops" $large
+part ops-fp32-large limited $MOST "$B/gpu/ops" --fp32 $large
+part goldens-fp32 limited $MOST "$B/gpu/goldens"
+part goldens-deterministic limited $MOST "$B/gpu/goldens" --bf16 --deterministic
 
 # --- a long training on real text: this tree's own ------------------------------------------------------
 # Twice the same bits, the second time with three SIGKILL in between; each call goes on from the last checkpoint.
@@ -211,7 +216,7 @@ long_text() {
 long() { # long FOLDER: to its end, or as far as the minutes go
 	long_text >"$T/prepare.log" 2>&1 || return 1
 	[ -e "$T/$1/checkpoints/step-$long_last" ] ||
-		limited "$B/lbworker" train "$T/long.toml" --job.dump_folder "$T/$1" --device cuda >>"$T/$1.log" || return 1
+		limited $MOST "$B/lbworker" train "$T/long.toml" --job.dump_folder "$T/$1" --device cuda >>"$T/$1.log" || return 1
 	[ -e "$T/$1/checkpoints/step-$long_last" ] || { echo "not at its end yet: call again"; return 1; }
 	losses "$1" | tail -n 1 | sed 's/^\([0-9]*\) \([0-9.]*\) .*/loss \2 after \1 steps/'
 }
@@ -222,6 +227,7 @@ long_killed() {
 		[ ! -e "$T/long-killed.$kill" ] || continue
 		"$B/lbworker" train "$T/long.toml" --job.dump_folder "$T/long-killed" --device cuda >>"$T/long-killed.log" &
 		worker=$!
+		echo $worker >"$T/running"
 		until reached long-killed "$at" || ! kill -0 $worker 2>/dev/null; do sleep 0.05; done
 		kill -KILL $worker 2>/dev/null || return 1
 		wait $worker 2>/dev/null
@@ -231,12 +237,11 @@ long_killed() {
 }
 # The mean loss of each tenth beside that of the same model, text and schedule in PyTorch.
 long_beside() {
-	python3 -c 'import sys, torch; torch.nn.RMSNorm; sys.exit(not (sys.argv[1] or torch.cuda.is_available()))' \
-		"${LB_GPU_LONG_DEVICE:-}" 2>/dev/null || { echo "there is no PyTorch 2.4 or later that sees a GPU"; return 77; }
+	prepare_torch || return 77
 	long long-whole || return 1
 	[ -s "$T/pytorch.losses" ] ||
-		limited python3 bench/gpu/pytorch.py "${LB_GPU_LONG_FLAVOR:-124M}" "${LB_GPU_LONG_BATCH:-8}" "$long_seq" \
-			--steps "$long_steps" --text "$T/long.text" --device "${LB_GPU_LONG_DEVICE:-cuda}" >"$T/pytorch.losses.new" || return 1
+		peer $MOST bench/gpu/pytorch.py "${LB_GPU_LONG_FLAVOR:-124M}" "${LB_GPU_LONG_BATCH:-8}" "$long_seq" \
+			--steps "$long_steps" --text "$T/long.text" ${LB_GPU_TOY:+--device cpu} >"$T/pytorch.losses.new" || return 1
 	[ -s "$T/pytorch.losses" ] || mv "$T/pytorch.losses.new" "$T/pytorch.losses"
 	losses long-whole >"$T/a"
 	awk -v steps="$long_steps" '
@@ -253,8 +258,9 @@ part long-beside-pytorch long_beside
 
 # --- memory and races ----------------------------------------------------------------------------------
 sanitized() { # sanitized TOOL
-	command -v compute-sanitizer >/dev/null || { echo "compute-sanitizer is not installed"; return 77; }
-	limited compute-sanitizer --tool "$1" --error-exitcode 9 "$B/gpu/ops" --rounds 1 --seed 3
+	[ -z "${LB_GPU_TOY:-}" ] || { echo "there is no GPU in a rehearsal"; return 77; }
+	prepare_sanitizer || return 77
+	limited $MOST compute-sanitizer --tool "$1" --error-exitcode 9 "$B/gpu/ops" --rounds 1 --seed 3
 }
 for tool in memcheck racecheck initcheck synccheck; do
 	part $tool sanitized $tool

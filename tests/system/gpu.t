@@ -168,6 +168,14 @@ cmp "$T/slow/checkpoints/step-00000008/model.safetensors" "$T/slow-again/checkpo
 ok $? "… nor by the next launch, which ends with the same bits"
 
 # --- which GPU ------------------------------------------------------------------------------------------
+LB_EMULATION_DRIVER=12080 ops --rounds 1
+[ $? = 77 ] && grep -q '^cuda: the driver is for CUDA 12.8, liblbcuda.so for 1[3-9]\.[0-9]*: ' "$T/ops"
+ok $? "a driver older than the library is named, with both versions"
+LB_EMULATION_GPU=taken ops --rounds 1
+[ $? = 77 ] && grep -q '^cuda: GPU 0 does not open: ' "$T/ops"
+ok $? "a GPU that another process has for itself is no missing one"
+LB_EMULATION_CODE=80 ops --rounds 1 --only swiglu
+ok $? "code of a generation before grids began early lets none begin early"
 LB_EMULATION_GPUS=2 train missing --device cuda --device.index 2
 [ $? = 1 ] && grep -q 'there is no GPU 2, visible are 2, from 0 on' "$T/err"
 ok $? "a GPU that is not there is said by its number"

@@ -56,6 +56,20 @@ static int index_of(const struct backend_options *options, int count)
 	return count > 1 && rank ? (int)strtol(rank, NULL, 10) : 0;
 }
 
+/* False where there is none at all: the runtime has one word for both. */
+static bool is_old_driver(char *text, size_t bytes)
+{
+	int driver = 0, runtime = 0;
+
+	cudaDriverGetVersion(&driver);
+	cudaRuntimeGetVersion(&runtime);
+	snprintf(text, bytes,
+		 "cuda: the driver is for CUDA %d.%d, liblbcuda.so for %d.%d: a newer driver, or "
+		 "make CUDA_HOME=... with a toolkit of the driver's",
+		 driver / 1000, driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10);
+	return driver != 0;
+}
+
 static const char *find_gpu(const struct backend_options *options, struct cudaDeviceProp *gpu,
 			    char *text, size_t bytes)
 {
@@ -71,12 +85,19 @@ static const char *find_gpu(const struct backend_options *options, struct cudaDe
 			 count);
 		return text;
 	}
-	if (status == cudaSuccess)
-		status = cudaSetDevice(index);
+	if (status == cudaErrorInsufficientDriver && is_old_driver(text, bytes))
+		return text;
+	if (status != cudaSuccess) {
+		snprintf(text, bytes, "cuda: no GPU here: %s", cudaGetErrorString(status));
+		return text;
+	}
+	/* one that another process holds for itself alone fails here */
+	status = cudaSetDevice(index);
 	if (status == cudaSuccess)
 		status = cudaGetDeviceProperties(gpu, index);
 	if (status != cudaSuccess) {
-		snprintf(text, bytes, "cuda: no GPU here: %s", cudaGetErrorString(status));
+		snprintf(text, bytes, "cuda: GPU %d does not open: %s", index,
+			 cudaGetErrorString(status));
 		return text;
 	}
 	if (gpu->major * 10 + gpu->minor >= CAPABILITY_MIN)
@@ -134,7 +155,8 @@ static struct device *cuda_open(const struct backend_options *options, char *why
 	dev->deterministic = options->deterministic;
 	dev->waits_always = wait && strcmp(wait, "1") == 0;
 	dev->warn = options->warn;
-	dev->begins_early = gpu.major >= EARLY && !(early && strcmp(early, "0") == 0);
+	dev->begins_early = gpu.major >= EARLY && cuda_waits_for_earlier() &&
+			    !(early && strcmp(early, "0") == 0);
 	dev->processors = gpu.multiProcessorCount;
 	snprintf(dev->cache, sizeof(dev->cache), "%s", options->cache ? options->cache : "");
 	snprintf(dev->name, sizeof(dev->name), "%.63s", gpu.name);

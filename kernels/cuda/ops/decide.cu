@@ -29,3 +29,16 @@ extern "C" void cuda_decide(struct device *dev, struct step_control *d)
 				    dev->is_recording ? cudaEventWaitExternal : 0));
 	launch_flat(dev, at, decide, 1, c);
 }
+
+/* PTX of an older generation, which a driver compiles for a GPU that came after this library, lacks them: there a grid
+ * that began early would read what the one in front has not written. */
+extern "C" bool cuda_waits_for_earlier(void)
+{
+	cudaFuncAttributes of = {};
+
+	if (cudaFuncGetAttributes(&of, (const void *)decide) != cudaSuccess) {
+		(void)cudaGetLastError();
+		return false;
+	}
+	return (of.ptxVersion ? of.ptxVersion : of.binaryVersion) >= 90;
+}
