@@ -232,6 +232,7 @@ elif what == "old": put(export(written=time.time() - 86400))
 PY
 hostile() { as $member env python3 "$T/hostile.py" "$F" $member "$LB_HOME" $1; }
 M=$F/$member.json
+wait_for 'as $owner lbctl ls --team | grep -q "^$owner  *first  *held"' 20
 for row in "link:a symbolic link" "hardlink:a file with several names" \
 	"fifo:only an ordinary file" "folder:only an ordinary" \
 	"empty:it makes no sense" "garbage:it makes no sense" "deep:it makes no sense" \
