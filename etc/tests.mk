@@ -110,6 +110,7 @@ RANK_KILLS ?= 20
 check-ranks: $(B)/lbworker $(B)/controls/lbworker
 	B=$(abspath $(B)) sh tests/ranks/check.sh
 	B=$(abspath $(B)) sh tests/ranks/parallel.sh
+	B=$(abspath $(B)) sh tests/ranks/traffic.sh
 	B=$(abspath $(B)) sh tests/ranks/kills.sh $(RANK_KILLS)
 check-resume: $(B)/lbworker $(B)/tests/json
 	B=$(abspath $(B)) sh tests/system/resume.t

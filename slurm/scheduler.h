@@ -29,6 +29,8 @@ struct job_ref {
 	int64_t submit_time; /* seconds since the epoch, as the scheduler tells it */
 };
 
+enum { JOB_FAILED_BYTES = 128 };
+
 enum job_phase {
 	JOB_HELD, /* accepted, will not start before release */
 	JOB_PENDING,
@@ -50,6 +52,9 @@ struct job_status {
 	char state[24];  /* the scheduler's own word: "PENDING", "NODE_FAIL", … */
 	char reason[48]; /* "Resources", "JobHeldUser", … */
 	char nodes[256]; /* as the scheduler prints it: "n[1-2]" */
+	/* of one that a failed node ended: nodes that are down now, others than its own among them; "":
+	 * that could not be told */
+	char failed_nodes[JOB_FAILED_BYTES];
 	/* of one that waits: idle nodes that it was told to keep away from */
 	int64_t idle_excluded;
 	bool has_canceller; /* of a cancelled job, as accounting tells: */

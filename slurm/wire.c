@@ -77,14 +77,17 @@ bool wire_comment_parse(const char *comment, char ledger_id[LEDGER_ID_HEX + 1],
 	return false;
 }
 
+/* In the place of names, where there are none. */
+static const char NO_NODES[] = "-";
+
 void wire_row_print(const struct wire_row *r, char out[WIRE_ROW_BYTES])
 {
 	snprintf(out, WIRE_ROW_BYTES,
 		 "%s %s %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64
-		 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %s",
+		 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %s %s",
 		 r->token, r->ledger_id, r->job_id, r->submit_time, r->state, r->reason,
 		 r->exit_code, r->is_held, r->start_time, r->end_time, r->restarts,
-		 r->idle_excluded, r->nodes);
+		 r->idle_excluded, r->failed[0] ? r->failed : NO_NODES, r->nodes);
 }
 
 /* A number and the blank behind it. */
@@ -99,7 +102,20 @@ static bool take_number(const char **at, int64_t *out)
 	return true;
 }
 
-static bool take_row(const char *at, struct wire_row *r)
+/* A word and the blank behind it, to out[size]. */
+static bool take_word(const char **at, char *out, size_t size)
+{
+	size_t length = strcspn(*at, " ");
+
+	if (length == 0 || length >= size || (*at)[length] != ' ')
+		return false;
+	snprintf(out, size, "%.*s", (int)length, *at);
+	*at += length + 1;
+	return true;
+}
+
+/* failed: [JOB_FAILED_BYTES] */
+static bool take_row(const char *at, struct wire_row *r, char *failed)
 {
 	int64_t *numbers[] = {
 		&r->job_id,  &r->submit_time, &r->state,    &r->reason,   &r->exit_code,
@@ -112,6 +128,11 @@ static bool take_row(const char *at, struct wire_row *r)
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
 		if (!take_number(&at, numbers[i]))
 			return false;
+	if (!take_word(&at, failed, JOB_FAILED_BYTES))
+		return false;
+	if (strcmp(failed, NO_NODES) == 0)
+		failed[0] = '\0';
+	r->failed = failed;
 	r->nodes = at;
 	return true;
 }
@@ -122,8 +143,10 @@ bool wire_row_parse(const char *row, struct job_status *out)
 	struct wire_row r;
 
 	memset(out, 0, sizeof(*out));
-	if (row == NULL || !take_row(row, &r))
+	if (row == NULL || !take_row(row, &r, out->failed_nodes)) {
+		out->failed_nodes[0] = '\0';
 		return false;
+	}
 	word = (struct slurm_word){
 		.state = (uint32_t)r.state,
 		.reason = (uint32_t)r.reason,

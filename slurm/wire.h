@@ -47,7 +47,8 @@ struct wire_row {
 	char token[TOKEN_HEX + 1], ledger_id[LEDGER_ID_HEX + 1];
 	int64_t job_id, submit_time, state, reason, exit_code, is_held, start_time, end_time,
 		restarts, idle_excluded;
-	const char *nodes; /* borrowed; may be "" */
+	/* borrowed, without blanks; "": none. failed: struct job_status. */
+	const char *failed, *nodes;
 };
 
 enum { WIRE_ROW_BYTES = 512 };

@@ -71,15 +71,42 @@ static void blame_node(struct engine *e, const struct run *run, const char *name
 			     duration_text(avoided_ms, text), why);
 }
 
+static size_t names_in(const char *list)
+{
+	json_t *names = hosts_expand(list ? list : "");
+	size_t count = json_array_size(names);
+
+	json_decref(names);
+	return count;
+}
+
+char *engine_failed_nodes(const struct run *run)
+{
+	const struct attempt *a = &run->attempt;
+	json_t *names = hosts_expand(a->seen_poll_ms > 0 ? a->last_seen.failed_nodes : ""), *name;
+	struct buf out;
+	size_t i;
+
+	buf_init(&out, JOB_FAILED_BYTES);
+	json_array_foreach(names, i, name) {
+		if (has_name(a->nodes, json_string_value(name)))
+			buf_addf(&out, "%s%s", out.len ? "," : "", json_string_value(name));
+	}
+	json_decref(names);
+	buf_addf(&out, "%s", "");
+	return buf_take(&out);
+}
+
 void engine_blame_nodes(struct engine *e, const struct run *run, const struct decision *end)
 {
 	enum cause cause = end->cause;
 	json_t *names = hosts_expand(run->attempt.nodes), *name;
+	char *failed = cause == CAUSE_NODE_FAIL ? engine_failed_nodes(run) : xstrdup("");
 	/* a launch's end that had one node to blame is not the others' as well */
 	bool is_settled = run->attempt.is_node_named && node_blame_named(cause) > 0;
 	double blame = may_go_elsewhere(e, run) && !is_settled
 			       ? node_blame(cause, end->blame_run, end->signal,
-					    json_array_size(names))
+					    failed[0] ? names_in(failed) : json_array_size(names))
 			       : 0;
 	struct err err = { 0 };
 	size_t i;
@@ -89,9 +116,11 @@ void engine_blame_nodes(struct engine *e, const struct run *run, const struct de
 			     ledger_node_attempt_ended(e->ledger, json_string_value(name), cause,
 						       engine_wall(e), &err),
 			     &err);
-		if (blame > 0 && !e->broken)
+		bool is_meant = !failed[0] || has_name(failed, json_string_value(name));
+		if (blame > 0 && is_meant && !e->broken)
 			blame_node(e, run, json_string_value(name), cause_name(cause), blame);
 	}
+	free(failed);
 	json_decref(names);
 }
 
@@ -144,15 +173,6 @@ static int add_note(const struct ledger_node *node, void *arg)
 		.score_ms = node->score_ms,
 	};
 	return 0;
-}
-
-static size_t names_in(const char *list)
-{
-	json_t *names = hosts_expand(list ? list : "");
-	size_t count = json_array_size(names);
-
-	json_decref(names);
-	return count;
 }
 
 /* Where the last attempt kept away from too many, this one keeps away from one less: not from the

@@ -95,6 +95,8 @@ char *engine_choose_excluded(struct engine *e, const struct run *run);
 /* A launch has ended; lbrun says at which node that began ("" = nobody knows). */
 void engine_launch_blames(struct engine *e, struct run *run, enum cause cause, const char *node);
 void engine_blame_nodes(struct engine *e, const struct run *run, const struct decision *end);
+/* Which of the attempt's nodes ended its job, as far as the scheduler can tell; "": nobody knows. Owned by the caller. */
+char *engine_failed_nodes(const struct run *run);
 /* lbrun's note, "NODE: LINE". */
 void engine_node_error(struct engine *e, struct run *run, const char *text);
 /* Decides which nodes the new attempt keeps away from. */

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* write.c - what each decision means for the ledger and for the run in memory. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/log.h"
+#include "common/base/mem.h"
 #include "common/run/hosts.h"
 #include "daemon/engine/state.h"
 #include "daemon/engine/relaunch.h"
@@ -114,17 +116,19 @@ static void write_released(struct engine *e, struct run *run)
 	watch_anew(run, engine_now(e));
 }
 
-static void tell_of_fewer(struct engine *e, const struct run *run)
+/* What is to be said of an attempt that began with fewer nodes than the spec names; "": nothing. */
+static void fewer_text(const struct run *run, char *out, size_t size)
 {
 	json_t *names = hosts_expand(run->attempt.nodes);
 	int64_t count = (int64_t)json_array_size(names);
 
+	out[0] = '\0';
 	if (run->attempt.asks_fewer && count > 0 && count < run->spec.nodes)
-		engine_event(e, run, "fewer_nodes", "lbd",
-			     "%lld of %lld nodes (restart.min_nodes = %lld); a later attempt asks "
-			     "for all of them again",
-			     (long long)count, (long long)run->spec.nodes,
-			     (long long)run->spec.min_nodes);
+		snprintf(out, size,
+			 "%lld of %lld nodes (restart.min_nodes = %lld); a later attempt asks for "
+			 "all of them again",
+			 (long long)count, (long long)run->spec.nodes,
+			 (long long)run->spec.min_nodes);
 	json_decref(names);
 }
 
@@ -132,17 +136,20 @@ static void write_start(struct engine *e, struct run *run)
 {
 	struct attempt *a = &run->attempt;
 	struct err err = { 0 };
+	char fewer[160];
 
 	engine_note_nodes(e, run, a->last_seen.nodes);
+	fewer_text(run, fewer, sizeof(fewer));
 	engine_wrote(e, ledger_attempt_started(e->ledger, a->id, a->nodes, engine_wall(e), &err),
 		     &err);
 	a->state = ATTEMPT_RUNNING;
 	a->started_ms = engine_wall(e);
 	run->has_no_eligible_node = false;
-	move_run(e, run, RUN_RUNNING, CAUSE_NONE, "");
+	move_run(e, run, RUN_RUNNING, CAUSE_NONE, fewer);
 	engine_event(e, run, "running", "lbd", "attempt %lld runs%s%s", (long long)a->number,
 		     a->nodes[0] ? " on " : "", a->nodes);
-	tell_of_fewer(e, run);
+	if (fewer[0])
+		engine_event(e, run, "fewer_nodes", "lbd", "%s", fewer);
 	watch_anew(run, engine_now(e));
 }
 
@@ -186,8 +193,11 @@ static void write_end(struct engine *e, struct run *run, const struct decision *
 	run->is_short = d->is_short;
 	engine_blame_nodes(e, run, d);
 	count_untold(e, run, d);
-	engine_event(e, run, "attempt_end", "lbd", "attempt %lld: %s%s%s", (long long)a->number,
-		     cause_name(d->cause), text[0] ? ": " : "", text);
+	char *failed = d->cause == CAUSE_NODE_FAIL ? engine_failed_nodes(run) : xstrdup("");
+	engine_event(e, run, "attempt_end", "lbd", "attempt %lld: %s%s%s%s%s", (long long)a->number,
+		     cause_name(d->cause), text[0] ? ": " : "", text, failed[0] ? ": " : "",
+		     failed);
+	free(failed);
 	a->state = ATTEMPT_ENDED;
 	a->cause = d->cause;
 	a->exit_code = d->exit_code;

@@ -280,8 +280,10 @@ static int read_answer(const struct said *said, struct look *look)
 		if (line[bytes - 1] != '\n' || read_line(line, &look->jobs[i]))
 			return CUT;
 	}
-	for (size_t i = 0; i < look->count; i++)
+	for (size_t i = 0; i < look->count; i++) {
 		look->jobs[i].row.nodes = look->jobs[i].nodes;
+		look->jobs[i].row.failed = look->jobs[i].failed;
+	}
 	return look->count == records ? WHOLE : may_be_joined(look) ? JOINED : CUT;
 }
 

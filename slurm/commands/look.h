@@ -13,7 +13,7 @@ enum { LOOK_NODES_BYTES = 260 };
 
 struct seen {                /* a record of squeue: a job, or one or more tasks of an array */
 	struct wire_row row; /* token "": not ours */
-	char nodes[LOOK_NODES_BYTES];
+	char nodes[LOOK_NODES_BYTES], failed[JOB_FAILED_BYTES];
 	uint32_t uid, job_id; /* its own; row.job_id is the array's */
 	bool is_task;
 	bool is_ending; /* over, but its nodes are not free yet: it counts as running */

@@ -6,6 +6,7 @@
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "slurm/commands/excluded.h"
+#include "slurm/commands/failed.h"
 #include "slurm/commands/look.h"
 #include "slurm/pipe/operations.h"
 #include "slurm/commands/words.h"
@@ -58,6 +59,7 @@ void op_poll(const json_t *request, struct answer *a)
 		tell_requeued(&look.jobs[i]);
 	remember(&look);
 	excluded_tell(&look);
+	failed_tell(&look);
 	for (size_t i = 0; i < look.count; i++) {
 		const struct seen *job = &look.jobs[i];
 		char text[WIRE_ROW_BYTES];

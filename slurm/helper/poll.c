@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* poll.c - all jobs of ours in one look, and what to know of the cluster. */
 #include <errno.h>
+#include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "common/base/json.h"
@@ -94,6 +96,34 @@ static int64_t idle_excluded(const slurm_job_info_t *job, node_info_msg_t **node
 	return count;
 }
 
+/* Slurm tells that a node ended the job, not which, and while the job completes it tells no more of what was
+ * down: all nodes that went down since it began, as long as their names fit; lbd knows which it had. They are
+ * looked at once for all jobs of a poll. */
+static const char *failed_nodes(const slurm_job_info_t *job, node_info_msg_t **nodes,
+				char out[JOB_FAILED_BYTES])
+{
+	size_t used = 0;
+
+	out[0] = '\0';
+	if ((job->job_state & SJ_MASK) != SJ_NODE_FAIL ||
+	    (*nodes == NULL && slurm_load_node(0, nodes, SHOW_ALL) != 0))
+		return out;
+	for (uint32_t i = 0; i < (*nodes)->record_count; i++) {
+		const node_info_t *node = &(*nodes)->node_array[i];
+		bool is_down = (node->node_state & NODE_STATE_BASE) == NODE_STATE_DOWN;
+
+		if (!node->name || !is_down || node->reason_time < job->start_time)
+			continue;
+		if (used + strlen(node->name) + 2 > JOB_FAILED_BYTES) {
+			out[0] = '\0';
+			break;
+		}
+		used += (size_t)snprintf(out + used, JOB_FAILED_BYTES - used, "%s%s",
+					 used ? "," : "", node->name);
+	}
+	return out;
+}
+
 /* The tasks of an array are one job to lbd: what any of them still does counts first, then what
  * failed. Pending tasks may share a record, so that an array has from one to as many as it has
  * tasks. */
@@ -136,7 +166,7 @@ static json_t *rows_of(const job_info_msg_t *list)
 
 	for (uint32_t i = 0; i < list->record_count; i++) {
 		const slurm_job_info_t *job = &list->job_array[i];
-		char text[WIRE_ROW_BYTES];
+		char text[WIRE_ROW_BYTES], failed[JOB_FAILED_BYTES];
 		struct wire_row row;
 
 		if (job->user_id != me ||
@@ -145,6 +175,7 @@ static json_t *rows_of(const job_info_msg_t *list)
 			continue;
 		fill_row(&row, job);
 		row.idle_excluded = idle_excluded(job, &nodes);
+		row.failed = failed_nodes(job, &nodes, failed);
 		wire_row_print(&row, text);
 		json_array_append_new(rows, json_string(text));
 	}

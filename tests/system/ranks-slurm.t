@@ -89,6 +89,9 @@ for pid in $(pgrep -f "^$B/lbrun --rank|^$B/lbworker train|^lbworker train"); do
 	tr '\0' '\n' <"/proc/$pid/environ" 2>/dev/null | grep -qx "SLURMD_NODENAME=n2" && kill -KILL "$pid"
 done
 wait_for 'lbctl events elastic | grep -q fewer_nodes' 90
+like "$(lbctl status elastic)" "why +1 of 2 nodes [(]restart.min_nodes = 1[)]" "status says so as long as it lasts"
+like "$(lbctl events elastic | grep "attempt_end .*node_fail")" ": n2$" "which node failed is told"
+unlike "$(lbctl events elastic)" "node_suspect +(lbd +)?n1 " "and the other is not avoided for it"
 ok "it trains on one node" wait_for 'lbctl logs elastic | sed "1,/2 ranks over MPI/d" | grep -q "] step "' 60
 ok "it is put on hold behind a checkpoint" lbctl hold elastic
 run_reaches elastic held 60

@@ -77,6 +77,7 @@ static void test_rows(void **state)
 		.start_time = 1001,
 		.end_time = 1002,
 		.restarts = 4,
+		.failed = "n2",
 		.nodes = "n[1-2]",
 	};
 	char text[WIRE_ROW_BYTES];
@@ -95,6 +96,7 @@ static void test_rows(void **state)
 	assert_int_equal(job.end_time, 1002);
 	assert_int_equal(job.restart_count, 4);
 	assert_string_equal(job.nodes, "n[1-2]");
+	assert_string_equal(job.failed_nodes, "n2");
 	assert_false(wire_row_parse(NULL, &job));
 	assert_int_equal(job.ref.job_id, 0);
 	for (char *end = strrchr(text, ' '); end; end = strrchr(text, ' ')) { /* cut short */

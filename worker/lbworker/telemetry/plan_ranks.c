@@ -183,15 +183,18 @@ static void print_stage(const struct config *c, const struct config_mesh *m, int
 	if (share_of(c, m, stage, &s))
 		return;
 	const struct plan *p = &s.plan;
+	bool is_small = gib(sent(&s.traffic)) < 1;
 	fprintf(to, "  %4d x %-4d x %-2d ZeRO-%d", m->replicate, m->shard, m->tensor, m->stage);
 	if (m->pipeline > 1)
 		fprintf(to, "  layers %3zu to %-3zu", s.first_layer, s.end_layer - 1);
 	fprintf(to,
 		"  %8.2f GiB %s  weights %.2f, gradients %.2f, moments %.2f, sums %.2f, "
-		"activations %.2f; sends %.2f GiB a step",
+		"activations %.2f; sends %.*f %s a step",
 		gib((double)plan_bytes(p)), (double)plan_bytes(p) <= room ? "fits    " : "too much",
 		gib((double)p->weights), gib((double)p->gradients), gib((double)p->moments),
-		gib((double)p->sums), gib((double)p->activations), gib(sent(&s.traffic)));
+		gib((double)p->sums), gib((double)p->activations), is_small ? 3 : 2,
+		is_small ? 1024 * gib(sent(&s.traffic)) : gib(sent(&s.traffic)),
+		is_small ? "MiB" : "GiB");
 	for (size_t i = 0; i < LINKS; i++)
 		fprintf(to, ", %.2f s by %s", seconds_over(&links[i], &s.traffic, m),
 			links[i].name);

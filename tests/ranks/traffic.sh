@@ -1,0 +1,66 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# traffic.sh - bytes that rank 0 sends in a step, counted, beside what `lbworker plan --ranks` says, for each way of sharing
+# a model; off by more than a tenth fails.
+#   make check-ranks, or B=build sh tests/ranks/traffic.sh; the last line counts
+set -u
+B=$(cd "${B:-build}" && pwd -P) || exit 1
+T=$(mktemp -d "${TMPDIR:-/tmp}/lb-traffic.XXXXXX") || exit 1
+trap 'rm -rf "$T"' EXIT
+trap 'exit 1' HUP INT TERM
+unset LB_SOCKET LB_RUN LB_ATTEMPT LB_CHECKPOINT_DIR LB_RESUME_FROM LB_RANK
+. "$(dirname "$0")/training.sh"
+ranks_tokens "$B/lbworker" "$T" || exit 1
+ranks_config "$T" 3 20 100 >"$T/small.toml"
+cat >>"$T/small.toml" <<-END
+	enable = false
+END
+model="--model.dim 256 --model.n_layers 4 --model.n_heads 4 --model.n_kv_heads 4 --training.seq_len 64 --training.mixed_precision_param float32"
+tp=--parallelism.tensor_parallel_degree
+cp=--parallelism.context_parallel_degree
+pp=--parallelism.pipeline_parallel_degree
+copies=--parallelism.data_parallel_replicate_degree
+shards=--parallelism.data_parallel_shard_degree
+
+sent() { # sent STEPS RANKS [OPTION…]: MiB of rank 0
+	sent_steps=$1
+	sent_ranks=$2
+	shift 2
+	# shellcheck disable=SC2086 # words
+	"$B/lbworker" train "$T/small.toml" --job.dump_folder "$T" --device cpu --ranks "$sent_ranks" $model "$@" \
+		--training.steps "$sent_steps" 2>"$T/err" | sed -n 's/^rank 0 sent \([0-9.]*\) MiB.*/\1/p'
+}
+
+compared=0
+off=0
+while read -r ranks ways; do
+	compared=$((compared + 1))
+	# shellcheck disable=SC2086 # words
+	counted=$(echo "$(sent 3 "$ranks" $ways) $(sent 1 "$ranks" $ways)" | awk '{ printf "%.3f", ($1 - $2) / 2 }')
+	# shellcheck disable=SC2086 # words
+	planned=$("$B/lbworker" plan "$T/small.toml" --ranks "$ranks" $model $ways | sed -n '/^ranks /{n;p;}' |
+		sed -n 's/.*sends \([0-9.]*\) MiB.*/\1/p')
+	if echo "$counted ${planned:-0}" | awk '{ d = $1 / ($2 + 1e-9); exit !(d > 0.9 && d < 1.1) }'; then
+		echo "ok - $ranks ranks, $ways: $counted MiB a step, by the formula $planned"
+	else
+		echo "not ok - $ranks ranks, $ways: $counted MiB a step, by the formula $planned"
+		sed 's/^/# /' "$T/err"
+		off=$((off + 1))
+	fi
+done <<-END
+	2 $copies 2 $shards 1
+	2 --parallelism.zero_stage 1
+	2 --parallelism.zero_stage 2
+	2 --parallelism.zero_stage 3
+	4 $copies 2 $shards 2
+	4 --parallelism.reduction fast
+	2 $tp 2
+	4 $tp 2 --activation_checkpoint.mode full
+	2 $cp 2
+	4 $cp 2 $tp 2
+	2 $pp 2
+	4 $pp 2
+	4 $pp 2 $tp 2
+END
+echo "traffic: $compared ways, $off off by more than a tenth"
+[ "$off" = 0 ]
