@@ -8,8 +8,6 @@
 #include "worker/lbworker/telemetry/meter.h"
 #include "worker/lbworker/telemetry/again.h"
 
-enum { COPIES_IN_CHECKPOINT = 3 };
-
 /* Data sheets, dense bf16; bytes as their drivers tell them, which is not the round number of the data
  * sheet. A CPU's rate is its own to measure: bench/fma_peak.c. */
 static const struct plan_device devices[] = {
@@ -120,6 +118,16 @@ static int add_adapters(struct plan *p, const struct config *c, struct err *err)
 	return 0;
 }
 
+/* What a checkpoint is written from: weights, moments, the weights' mean; in fp32, but for moments of 8 bits. */
+static uint64_t copy_bytes(const struct model_options *o, uint64_t parameters)
+{
+	uint64_t each = parameters * sizeof(float), moments = 2 * each;
+
+	if (o->moments == MOMENTS_8BIT)
+		moments = 2 * kept_moment_bytes(MOMENTS_8BIT, parameters);
+	return each + (o->is_base ? 0 : moments) + (o->averaged ? each : 0);
+}
+
 int plan_make(struct plan *p, const struct config *c, struct err *err)
 {
 	const struct model_shape *s = &c->shape;
@@ -139,10 +147,7 @@ int plan_make(struct plan *p, const struct config *c, struct err *err)
 	p->widest = p->cost.widest * sizeof(float);
 	p->activations = p->cost.activation_bytes +
 			 work_area(s, &o, c->deterministic, p->cost.parameters);
-	p->checkpoint = c->checkpoint_enable
-				? ((o.is_base ? 1 : COPIES_IN_CHECKPOINT) + o.averaged) *
-					  p->whole.parameters * sizeof(float)
-				: 0;
+	p->checkpoint = c->checkpoint_enable ? copy_bytes(&o, p->whole.parameters) : 0;
 	p->tokens = c->accumulate * c->local_batch_size * c->seq_len;
 	const struct token_flop flop = meter_flop(s, p->whole.parameters, p->whole.multiplied,
 						  (size_t)c->seq_len);
