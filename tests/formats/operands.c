@@ -85,7 +85,7 @@ int main(int argc, char **argv)
 	float *x = malloc(count * sizeof(*x)), *out = malloc(results * sizeof(*out));
 	struct device *dev = be->open(&options, why);
 	if (!x || !out || !dev || fread(x, sizeof(*x), count, stdin) != count)
-		return 1;
+		exit(1);
 	if (is_moment)
 		keep(be, dev, strcmp(argv[2], "m") == 0, out, x, count);
 	else if (argc == 5)

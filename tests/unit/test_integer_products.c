@@ -93,6 +93,14 @@ static void define_product(float *want, const struct gemm *g, const struct opera
 	free(scale_b);
 }
 
+static uint32_t bits_of(float x)
+{
+	uint32_t bits;
+
+	memcpy(&bits, &x, sizeof(bits));
+	return bits;
+}
+
 /* flags: which is transposed, whether C is added to, alpha and a bias. */
 static void compare(const char *set, int threads, const size_t size[3], unsigned flags,
 		    const char *words)
@@ -121,7 +129,7 @@ static void compare(const char *set, int threads, const size_t size[3], unsigned
 	define_product(want, &g, &left, &right, &c);
 	backend_cpu()->gemm(dev, &g);
 	for (size_t i = 0; i < g.m * g.ldc; i++) /* what lies between the rows, too */
-		if (memcmp(&got[i], &want[i], sizeof(float)) != 0)
+		if (bits_of(got[i]) != bits_of(want[i]))
 			fail_msg(
 				"%s, %s, %zux%zux%zu, flags %u, %d threads: C[%zu, %zu] = %.9g, not %.9g",
 				set, words, g.m, g.n, g.k, flags, threads, i / g.ldc, i % g.ldc,

@@ -3,7 +3,7 @@
  * a quarter as long, so all of k goes through the registers at once, and a sum is scaled once, at its end. */
 #include "kernels/cpu/products/integer_gemm.h"
 
-#include <stdlib.h>
+#include <assert.h>
 
 #include "kernels/cpu/products/finish.h"
 #include "kernels/cpu/products/integer_micro.h"
@@ -185,6 +185,7 @@ void integer_gemm(struct device *dev, const struct gemm *g)
 	if (dev->has_vnni)
 		w.micro = &integer_micro_vnni;
 #endif
+	assert(w.micro->rows > 0 && w.micro->columns > 0 && w.micro->codes > 0);
 	w.words = cpu_tasks(g->k, w.micro->codes);
 	if (g->m == 0 || g->n == 0 ||
 	    !quantized(dev, 0, &w.left, &w.left_scale, g->a, &a, g->use_a) ||
