@@ -64,11 +64,9 @@ int lora_check(const struct lora_rules *r, const struct model *m, struct err *er
 	return 0;
 }
 
-/* Fills pairs (NULL: none is wanted) and counts. */
-static void place(struct lora *l)
+/* Which matrices, and where their adapters lie. */
+static void place(struct lora *l, const struct model *m)
 {
-	const struct model *m = l->model;
-
 	l->pair = xcalloc(m->tensors, sizeof(*l->pair));
 	for (size_t i = 0; i < m->tensors; i++) {
 		const struct model_tensor *t = &m->tensor[i];
@@ -86,9 +84,9 @@ static void place(struct lora *l)
 
 uint64_t lora_bytes(const struct lora_rules *rules, const struct model *m)
 {
-	struct lora l = { .rules = *rules, .model = (struct model *)(uintptr_t)m };
+	struct lora l = { .rules = *rules };
 
-	place(&l);
+	place(&l, m);
 	free(l.pair);
 	return (4 * (uint64_t)l.count + l.base_count) * sizeof(float);
 }
@@ -104,7 +102,7 @@ struct lora *lora_create(const struct lora_rules *rules, struct model *m, struct
 	l = xcalloc(1, sizeof(*l));
 	l->rules = *rules;
 	l->model = m;
-	place(l);
+	place(l, m);
 	l->values = m->backend->alloc(m->device, 3 * l->count * sizeof(float), "moments");
 	l->grads = m->backend->alloc(m->device, l->count * sizeof(float), "gradients");
 	l->base = m->backend->alloc(m->device, l->base_count * sizeof(float), "weights");

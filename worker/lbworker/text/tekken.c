@@ -34,7 +34,8 @@ static int add_token(struct tokenizer *t, const json_t *entry, uint32_t rank, ui
 	free(bytes);
 	return good ? 0
 		    : err_set(err, ERR_USAGE,
-			      "vocab %u: no token in base64 (token_bytes) with its place as rank", rank);
+			      "vocab %u: no token in base64 (token_bytes) with its place as rank",
+			      rank);
 }
 
 static void add_special(struct tokenizer *t, const char *name, uint32_t id)
@@ -59,8 +60,8 @@ static int add_specials(struct tokenizer *t, const json_t *list, uint32_t count,
 		int64_t rank = js_int(entry, "rank", -1);
 		if (name[0] == '\0' || rank < 0 || rank >= (int64_t)count)
 			return err_set(err, ERR_USAGE,
-				       "special_tokens %zu: needs a token_str, and a rank below %u", i,
-				       count);
+				       "special_tokens %zu: needs a token_str, and a rank below %u",
+				       i, count);
 		add_special(t, name, (uint32_t)rank);
 	}
 	return 0;
@@ -75,8 +76,9 @@ static int take_pattern(struct tokenizer *t, const json_t *config, const char *n
 		return err_set(err, ERR_USAGE, "--pattern %.40s: there is none, allowed are %s",
 			       named, names);
 	if (!named && !split_known(&t->split[0], pattern))
-		return err_set(err, ERR_USAGE,
-			       "config.pattern is not that of tekken: say by --pattern how it splits");
+		return err_set(
+			err, ERR_USAGE,
+			"config.pattern is not that of tekken: say by --pattern how it splits");
 	t->splits = 1;
 	return 0;
 }
@@ -89,10 +91,11 @@ static int take_tokens(struct tokenizer *t, const json_t *o, struct err *err)
 
 	if (specials < 0 || size <= specials || size > VOCABULARY_MAX ||
 	    (uint64_t)(size - specials) > json_array_size(vocab))
-		return err_set(err, ERR_USAGE,
-			       "config: default_vocab_size and default_num_special_tokens do not fit a "
-			       "vocab of %zu tokens",
-			       json_array_size(vocab));
+		return err_set(
+			err, ERR_USAGE,
+			"config: default_vocab_size and default_num_special_tokens do not fit a "
+			"vocab of %zu tokens",
+			json_array_size(vocab));
 	for (int64_t i = 0; i < size - specials; i++)
 		if (add_token(t, json_array_get(vocab, (size_t)i), (uint32_t)i, (uint32_t)specials,
 			      err))
