@@ -47,6 +47,10 @@ $(B)/emulated/%.o: kernels/cuda/%.cu tests/emulation/emulate.h
 $(B)/liblbcuda-emulated.so: $(CU:%=$(B)/emulated/%.o) $(EMULATION:%=$(B)/obj/tests/emulation/%.o) \
 		$(patsubst %,$(B)/obj/kernels/cuda/%.o,$(filter-out lib/cudnn_api,$(CUC)))
 	$(call say,LINK) $(CXX) $(SANFLAGS) -shared -o $@ $^ -ldl -lm
+# NCCL between emulated GPUs, and with the faults that tests want.
+$(B)/obj/tests/nccl/%.o: CFLAGS += -fPIC -fvisibility=hidden
+$(B)/liblbnccl-standin.so: $(B)/obj/tests/nccl/standin.o
+	$(call say,LINK) $(CC) $(filter-out -pie,$(LDFLAGS)) $(SANFLAGS) -shared -o $@ $^ -ldl
 
 # cuDNN's plans without a GPU: a driver that loads code and has no device.
 $(B)/gpu/stub/libcuda.so.1: tests/gpu/stub_driver.sh

@@ -93,7 +93,7 @@ endif
 check-unit: $(UNIT) $(BINARIES)
 	B=$(abspath $(B)) sh tests/prove.sh 2 'sh tests/unit/run.sh' $(UNIT)
 # What gpu.t runs where nvcc is found.
-GPU_PARTS := $(if $(HAVE_CUDA),$(EMULATED) $(B)/gpu/ops $(B)/gpu/goldens $(B)/gpu/nvtx_tap.so \
+GPU_PARTS := $(if $(HAVE_CUDA),$(EMULATED) $(B)/liblbnccl-standin.so $(B)/gpu/ops $(B)/gpu/goldens $(B)/gpu/nvtx_tap.so \
 	     $(if $(SAN),,$(LBCUDA) $(B)/release/ops/gelu.o $(B)/gpu/sdpa_plans $(B)/gpu/stub/libcuda.so.1))
 gpu-parts: $(BINARIES) $(GPU_PARTS)
 # Tests mostly wait: more of them at once than there are cores. Those that take longest begin first, so that
@@ -109,6 +109,7 @@ check-system: $(BINARIES) $(CONTROLS) $(B)/tests/scheduler_client $(DIGEST) $(GP
 RANK_KILLS ?= 20
 check-ranks: $(B)/lbworker $(B)/controls/lbworker
 	B=$(abspath $(B)) sh tests/ranks/check.sh
+	$(if $(HAVE_CUDA),$(MAKE) $(GPU_PARTS) && B=$(abspath $(B)) sh tests/ranks/check.sh cuda)
 	B=$(abspath $(B)) sh tests/ranks/parallel.sh
 	B=$(abspath $(B)) sh tests/ranks/traffic.sh
 	B=$(abspath $(B)) sh tests/ranks/kills.sh $(RANK_KILLS)
@@ -256,7 +257,7 @@ lint: format-check tidy cppcheck shellcheck
 # the bit), and what looks at files, at make or at sbatch, where a sanitizer has nothing to find. Unit tests
 # run sanitized only: check-quick has them as they are.
 HEAVY    := $(foreach t,faults chaos gpu-check gpu-bench resume low-bits convert demo options install cookbook contributing hardened prove \
-	    ranks-slurm,tests/system/$(t).t)
+	    ranks-slurm nccl,tests/system/$(t).t)
 PLAIN    := $(foreach t,gpu trainer lbrun crash instructions lbd,tests/system/$(t).t)
 PLAIN    := $(filter $(HEAVY) $(PLAIN),$(LONG)) $(filter-out $(LONG),$(HEAVY) $(PLAIN))
 check: all

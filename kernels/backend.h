@@ -26,7 +26,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { BACKEND_ABI = 10, BACKEND_TEXT_BYTES = 256 };
+enum { BACKEND_ABI = 11, BACKEND_TEXT_BYTES = 256 };
 
 struct format; /* kernels/formats/format.h */
 struct encoding;
@@ -42,6 +42,7 @@ static inline size_t compute_bytes(enum compute compute)
 	return compute == COMPUTE_BF16 ? 2 : 4;
 }
 
+enum { SQUARES_PIECE = 16384 };
 enum { MOMENTS_SHARE = 256, MOMENTS_CODES = 256 };
 
 struct backend_options {
@@ -374,7 +375,18 @@ struct backend {
 
 	/* --- for models that lie on several ranks; NULL where a device has none of it. What it
 	 * computes on is then also memory that the host, and kernels/comm.h, may read and write
-	 * between two calls --- */
+	 * between two calls, unless `arrays` is there --- */
+
+	/* How arrays in the device's memory go to other ranks (kernels/comm.h); NULL: by the host. */
+	const struct arrays_table *arrays;
+	/* What other ranks must have of a piece of weights to compute with it: *each bytes of each
+	 * parameter from the address on. NULL: all of it, fp32. Such bytes have come when
+	 * weights_came is called for the piece. */
+	void *(*weights_wanted)(struct device *dev, float *weights, size_t *each);
+	void (*weights_came)(struct device *dev, float *weights, size_t count);
+	/* sums[i] = the sum of x^2 over the i-th run of SQUARES_PIECE elements, the last may be shorter;
+	 * the bits of sum_squares. */
+	void (*piece_squares)(struct device *dev, double *sums, const float *x, size_t count);
 
 	/* As alloc, but memory is taken only as it is written; not zeroed. */
 	void *(*reserve)(struct device *dev, size_t bytes);

@@ -14,12 +14,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { COMM_ABI = 2, COMM_TEXT_BYTES = 256, COMM_RANKS_MAX = 4096, COMM_NODE_BYTES = 64 };
+enum { COMM_ABI = 3, COMM_TEXT_BYTES = 256, COMM_RANKS_MAX = 4096, COMM_NODE_BYTES = 64 };
 
 enum comm_result {
 	COMM_OK = 0,
 	COMM_FAILED = -1, /* why says it, and nobody else knows yet */
 	COMM_TOLD = -2,   /* another rank has failed; why is what it said */
+	COMM_LATE =
+		-3, /* of arrays: nothing has moved for too long, and who is to blame is not known */
 };
 
 /* Borrowed for the call. No bytes: nothing to or from that rank. */
@@ -56,6 +58,52 @@ struct comm_table {
 	/* Ends the training of all ranks, as far as they can be reached; text: why. */
 	void (*fail)(struct comm *comm, const char *text);
 	void (*close)(struct comm *comm); /* NULL is fine */
+	/* Any thread: has another rank told that the training ends? why[COMM_TEXT_BYTES] is what it
+	 * said. NULL: nobody can, other processes are ended by the launcher. */
+	bool (*is_told)(struct comm *comm, char *why);
+	void (*set_deadline)(struct comm *comm, double deadline_s);
+};
+
+/* --- arrays in the memory of a device that the host does not look into ---
+ *
+ * The words of the ranks go by the table above; what is in device memory, and large, goes by the
+ * device's own (struct backend, arrays): over NCCL. */
+
+struct arrays;
+struct device;
+struct nccl;
+struct nccl_id;
+
+/* Borrowed until close. */
+struct arrays_options {
+	const struct nccl *nccl;  /* kernels/nccl.h */
+	const struct nccl_id *id; /* the same on all ranks */
+	int rank, size;
+	double begin_s, deadline_s; /* to meet all others; without any progress */
+	/* Any thread: another rank has said that it ends (comm_table.is_told). */
+	bool (*is_told)(void *arg, char *why);
+	/* Has every rank said yes? A recorded program sends what its recording sent: all ranks
+	 * record, and replay, or none. */
+	bool (*all_agree)(void *arg, bool yes);
+	void *arg;
+};
+
+struct arrays_table {
+	/* NULL with a line in why[COMM_TEXT_BYTES]. */
+	struct arrays *(*open)(struct device *dev, const struct arrays_options *options, char *why);
+	/* As exchange of struct comm_table, but queued behind the device's operations: it may return
+	 * before anything is sent, and while a program is recorded it becomes a part of it. What fails
+	 * is told by failed(). */
+	void (*exchange)(struct arrays *a, const struct comm_part *send,
+			 const struct comm_part *receive);
+	/* Rank r gets the sums over all ranks of what each has at part[r], fp32, in its own place,
+	 * part[own]; in whatever order the library adds up. */
+	void (*reduce)(struct arrays *a, const struct comm_part *part);
+	/* The GPU's compute capability: 90 is 9.0. */
+	int (*capability)(const struct device *dev);
+	/* COMM_OK, or the first failure: then all that was queued has ended or will. */
+	enum comm_result (*failed)(struct arrays *a, char *why);
+	void (*close)(struct arrays *a); /* NULL is fine */
 };
 
 /* --- ranks that one process starts on its machine: shared.c --- */

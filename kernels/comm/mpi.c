@@ -248,6 +248,11 @@ static void mpi_fail(struct comm *comm, const char *text)
 	MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
+static void mpi_set_deadline(struct comm *comm, double deadline_s)
+{
+	((struct mpi *)comm)->deadline_s = deadline_s;
+}
+
 /* Where everybody runs, and a first word from all. */
 static bool learn_nodes(struct mpi *m, const char *node, char *why)
 {
@@ -302,6 +307,7 @@ static const struct comm_table table = {
 	.exchange = mpi_exchange,
 	.fail = mpi_fail,
 	.close = mpi_close,
+	.set_deadline = mpi_set_deadline,
 };
 
 const struct comm_table *lbmpi_table(void);

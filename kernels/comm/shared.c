@@ -265,6 +265,20 @@ static void shared_fail(struct comm *comm, const char *text)
 	comm_room_fail(((struct shared *)comm)->room, text);
 }
 
+static bool shared_is_told(struct comm *comm, char *why)
+{
+	const char *text = comm_room_failure(((struct shared *)comm)->room);
+
+	if (text)
+		snprintf(why, COMM_TEXT_BYTES, "%s", text);
+	return text != NULL;
+}
+
+static void shared_set_deadline(struct comm *comm, double deadline_s)
+{
+	((struct shared *)comm)->deadline_s = deadline_s;
+}
+
 const struct comm_table comm_shared = {
 	.abi_version = COMM_ABI,
 	.struct_bytes = sizeof(struct comm_table),
@@ -273,4 +287,6 @@ const struct comm_table comm_shared = {
 	.exchange = shared_exchange,
 	.fail = shared_fail,
 	.close = shared_close,
+	.is_told = shared_is_told,
+	.set_deadline = shared_set_deadline,
 };

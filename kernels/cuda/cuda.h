@@ -86,6 +86,7 @@ struct device {
 	bool is_recording;
 	bool begins_early; /* a kernel before the one in front is through (after_earlier()); LB_CUDA_EARLY=0: not */
 	int processors; /* multiprocessors */
+	int capability; /* 90: 9.0 */
 	void (*warn)(const char *text);
 	char cache[256]; /* folder; "": nothing is kept */
 	char name[64];   /* of the GPU */
@@ -103,7 +104,8 @@ struct device {
 	struct gemm_state *gemms;
 	struct attention_state *attentions;
 	struct marks *marks;
-	struct place last; /* queued last */
+	struct arrays *arrays; /* NULL: no other ranks */
+	struct place last;     /* queued last */
 	char text[BACKEND_TEXT_BYTES];
 	char error[BACKEND_TEXT_BYTES]; /* first failure; "" = none */
 };
@@ -148,6 +150,18 @@ void cuda_join_weights(struct device *dev, float *to, const float *weights, size
 size_t cuda_run(const struct device *dev, const void *at, size_t count, bool *is_split);
 /* The range of weights that `at` lies in, or NULL. */
 const struct weight_range *cuda_weights_at(const struct device *dev, const void *at);
+
+/* parts.c, and how parts go to other ranks: arrays.c */
+void *cuda_reserve(struct device *dev, size_t bytes);
+void cuda_discard(struct device *dev, void *memory, size_t bytes);
+void cuda_copy(struct device *dev, void *to, const void *from, size_t bytes);
+void *cuda_weights_wanted(struct device *dev, float *weights, size_t *each);
+void cuda_weights_came(struct device *dev, float *weights, size_t count);
+extern const struct arrays_table cuda_arrays;
+/* Do all ranks say yes? Alone: yes. */
+bool cuda_arrays_agree(struct device *dev, bool yes);
+/* Runs a recorded program, in which arrays may go to other ranks. */
+bool cuda_arrays_launch(struct device *dev, const struct place *at, cudaGraphExec_t program);
 
 /* copies.c */
 void cuda_upload(struct device *dev, void *to, const void *from, size_t bytes);
@@ -242,6 +256,7 @@ void cuda_cross_entropy(struct device *dev, float *loss, void *logits, const int
 			size_t rows, size_t vocab, float scale);
 void cuda_sum_squares(struct device *dev, double *sum, const void *x, size_t count, bool narrow,
 		      bool accumulate);
+void cuda_piece_squares(struct device *dev, double *sums, const float *x, size_t count);
 void cuda_sum_losses(struct device *dev, double *sum, const float *loss, size_t rows,
 		     bool accumulate);
 void cuda_decide(struct device *dev, struct step_control *d);
@@ -249,6 +264,7 @@ void cuda_decide(struct device *dev, struct step_control *d);
 bool cuda_waits_for_earlier(void);
 void cuda_adamw(struct device *dev, float *weight, void *m, void *v, const void *grad, size_t count,
 		const struct adamw *a, const struct step_control *d);
+void cuda_add(struct device *dev, float *to, const float *from, size_t count);
 /* to[i] = from[i] rounded to nearest even; *amax (NULL: not wanted) = max |from[i]|. */
 void cuda_cast_bf16(struct device *dev, uint16_t *to, const float *from, size_t count, float *amax);
 void cuda_cast_fp32(struct device *dev, float *to, const uint16_t *from, size_t count);

@@ -12,6 +12,7 @@
 #define cudaDeviceProp hipDeviceProp_t
 #define cudaErrorInsufficientDriver hipErrorInsufficientDriver
 #define cudaErrorNoDevice hipErrorNoDevice
+#define cudaErrorNotReady hipErrorNotReady
 #define cudaError_t hipError_t
 #define cudaEventBlockingSync hipEventBlockingSync
 #define cudaEventCreate hipEventCreate
@@ -19,6 +20,7 @@
 #define cudaEventDestroy hipEventDestroy
 #define cudaEventDisableTiming hipEventDisableTiming
 #define cudaEventElapsedTime hipEventElapsedTime
+#define cudaEventQuery hipEventQuery
 #define cudaEventRecord hipEventRecord
 #define cudaEventSynchronize hipEventSynchronize
 #define cudaEvent_t hipEvent_t
@@ -29,6 +31,7 @@
 #define cudaFuncAttributes hipFuncAttributes
 #define cudaFuncGetAttributes hipFuncGetAttributes
 #define cudaFuncSetAttribute hipFuncSetAttribute
+#define cudaGetDevice hipGetDevice
 #define cudaGetDeviceCount hipGetDeviceCount
 #define cudaGetDeviceProperties hipGetDeviceProperties
 #define cudaGetErrorString hipGetErrorString
@@ -44,6 +47,7 @@
 #define cudaMallocHost(to, bytes) hipHostMalloc(to, bytes, 0)
 #define cudaMemGetInfo hipMemGetInfo
 #define cudaMemcpyAsync hipMemcpyAsync
+#define cudaMemcpyDeviceToDevice hipMemcpyDeviceToDevice
 #define cudaMemcpyDeviceToHost hipMemcpyDeviceToHost
 #define cudaMemcpyHostToDevice hipMemcpyHostToDevice
 #define cudaMemsetAsync hipMemsetAsync

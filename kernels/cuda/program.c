@@ -40,19 +40,22 @@ static struct program *found_or_made(struct device *dev, uint64_t number)
 bool cuda_replay(struct device *dev, uint64_t number)
 {
 	const struct program *p = find(dev, number);
+	bool can = p && p->recorded && dev->error[0] == '\0';
 
-	if (!p || !p->recorded || dev->error[0] != '\0')
-		return false;
-	return cuda_ok(dev, AT("replay", number, 0, 0, 0),
-		       cudaGraphLaunch(p->recorded, dev->stream));
+	return cuda_arrays_agree(dev, can) &&
+	       cuda_arrays_launch(dev, AT("replay", number, 0, 0, 0), p->recorded);
 }
 
 void cuda_record(struct device *dev, uint64_t number)
 {
-	const struct program *p = found_or_made(dev, number);
+	struct program *p = found_or_made(dev, number);
+	bool can = p->seen > 0 && !p->is_plain && !dev->waits_always && dev->error[0] == '\0';
 
-	if (p->seen == 0 || p->is_plain || dev->waits_always || dev->error[0] != '\0')
+	if (!cuda_arrays_agree(dev, can))
 		return;
+	if (p->recorded) /* another rank had to forget its own */
+		cudaGraphExecDestroy(p->recorded);
+	p->recorded = NULL;
 	dev->is_recording = cuda_ok(dev, AT("record", number, 0, 0, 0),
 				    cudaStreamBeginCapture(dev->stream,
 							   cudaStreamCaptureModeThreadLocal));
@@ -87,12 +90,17 @@ bool cuda_record_end(struct device *dev, uint64_t number)
 		    cuda_ok(dev, at, cudaGraphInstantiate(&p->recorded, graph, 0));
 	if (graph)
 		cudaGraphDestroy(graph);
-	if (good) {
-		cuda_ok(dev, at, cudaGraphLaunch(p->recorded, dev->stream));
+	if (cuda_arrays_agree(dev, good)) {
+		cuda_arrays_launch(dev, at, p->recorded);
 		return true;
 	}
+	if (p->recorded)
+		cudaGraphExecDestroy(p->recorded);
 	p->recorded = NULL;
-	give_up(dev, p);
+	if (good)
+		p->is_plain = true; /* another rank says why */
+	else
+		give_up(dev, p);
 	return false;
 }
 

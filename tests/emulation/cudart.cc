@@ -89,6 +89,12 @@ void emulated_enqueue_on(void *stream, const std::function<void()> &work)
 		late.push_back(work);
 }
 
+// For the stand-in of NCCL, which is a library of its own: what it does is queued like all else.
+extern "C" __attribute__((visibility("default"))) void lb_emulated_enqueue(void (*work)(void *), void *arg)
+{
+	emulated_enqueue([=] { work(arg); });
+}
+
 bool emulated_is_capturing(void)
 {
 	return captured != NULL;
@@ -111,6 +117,12 @@ cudaError_t cudaSetDevice(int)
 {
 	const char *how = getenv("LB_EMULATION_GPU");
 	return how && strcmp(how, "taken") == 0 ? cudaErrorDevicesUnavailable : cudaSuccess;
+}
+
+cudaError_t cudaGetDevice(int *device)
+{
+	*device = 0;
+	return cudaSuccess;
 }
 
 cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *p, int)
@@ -278,6 +290,11 @@ cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t)
 {
 	((event *)e)->is_captured = captured != NULL;
 	((event *)e)->at_ms = now_ms();
+	return cudaSuccess;
+}
+
+cudaError_t cudaEventQuery(cudaEvent_t)
+{
 	return cudaSuccess;
 }
 

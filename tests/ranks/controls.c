@@ -138,14 +138,14 @@ int __wrap_ranks_exchange(struct ranks *ranks, const struct comm_part *send,
 }
 
 int __real_squares_sum(struct ranks *ranks, struct ranks *pipe, const struct mesh *mesh,
-		       const struct model *model, double *squares, struct err *err);
+		       const struct model *model, double *room, double *squares, struct err *err);
 int __wrap_squares_sum(struct ranks *ranks, struct ranks *pipe, const struct mesh *mesh,
-		       const struct model *model, double *squares, struct err *err);
+		       const struct model *model, double *room, double *squares, struct err *err);
 int __wrap_squares_sum(struct ranks *ranks, struct ranks *pipe, const struct mesh *mesh,
-		       const struct model *model, double *squares, struct err *err)
+		       const struct model *model, double *room, double *squares, struct err *err)
 {
 	in_squares = is_control("local-norm");
-	int rc = __real_squares_sum(ranks, pipe, mesh, model, squares, err);
+	int rc = __real_squares_sum(ranks, pipe, mesh, model, room, squares, err);
 	in_squares = false;
 	return rc;
 }

@@ -158,6 +158,7 @@ static struct device *cuda_open(const struct backend_options *options, char *why
 	dev->begins_early = gpu.major >= EARLY && cuda_waits_for_earlier() &&
 			    !(early && strcmp(early, "0") == 0);
 	dev->processors = gpu.multiProcessorCount;
+	dev->capability = gpu.major * 10 + gpu.minor;
 	snprintf(dev->cache, sizeof(dev->cache), "%s", options->cache ? options->cache : "");
 	snprintf(dev->name, sizeof(dev->name), "%.63s", gpu.name);
 	if (!make_streams(dev)) {
@@ -222,6 +223,14 @@ static const struct backend backend_cuda = {
 	.sum_losses = cuda_sum_losses,
 	.decide = cuda_decide,
 	.adamw = cuda_adamw,
+	.arrays = &cuda_arrays,
+	.weights_wanted = cuda_weights_wanted,
+	.weights_came = cuda_weights_came,
+	.piece_squares = cuda_piece_squares,
+	.reserve = cuda_reserve,
+	.discard = cuda_discard,
+	.copy = cuda_copy,
+	.add = cuda_add,
 	.join = cuda_join_beside,
 	.memory = cuda_memory,
 	.alloc_host = cuda_alloc_host,

@@ -81,6 +81,15 @@ extern "C" void cuda_sum_squares(struct device *dev, double *sum, const void *x,
 	launch(dev, at, sum_of_pieces, 1, BLOCK_MAX, 0, s);
 }
 
+extern "C" void cuda_piece_squares(struct device *dev, double *sums, const float *x, size_t count)
+{
+	static_assert((int)PIECE == (int)SQUARES_PIECE, "a block sums up one piece");
+	struct squares s = { x, sums, NULL, count, false };
+
+	launch(dev, AT("piece_squares", count, 0, 0, 0), squares_of_pieces<float>,
+	       blocks_for(count, PIECE), BLOCK, 0, s);
+}
+
 struct losses {
 	double *sum;
 	const float *loss;

@@ -329,7 +329,8 @@ static uint64_t program_of(const struct model *m, const struct head_pass *pass)
 	uint32_t scale;
 
 	memcpy(&scale, &pass->scale, sizeof(scale));
-	return (uint64_t)scale << 4 | (pass->behind ? 8 : 0) |
+	uint64_t watched = m->watch.program ? m->watch.program(m->watch.arg) : 0;
+	return (watched ^ (uint64_t)scale) << 4 | (pass->behind ? 8 : 0) |
 	       (pass->loss_sum != m->activations->loss_sum ? 4 : 0) | (pass->gradients ? 2 : 0) |
 	       (pass->accumulate ? 1 : 0);
 }
@@ -357,8 +358,11 @@ static void run(const struct model *m, const struct head_pass *pass)
 	const struct backend *be = m->backend;
 	uint64_t program = program_of(m, pass);
 
-	if (be->replay && be->replay(m->device, program))
+	if (be->replay && be->replay(m->device, program)) {
+		if (m->watch.replayed)
+			m->watch.replayed(m->watch.arg);
 		return;
+	}
 	if (be->record)
 		be->record(m->device, program);
 	queue(m, pass);

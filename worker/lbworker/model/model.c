@@ -367,8 +367,9 @@ int model_create(struct model **out, const struct model_shape *shape, const stru
 		*out = NULL;
 		return -1;
 	}
-	m->weights = options->in_parts ? backend->reserve(device, bytes)
-				       : backend->alloc_weights(device, m->parameters, m->decayed);
+	m->weights = options->in_parts && !backend->weights_wanted
+			     ? backend->reserve(device, bytes)
+			     : backend->alloc_weights(device, m->parameters, m->decayed);
 	m->grads = options->in_parts ? backend->reserve(device, bytes)
 				     : backend->alloc(device, model_grads_bytes(m), "gradients");
 	if (!m->weights || !m->grads)

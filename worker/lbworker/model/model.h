@@ -184,6 +184,10 @@ struct model_watch {
 	void (*need)(void *arg, size_t unit);    /* its weights are read next */
 	void (*release)(void *arg, size_t unit); /* and are not, for a while */
 	void (*done)(void *arg, size_t unit);    /* its gradient of this pass is complete */
+	/* For devices that record programs: a number for what these calls will queue in the next
+	 * pass; and that a recorded pass has done it, without them. */
+	uint64_t (*program)(void *arg);
+	void (*replayed)(void *arg);
 	void *arg;
 };
 

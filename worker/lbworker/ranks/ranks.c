@@ -40,6 +40,25 @@ static void count_neighbours(struct ranks *r)
 	r->beside = beside > 0 && beside <= r->size ? beside : 1;
 }
 
+/* Our number among those on this machine. */
+static int place_beside(const struct ranks *r)
+{
+	const char *slurm = getenv("SLURM_LOCALID");
+
+	if (getenv("MPI_LOCALRANKID"))
+		return number_of("MPI_LOCALRANKID");
+	return slurm ? number_of("SLURM_LOCALID") : r->rank % r->beside;
+}
+
+/* For the device, which takes the GPU of that number where it sees several. */
+static void name_place(int place)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%d", place);
+	setenv("LOCAL_RANK", text, 0);
+}
+
 /* By a launcher, all at once; who never comes is named. */
 static struct comm *open_launched(const struct comm_table *table, const struct ranks_options *o,
 				  char *why)
@@ -73,8 +92,11 @@ int ranks_open(struct ranks *r, const struct ranks_options *o, struct err *err)
 	r->rank = r->comm->rank;
 	r->size = r->comm->size;
 	r->beside = r->size;
+	r->begin_s = o->begin_s;
+	r->deadline_s = o->deadline_s;
 	if (!o->room)
 		count_neighbours(r);
+	name_place(o->room ? r->rank : place_beside(r));
 	r->send = xcalloc((size_t)r->size, sizeof(*r->send));
 	r->receive = xcalloc((size_t)r->size, sizeof(*r->receive));
 	return 0;

@@ -28,6 +28,9 @@ struct ranks {
 	struct comm_part *world_send, *world_receive; /* [world->size] */
 	const struct comm_table *table;               /* NULL: we are alone */
 	struct comm *comm;
+	const struct arrays_table *arrays_table; /* arrays.h; the world's */
+	struct arrays *arrays;                   /* NULL: arrays go as words do */
+	double begin_s, deadline_s;
 	struct comm_part *send, *receive; /* [size], for gathers */
 	struct err failure;
 	bool is_told; /* by another rank: nothing is left to say */

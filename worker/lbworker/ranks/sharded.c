@@ -5,10 +5,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/fnv.h"
 #include "common/base/mem.h"
+#include "worker/lbworker/ranks/arrays.h"
 #include "worker/lbworker/ranks/assemble.h"
 #include "worker/lbworker/ranks/reduction.h"
 #include "worker/lbworker/ranks/squares.h"
+
+/* A kind of pass, as a device may record it. */
+struct pass {
+	uint64_t program, bytes; /* sent to others */
+};
+enum { PASSES = 16 };
 
 struct sharded {
 	struct ranks *ranks, *world, *tensor; /* ranks: those that share the gradients */
@@ -17,14 +25,60 @@ struct sharded {
 	struct model *model;
 	struct sharded_options options;
 	struct reduction *reduction;
-	bool *whole;                      /* by unit: its weights are all there, and new */
-	size_t *own_at;                   /* by unit: where our part lies in the reduction */
-	float *received;                  /* device: the others' parts of a unit, by rank */
-	struct comm_part *send, *receive; /* [plane->size] */
-	int64_t first, leaves;            /* of the present wave */
-	bool reduces;                     /* in this wave */
-	struct err failure;               /* of the passes since the last sum */
+	bool *whole;                       /* by unit: its weights are all there, and new */
+	size_t *own_at;                    /* by unit: where our part lies in the reduction */
+	double *squares;                   /* device, one of each piece; NULL: none is needed */
+	float *received;                   /* device: the others' parts of a unit, by rank */
+	struct comm_part *send, *receive;  /* [plane->size] */
+	int64_t first, leaves;             /* of the present wave */
+	bool reduces;                      /* in this wave */
+	struct pass passes[PASSES], *pass; /* pass: the present one */
+	unsigned next_pass;
+	uint64_t sent_before; /* by the world, before the pass */
+	struct err failure;   /* of the passes since the last sum */
 };
+
+/* --- recorded passes --------------------------------------------------------------------------- */
+
+/* What need() and done() will queue: which units are here, which leaves come in, and where they carry to. */
+static uint64_t program(void *arg)
+{
+	struct sharded *s = arg;
+	int64_t here = s->leaves - s->first;
+	const int64_t parts[] = { s->reduces, s->first % s->options.width,
+				  s->first >= s->options.width,
+				  here < s->ranks->size ? here : s->ranks->size };
+	uint64_t digest = FNV_START;
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+		digest = fnv_add(digest, (uint64_t)parts[i]);
+	for (size_t u = 0; u < s->model->units; u++)
+		digest = fnv_add(digest, s->whole[u]);
+	s->pass = &s->passes[0];
+	for (size_t i = 0; i < PASSES && s->pass->program != digest; i++)
+		s->pass = &s->passes[i];
+	if (s->pass->program != digest)
+		s->pass = &s->passes[s->next_pass++ % PASSES];
+	s->pass->program = digest;
+	s->sent_before = s->world->sent_bytes;
+	return digest;
+}
+
+/* What a pass has sent by now is what it sends when it is replayed. */
+static void note_sent(struct sharded *s)
+{
+	if (s->pass)
+		s->pass->bytes = s->world->sent_bytes - s->sent_before;
+}
+
+static void replayed(void *arg)
+{
+	struct sharded *s = arg;
+
+	for (size_t u = 0; u < s->model->units; u++)
+		s->whole[u] = s->options.mesh.stage < ZERO_WEIGHTS || u + 1 == s->model->units;
+	s->world->sent_bytes += s->pass->bytes;
+}
 
 /* --- weights ----------------------------------------------------------------------------------- */
 
@@ -61,7 +115,7 @@ static bool is_in_our_row(const struct sharded *s, int rank)
 static void exchange(struct sharded *s)
 {
 	if (s->failure.code == ERR_NONE)
-		(void)ranks_exchange(s->ranks, s->send, s->receive, &s->failure);
+		(void)arrays_exchange(s->ranks, s->send, s->receive, &s->failure);
 }
 
 static struct comm_part bytes_of(float *array, struct model_unit range)
@@ -69,19 +123,40 @@ static struct comm_part bytes_of(float *array, struct model_unit range)
 	return (struct comm_part){ array + range.first, range.count * sizeof(float) };
 }
 
+/* Weights as products read them. */
+static struct comm_part wanted_of(const struct sharded *s, struct model_unit range)
+{
+	const struct backend *be = s->model->backend;
+	float *weights = s->model->weights + range.first;
+	size_t each;
+
+	if (!be->weights_wanted || range.count == 0)
+		return bytes_of(s->model->weights, range);
+	void *at = be->weights_wanted(s->model->device, weights, &each);
+	return (struct comm_part){ at, range.count * each };
+}
+
 /* Each row has the array once: its ranks give each other their shards of the unit. */
 static void gather(struct sharded *s, float *array, size_t unit)
 {
+	bool is_weights = array == s->model->weights;
 	const struct mesh *mesh = &s->options.mesh;
 	const struct model_unit u = unit_of(s, unit), own = sharded_own(s, unit);
 
 	for (int r = 0; r < mesh->size; r++) {
 		bool is_peer = is_in_our_row(s, r) && r != s->ranks->rank;
 		const struct comm_part nothing = { NULL, 0 };
-		s->send[r] = is_peer ? bytes_of(array, own) : nothing;
-		s->receive[r] = is_peer ? bytes_of(array, mesh_shard(mesh, &u, r)) : nothing;
+		const struct model_unit theirs = mesh_shard(mesh, &u, r);
+		s->send[r] = !is_peer     ? nothing
+			     : is_weights ? wanted_of(s, own)
+					  : bytes_of(array, own);
+		s->receive[r] = !is_peer     ? nothing
+				: is_weights ? wanted_of(s, theirs)
+					     : bytes_of(array, theirs);
 	}
 	exchange(s);
+	if (is_weights && s->model->backend->weights_came && u.count > 0)
+		s->model->backend->weights_came(s->model->device, array + u.first, u.count);
 }
 
 static void need(void *arg, size_t unit)
@@ -92,6 +167,7 @@ static void need(void *arg, size_t unit)
 		return;
 	gather(s, s->model->weights, unit);
 	s->whole[unit] = true;
+	note_sent(s);
 }
 
 /* All of the array's unit but our shard. */
@@ -138,7 +214,7 @@ void sharded_wave(struct sharded *s, int64_t first, int64_t leaves, bool is_last
 {
 	s->reduces = !s->options.fast || is_last;
 	s->first = s->options.fast ? 0 : first;
-	s->leaves = s->options.fast ? s->ranks->size : leaves;
+	s->leaves = !s->options.fast ? leaves : arrays_can_reduce(s->ranks) ? 1 : s->ranks->size;
 }
 
 /* A micro-batch that was made only so that all ranks do the same is left out. */
@@ -167,6 +243,15 @@ static void share_out(struct sharded *s, const struct model_unit *u)
 	exchange(s);
 }
 
+/* Everybody gets the sum of his part. */
+static void reduce_on_the_way(struct sharded *s, const struct model_unit *u)
+{
+	for (int r = 0; r < s->ranks->size; r++)
+		s->send[r] = bytes_of(s->model->grads, mesh_part(&s->options.mesh, u, r));
+	if (s->failure.code == ERR_NONE)
+		(void)arrays_reduce(s->ranks, s->send, &s->failure);
+}
+
 static void done(void *arg, size_t unit)
 {
 	struct sharded *s = arg;
@@ -176,7 +261,15 @@ static void done(void *arg, size_t unit)
 		return;
 	if (unit + 1 == s->model->units)
 		model_sum_norms(s->model);
+	if (s->options.fast && arrays_can_reduce(s->ranks)) {
+		reduce_on_the_way(s, &u);
+		note_sent(s);
+		reduction_push(s->reduction, 0, s->own_at[unit], s->model->grads + own.first,
+			       own.count);
+		return;
+	}
 	share_out(s, &u);
+	note_sent(s);
 	for (int r = 0; r < s->ranks->size && counts(s, r); r++) {
 		float *gradient = r == s->ranks->rank ? s->model->grads + own.first
 						      : s->received + (size_t)r * own.count;
@@ -249,7 +342,7 @@ static void share_vectors(struct sharded *s)
 					 : nothing;
 	}
 	if (s->pipe->size > 1 && s->failure.code == ERR_NONE)
-		(void)ranks_exchange(s->pipe, s->send, s->receive, &s->failure);
+		(void)arrays_exchange(s->pipe, s->send, s->receive, &s->failure);
 }
 
 static int64_t waves_of(const struct sharded *s, int64_t leaves)
@@ -345,9 +438,11 @@ int sharded_sum(struct sharded *s, const double *loss, int64_t leaves, const str
 				 part.count);
 	}
 	share_vectors(s);
-	int rc = tell(s, loss, leaves, mine, notes, &sums->loss, &s->failure);
+	int rc = arrays_check(s->ranks, &s->failure);
 	if (rc == 0)
-		rc = squares_sum(s->ranks, s->pipe, &s->options.mesh, m, &sums->squares,
+		rc = tell(s, loss, leaves, mine, notes, &sums->loss, &s->failure);
+	if (rc == 0)
+		rc = squares_sum(s->ranks, s->pipe, &s->options.mesh, m, s->squares, &sums->squares,
 				 &s->failure);
 	if (rc == 0)
 		rc = add_squares(s, &sums->squares, &s->failure);
@@ -371,6 +466,19 @@ static struct slice slice_of(struct model_unit range, size_t element_bytes, size
 			       (range.count + each - 1) / each * element_bytes };
 }
 
+/* Ours for words: as it lies, or brought to *host where the host cannot look. */
+static void *readable(const struct sharded *s, char *from, size_t bytes, char **host)
+{
+	const struct model *m = s->model;
+
+	*host = NULL;
+	if (!m->backend->arrays || bytes == 0)
+		return from;
+	*host = xmalloc(bytes);
+	m->backend->download(m->device, *host, from, bytes);
+	return *host;
+}
+
 /* The first row of each stage has all of that stage. One unit of an array on its way to the first rank. */
 struct collected {
 	char *from, *whole; /* whole: there only */
@@ -384,22 +492,27 @@ static int collect_unit(struct sharded *s, const struct collected *c, size_t uni
 	const struct slice own = slice_of(sharded_own(s, unit), c->element_bytes, c->each);
 	int stage = model_stage_of(m, unit), me = s->plane->rank, first = stage * mesh->size;
 	bool is_ours = stage == s->pipe->rank;
+	bool gives_any = is_ours && me != 0 && s->ranks->rank < mesh->shard;
+	char *host;
 
 	if (c->whole && is_ours)
 		m->backend->download(m->device, c->whole + own.at, c->from + own.at, own.bytes);
 	if (mesh->shard == 1 && stage == 0)
 		return 0;
+	void *ours = readable(s, c->from + own.at, gives_any ? own.bytes : 0, &host);
 	for (int r = 0; r < s->plane->size; r++) {
-		bool gives = is_ours && me != 0 && s->ranks->rank < mesh->shard && r == 0;
+		bool gives = gives_any && r == 0;
 		bool takes = me == 0 && r != 0 && r >= first && r < first + mesh->shard;
 		const struct slice theirs = slice_of(mesh_shard(mesh, &m->unit[unit],
 								takes ? r - first : 0),
 						     c->element_bytes, c->each);
-		s->send[r] = (struct comm_part){ c->from + own.at, gives ? own.bytes : 0 };
+		s->send[r] = (struct comm_part){ ours, gives ? own.bytes : 0 };
 		s->receive[r] = (struct comm_part){ takes ? c->whole + theirs.at : NULL,
 						    takes ? theirs.bytes : 0 };
 	}
-	return ranks_exchange(s->plane, s->send, s->receive, err);
+	int rc = ranks_exchange(s->plane, s->send, s->receive, err);
+	free(host);
+	return rc;
 }
 
 int sharded_collect(struct sharded *s, void *array, size_t element_bytes, size_t each, void *to,
@@ -453,7 +566,7 @@ static void ask_peers(void *arg, const struct comm_part *send, const struct comm
 	struct sharded *s = arg;
 
 	if (s->failure.code == ERR_NONE)
-		(void)ranks_exchange(s->tensor, send, receive, &s->failure);
+		(void)arrays_exchange(s->tensor, send, receive, &s->failure);
 }
 
 void sharded_split(struct sharded *s, struct ranks *world, struct ranks *tensor)
@@ -468,7 +581,7 @@ static void ask_sharers(void *arg, const struct comm_part *send, const struct co
 	struct sharded *s = arg;
 
 	if (s->failure.code == ERR_NONE)
-		(void)ranks_exchange(s->sharers, send, receive, &s->failure);
+		(void)arrays_exchange(s->sharers, send, receive, &s->failure);
 }
 
 void sharded_context(struct sharded *s, struct ranks *sharers)
@@ -490,7 +603,7 @@ void sharded_stages(struct sharded *s, struct ranks *pipe, struct ranks *plane)
 int sharded_stream(struct sharded *s, const struct comm_part *send, const struct comm_part *receive)
 {
 	if (s->failure.code == ERR_NONE)
-		(void)ranks_exchange(s->pipe, send, receive, &s->failure);
+		(void)arrays_exchange(s->pipe, send, receive, &s->failure);
 	return s->failure.code == ERR_NONE ? 0 : -1;
 }
 
@@ -515,7 +628,11 @@ struct sharded *sharded_create(struct ranks *ranks, struct model *model,
 	size_t count = lay_out(s, &most);
 	s->reduction = reduction_create(be, model->device, count, options->width);
 	s->received = be->reserve(model->device, (size_t)ranks->size * most * sizeof(float));
-	if (!s->reduction || !s->received) {
+	size_t pieces = squares_pieces(&options->mesh, model, ranks->rank);
+	if (be->piece_squares)
+		s->squares = be->alloc(model->device, (pieces + 1) * sizeof(double),
+				       "parts of the model");
+	if (!s->reduction || !s->received || (be->piece_squares && !s->squares)) {
 		err_set(err, ERR_IO, "no memory for the sums of gradients (%zu MiB)",
 			count * sizeof(float) >> 20);
 		sharded_destroy(s);
@@ -523,7 +640,7 @@ struct sharded *sharded_create(struct ranks *ranks, struct model *model,
 	}
 	for (size_t u = 0; u < model->units; u++)
 		s->whole[u] = true;
-	model->watch = (struct model_watch){ need, release, done, s };
+	model->watch = (struct model_watch){ need, release, done, program, replayed, s };
 	return s;
 }
 
@@ -535,6 +652,7 @@ void sharded_destroy(struct sharded *s)
 	s->model->peers = s->model->sharers = (struct model_peers){ 0 };
 	reduction_destroy(s->reduction);
 	s->model->backend->free(s->model->device, s->received);
+	s->model->backend->free(s->model->device, s->squares);
 	free(s->whole);
 	free(s->own_at);
 	free(s->send);

@@ -7,6 +7,8 @@
 #include "common/base/mem.h"
 #include "worker/lbworker/model/slice.h"
 
+_Static_assert((int)PIECE == (int)SQUARES_PIECE, "a device sums up the same pieces");
+
 static size_t pieces_of(const struct model_unit *part)
 {
 	return (part->count + PIECE - 1) / PIECE;
@@ -20,7 +22,7 @@ static struct model_unit part_of(const struct mesh *mesh, const struct model *m,
 	return mesh_part(mesh, &u, rank);
 }
 
-static size_t pieces_of_rank(const struct mesh *mesh, const struct model *m, int rank)
+size_t squares_pieces(const struct mesh *mesh, const struct model *m, int rank)
 {
 	size_t pieces = 0;
 
@@ -42,6 +44,15 @@ static void sum_cut(const struct model *m, size_t at, size_t end, double *sum)
 		if (!slice_is_whole(m, at, &count))
 			m->backend->sum_squares(m->device, sum, m->grads + at, count, false, true);
 	}
+}
+
+static void sum_part_there(const struct model *m, const struct model_unit *part, double *room,
+			   double *sum)
+{
+	if (part->count == 0)
+		return;
+	m->backend->piece_squares(m->device, room, m->grads + part->first, part->count);
+	m->backend->download(m->device, sum, room, pieces_of(part) * sizeof(*sum));
 }
 
 static void sum_part(const struct model *m, const struct model_unit *part, double *sum)
@@ -127,22 +138,25 @@ static int add_up(struct ranks *pipe, const struct mesh *mesh, const struct mode
 }
 
 int squares_sum(struct ranks *ranks, struct ranks *pipe, const struct mesh *mesh,
-		const struct model *m, double *squares, struct err *err)
+		const struct model *m, double *room, double *squares, struct err *err)
 {
 	size_t size = (size_t)mesh->size;
 	double **sums = xcalloc(size, sizeof(*sums));
 	struct comm_part *send = xcalloc(size, sizeof(*send));
 	struct comm_part *receive = xcalloc(size, sizeof(*receive));
-	size_t own = pieces_of_rank(mesh, m, ranks->rank), at = 0;
+	size_t own = squares_pieces(mesh, m, ranks->rank), at = 0;
 
 	for (int r = 0; r < mesh->size; r++) {
-		size_t pieces = pieces_of_rank(mesh, m, r);
+		size_t pieces = squares_pieces(mesh, m, r);
 		sums[r] = xcalloc(pieces + 1, sizeof(**sums));
 		receive[r] = (struct comm_part){ sums[r], pieces * sizeof(**sums) };
 	}
 	for (size_t u = 0; u < m->units; u++) {
 		const struct model_unit part = part_of(mesh, m, u, ranks->rank);
-		sum_part(m, &part, sums[ranks->rank] + at);
+		if (m->backend->piece_squares)
+			sum_part_there(m, &part, room, sums[ranks->rank] + at);
+		else
+			sum_part(m, &part, sums[ranks->rank] + at);
 		at += pieces_of(&part);
 	}
 	for (int r = 0; r < mesh->size; r++)

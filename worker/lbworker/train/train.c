@@ -16,6 +16,7 @@
 #include "common/base/log.h"
 #include "common/base/mem.h"
 #include "common/base/paths.h"
+#include "worker/lbworker/ranks/arrays.h"
 #include "worker/lbworker/telemetry/memory_report.h"
 #include "worker/lbworker/telemetry/plan.h"
 #include "worker/lbworker/train/shared_step.h"
@@ -249,7 +250,9 @@ static int run_step(struct queued *q, const struct report_step *s, struct step_c
 	if (s->step < s->target_step) /* what is wrong with them shows when they are due */
 		(void)training_samples(t, t->data, (uint64_t)next_of_ours(t, next), NULL);
 	t->backend->download(t->device, d, t->control, sizeof(*d));
-	return t->backend->finish(t->device, why) ? err_set(err, ERR_INTERNAL, "%s", why) : 0;
+	if (t->backend->finish(t->device, why))
+		return err_set(err, ERR_INTERNAL, "%s", why);
+	return arrays_check(t->ranks, err);
 }
 
 /* Gradients and update. 1 when the training has diverged (weights untouched). */

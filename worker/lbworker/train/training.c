@@ -16,6 +16,7 @@
 #include "worker/lbworker/telemetry/again.h"
 #include "worker/lbworker/telemetry/plan_choose.h"
 #include "worker/lbworker/checkpoint/resume.h"
+#include "worker/lbworker/ranks/arrays.h"
 
 enum { MAX_TOKENIZER_BYTES = 128 << 20 };
 
@@ -132,10 +133,19 @@ static int check_device(const struct training *t, struct err *err)
 			err, ERR_USAGE,
 			"training.mixed_precision_param: must be \"float32\" on CPUs that share "
 			"a model by parallelism.tensor_parallel_degree");
-	if (t->mesh.width == 0 || t->backend->reserve)
-		return 0;
-	return err_set(err, ERR_USAGE,
-		       "device.name: must be \"cpu\" where ranks share their gradients");
+	if (t->mesh.width > 0 && !t->backend->reserve)
+		return err_set(err, ERR_USAGE,
+			       "device.name: must be \"cpu\" where ranks share their gradients");
+	if (t->mesh.tensor > 1 && !t->backend->loss_merge)
+		return err_set(err, ERR_USAGE,
+			       "parallelism.tensor_parallel_degree: must be 1 on a GPU so far");
+	if (t->mesh.pipeline > 1 && t->backend->arrays)
+		return err_set(err, ERR_USAGE,
+			       "parallelism.pipeline_parallel_degree: must be 1 on a GPU so far");
+	if (t->mesh.context > 1 && t->backend->arrays)
+		return err_set(err, ERR_USAGE,
+			       "parallelism.context_parallel_degree: must be 1 on a GPU so far");
+	return 0;
 }
 
 static int share_model(struct training *t, struct err *err)
@@ -210,15 +220,21 @@ static void round_weights(struct training *t)
 		optimizer_round_weights(t->model, all);
 }
 
+/* Ranks that take of the same memory: those of a machine, unless each has a GPU. */
+static uint64_t sharers_of(const struct training *t)
+{
+	return t->backend->arrays ? 1 : (uint64_t)t->ranks->beside;
+}
+
 static int make_model(struct training *t, const struct plan *plan, struct err *err)
 {
 	const struct config *c = &t->config;
 	struct model_options options = config_model_options(c);
 
 	options.in_parts = t->ranks->size > 1;
+	options.narrow_gradients = options.narrow_gradients && t->mesh.width == 0;
 	t->is_too_large = plan_fits(plan, t->backend == backend_cpu(),
-				    t->backend->available(t->device) / (uint64_t)t->ranks->beside,
-				    err) != 0;
+				    t->backend->available(t->device) / sharers_of(t), err) != 0;
 	if (t->is_too_large || config_precision(c, &t->precision, NULL, err) ||
 	    model_create(&t->model, &c->shape, t->backend, t->device, &options, err))
 		return -1;
@@ -348,7 +364,7 @@ int training_open(struct training *t, const struct config *config, struct ranks 
 	ranks->is_told = false;
 	group_ranks(t);
 	if (open_device(t, err) || check_device(t, err) || open_data(t, err) ||
-	    compare_ranks(t, err))
+	    compare_ranks(t, err) || arrays_open(t->ranks, t->backend, t->device, err))
 		return -1;
 	choose(t);
 	if (plan_make(&plan, &t->config, err))
@@ -372,6 +388,7 @@ void training_close(struct training *t)
 		kept_free(&t->kept, t->model);
 		lora_destroy(t->lora);
 		t->backend->free(t->device, t->control);
+		arrays_close(t->ranks);
 		sharded_destroy(t->sharded);
 		model_destroy(t->model);
 		precision_destroy(t->precision);

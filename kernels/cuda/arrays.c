@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: MIT */
+/* arrays.c - arrays of one rank to the others, by NCCL on the device's stream (struct arrays_table of
+ * kernels/comm.h).
+ *
+ * A kernel of NCCL whose peer is gone never ends, and whoever waits for the stream waits with it. So a
+ * thread of our own looks at what is under way: the events behind each exchange, the library's own
+ * errors, and the words of other ranks. What stands still for too long is aborted, and the reason kept. */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "kernels/comm.h"
+#include "kernels/cuda/cuda.h"
+#include "kernels/nccl.h"
+
+enum { UNDER_WAY = 64, LOOK_MS = 20, LEAVE_MS = 500, POLL_NS = 200000 };
+
+struct arrays {
+	struct device *dev;
+	struct arrays_options options;
+	const struct nccl *nccl;
+	nccl_comm comm;
+	int gpu;
+	pthread_t watchdog;
+	pthread_mutex_t call; /* held by a call into NCCL */
+	pthread_mutex_t lock; /* of what follows */
+	cudaEvent_t event[UNDER_WAY];
+	uint64_t queued, done; /* exchanges; events are at number % UNDER_WAY */
+	int64_t moved_ms;      /* when `done` last grew, or nothing was under way */
+	bool is_calling, ends, has_watchdog;
+	enum comm_result result;
+	char why[COMM_TEXT_BYTES];
+};
+
+static int64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* The first failure is kept. */
+static void fail(struct arrays *a, enum comm_result result, const char *text)
+{
+	pthread_mutex_lock(&a->lock);
+	if (a->result == COMM_OK) {
+		a->result = result;
+		snprintf(a->why, sizeof(a->why), "%s", text);
+	}
+	pthread_mutex_unlock(&a->lock);
+}
+
+static bool is_well(struct arrays *a)
+{
+	pthread_mutex_lock(&a->lock);
+	bool well = a->result == COMM_OK;
+	pthread_mutex_unlock(&a->lock);
+	return well;
+}
+
+static void fail_call(struct arrays *a, const char *what, enum nccl_result result)
+{
+	const char *last = a->nccl->last_error ? a->nccl->last_error(NULL) : NULL;
+	char text[COMM_TEXT_BYTES];
+
+	snprintf(text, sizeof(text), "NCCL: %s: %s%s%.120s", what, a->nccl->error_string(result),
+		 last && last[0] ? ": " : "", last ? last : "");
+	fail(a, COMM_FAILED, text);
+}
+
+/* --- the watchdog ------------------------------------------------------------------------------ */
+
+/* What has ended is counted; false: nothing is under way. */
+static bool count_done(struct arrays *a)
+{
+	pthread_mutex_lock(&a->lock);
+	while (a->done < a->queued &&
+	       cudaEventQuery(a->event[a->done % UNDER_WAY]) != cudaErrorNotReady) {
+		a->done++;
+		a->moved_ms = now_ms();
+	}
+	bool is_idle = a->done == a->queued && !a->is_calling;
+	if (is_idle)
+		a->moved_ms = now_ms();
+	pthread_mutex_unlock(&a->lock);
+	return !is_idle;
+}
+
+static bool is_late(struct arrays *a)
+{
+	pthread_mutex_lock(&a->lock);
+	bool late = (double)(now_ms() - a->moved_ms) * 1e-3 > a->options.deadline_s;
+	pthread_mutex_unlock(&a->lock);
+	return late;
+}
+
+/* True when something is wrong, which is then kept. */
+static bool look(struct arrays *a)
+{
+	enum nccl_result result = NCCL_SUCCESS;
+	char text[COMM_TEXT_BYTES];
+
+	if (!is_well(a))
+		return true;
+	if (!count_done(a))
+		return false;
+	if (a->options.is_told && a->options.is_told(a->options.arg, text)) {
+		fail(a, COMM_TOLD, text);
+		return true;
+	}
+	if (a->comm && a->nccl->async_error(a->comm, &result) == NCCL_SUCCESS &&
+	    result != NCCL_SUCCESS && result != NCCL_IN_PROGRESS) {
+		fail_call(a, "while arrays were under way", result);
+		return true;
+	}
+	if (!is_late(a))
+		return false;
+	snprintf(text, sizeof(text), "NCCL: nothing has moved for %.0f s", a->options.deadline_s);
+	fail(a, COMM_LATE, text);
+	return true;
+}
+
+/* A call that is under way in the other thread gets a moment to come back. */
+static void abort_comm(struct arrays *a)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_nsec += LEAVE_MS * 1000000L;
+	until.tv_sec += until.tv_nsec / 1000000000L;
+	until.tv_nsec %= 1000000000L;
+	bool has_call = pthread_mutex_timedlock(&a->call, &until) == 0;
+	if (a->comm)
+		a->nccl->abort(a->comm);
+	a->comm = NULL;
+	if (has_call)
+		pthread_mutex_unlock(&a->call);
+}
+
+static void *watch(void *arg)
+{
+	const struct timespec pause = { 0, LOOK_MS * 1000000L };
+	struct arrays *a = arg;
+	bool ends = false;
+
+	cudaSetDevice(a->gpu);
+	while (!ends && !look(a)) {
+		nanosleep(&pause, NULL);
+		pthread_mutex_lock(&a->lock);
+		ends = a->ends;
+		pthread_mutex_unlock(&a->lock);
+	}
+	if (!is_well(a))
+		abort_comm(a);
+	return NULL;
+}
+
+/* --- calls ------------------------------------------------------------------------------------- */
+
+static void set_calling(struct arrays *a, bool is_calling)
+{
+	pthread_mutex_lock(&a->lock);
+	a->is_calling = is_calling;
+	if (a->done == a->queued)
+		a->moved_ms = now_ms();
+	pthread_mutex_unlock(&a->lock);
+}
+
+/* A communicator that does not block says "in progress" and is asked again. */
+static enum nccl_result settle(struct arrays *a, enum nccl_result result)
+{
+	const struct timespec pause = { 0, POLL_NS };
+
+	while (result == NCCL_IN_PROGRESS && is_well(a)) {
+		nanosleep(&pause, NULL);
+		if (a->nccl->async_error(a->comm, &result) != NCCL_SUCCESS)
+			return NCCL_INTERNAL_ERROR;
+	}
+	return is_well(a) ? result : NCCL_SUCCESS; /* why it is not is known */
+}
+
+/* False: it has failed before. */
+static bool begin_call(struct arrays *a)
+{
+	if (!is_well(a) || a->dev->error[0] != '\0')
+		return false;
+	pthread_mutex_lock(&a->call);
+	set_calling(a, true);
+	if (is_well(a) && a->comm)
+		return true;
+	set_calling(a, false);
+	pthread_mutex_unlock(&a->call);
+	return false;
+}
+
+/* An event behind it, unless it is a part of a program that is recorded. */
+static void note_queued(struct arrays *a)
+{
+	const struct place *at = AT("exchange", 0, 0, 0, 0);
+
+	pthread_mutex_lock(&a->lock);
+	bool has_room = a->queued - a->done < UNDER_WAY;
+	cudaEvent_t event = a->event[a->queued % UNDER_WAY];
+	pthread_mutex_unlock(&a->lock);
+	if (a->dev->is_recording || !has_room || !cuda_ok(a->dev, at, cudaEventRecord(event, a->dev->stream)))
+		return;
+	pthread_mutex_lock(&a->lock);
+	a->queued++;
+	pthread_mutex_unlock(&a->lock);
+}
+
+static void end_call(struct arrays *a, const char *what, enum nccl_result result)
+{
+	result = settle(a, result);
+	if (result != NCCL_SUCCESS)
+		fail_call(a, what, result);
+	else if (is_well(a))
+		note_queued(a);
+	set_calling(a, false);
+	pthread_mutex_unlock(&a->call);
+}
+
+bool cuda_arrays_agree(struct device *dev, bool yes)
+{
+	const struct arrays *a = dev->arrays;
+
+	return a ? a->options.all_agree(a->options.arg, yes) : yes;
+}
+
+bool cuda_arrays_launch(struct device *dev, const struct place *at, cudaGraphExec_t program)
+{
+	struct arrays *a = dev->arrays;
+
+	if (a && !begin_call(a))
+		return true; /* it is known why, and told */
+	bool good = cuda_ok(dev, at, cudaGraphLaunch(program, dev->stream));
+	if (a)
+		end_call(a, "replay", NCCL_SUCCESS);
+	return good;
+}
+
+/* In the order in which all ranks do it: nobody's k-th word is to one who sends his to another. */
+static enum nccl_result queue_parts(struct arrays *a, const struct comm_part *send,
+				    const struct comm_part *receive)
+{
+	int size = a->options.size, me = a->options.rank;
+	enum nccl_result result = a->nccl->group_start();
+
+	for (int i = 1; result == NCCL_SUCCESS && i < size; i++) {
+		int to = (me + i) % size, from = (me + size - i) % size;
+		if (send[to].bytes > 0)
+			result = a->nccl->send(send[to].at, send[to].bytes, NCCL_UINT8, to, a->comm,
+					       a->dev->stream);
+		if (receive[from].bytes > 0 &&
+		    (result == NCCL_SUCCESS || result == NCCL_IN_PROGRESS))
+			result = a->nccl->receive(receive[from].at, receive[from].bytes, NCCL_UINT8,
+						  from, a->comm, a->dev->stream);
+		if (result == NCCL_IN_PROGRESS)
+			result = NCCL_SUCCESS; /* the group's end tells */
+	}
+	enum nccl_result end = a->nccl->group_end();
+	return result != NCCL_SUCCESS ? result : end;
+}
+
+static bool has_parts(const struct arrays *a, const struct comm_part *part)
+{
+	for (int r = 0; r < a->options.size; r++)
+		if (r != a->options.rank && part[r].bytes > 0)
+			return true;
+	return false;
+}
+
+static void exchange(struct arrays *a, const struct comm_part *send,
+		     const struct comm_part *receive)
+{
+	int me = a->options.rank;
+
+	if (receive[me].bytes > 0 && receive[me].at != send[me].at)
+		cuda_copy(a->dev, receive[me].at, send[me].at, receive[me].bytes);
+	if ((has_parts(a, send) || has_parts(a, receive)) && begin_call(a))
+		end_call(a, "exchange", queue_parts(a, send, receive));
+}
+
+static enum nccl_result queue_reduce(struct arrays *a, const struct comm_part *part)
+{
+	enum nccl_result result = a->nccl->group_start();
+
+	for (int r = 0; result == NCCL_SUCCESS && r < a->options.size; r++) {
+		if (part[r].bytes > 0)
+			result = a->nccl->reduce(part[r].at, part[r].at,
+						 part[r].bytes / sizeof(float), NCCL_FLOAT32,
+						 NCCL_SUM, r, a->comm, a->dev->stream);
+		if (result == NCCL_IN_PROGRESS)
+			result = NCCL_SUCCESS;
+	}
+	enum nccl_result end = a->nccl->group_end();
+	return result != NCCL_SUCCESS ? result : end;
+}
+
+static void reduce(struct arrays *a, const struct comm_part *part)
+{
+	if (begin_call(a))
+		end_call(a, "reduce", queue_reduce(a, part));
+}
+
+static enum comm_result failed(struct arrays *a, char *why)
+{
+	pthread_mutex_lock(&a->lock);
+	enum comm_result result = a->result;
+	if (result != COMM_OK)
+		snprintf(why, COMM_TEXT_BYTES, "%s", a->why);
+	pthread_mutex_unlock(&a->lock);
+	return result;
+}
+
+/* --- open and close ---------------------------------------------------------------------------- */
+
+static void close_arrays(struct arrays *a)
+{
+	if (!a)
+		return;
+	bool well = is_well(a) && a->dev->error[0] == '\0';
+	if (well) /* while the watchdog looks on */
+		cudaStreamSynchronize(a->dev->stream);
+	pthread_mutex_lock(&a->lock);
+	a->ends = true;
+	pthread_mutex_unlock(&a->lock);
+	if (a->has_watchdog)
+		pthread_join(a->watchdog, NULL);
+	if (a->comm && well && is_well(a))
+		a->nccl->destroy(a->comm);
+	else if (a->comm)
+		a->nccl->abort(a->comm);
+	for (size_t i = 0; i < UNDER_WAY; i++)
+		if (a->event[i])
+			cudaEventDestroy(a->event[i]);
+	a->dev->arrays = NULL;
+	pthread_mutex_destroy(&a->call);
+	pthread_mutex_destroy(&a->lock);
+	free(a);
+}
+
+static bool make_events(struct arrays *a)
+{
+	const struct place *at = AT("open", 0, 0, 0, 0);
+
+	for (size_t i = 0; i < UNDER_WAY; i++)
+		if (!cuda_ok(a->dev, at,
+			     cudaEventCreateWithFlags(&a->event[i], cudaEventDisableTiming)))
+			return false;
+	return cuda_ok(a->dev, at, cudaGetDevice(&a->gpu));
+}
+
+/* Meets the others. */
+static void meet(struct arrays *a)
+{
+	struct nccl_config config = { .size = sizeof(config),
+				      .magic = (unsigned)NCCL_CONFIG_MAGIC,
+				      .version = NCCL_CONFIG_VERSION,
+				      .blocking = 0,
+				      .cga_cluster_size = NCCL_UNDEFINED,
+				      .min_ctas = NCCL_UNDEFINED,
+				      .max_ctas = NCCL_UNDEFINED,
+				      .split_share = NCCL_UNDEFINED };
+	const struct arrays_options *o = &a->options;
+	double patience_s = o->deadline_s;
+
+	a->options.deadline_s = o->begin_s;
+	pthread_mutex_lock(&a->call);
+	set_calling(a, true);
+	enum nccl_result result = a->nccl->init(&a->comm, o->size, *o->id, o->rank, &config);
+	result = settle(a, result);
+	if (result != NCCL_SUCCESS)
+		fail_call(a, "meeting the other ranks", result);
+	set_calling(a, false);
+	pthread_mutex_unlock(&a->call);
+	pthread_mutex_lock(&a->lock);
+	a->options.deadline_s = patience_s;
+	pthread_mutex_unlock(&a->lock);
+}
+
+static struct arrays *open_arrays(struct device *dev, const struct arrays_options *options,
+				  char *why)
+{
+	struct arrays *a = calloc(1, sizeof(*a));
+
+	if (!a) {
+		snprintf(why, COMM_TEXT_BYTES, "out of memory");
+		return NULL;
+	}
+	*a = (struct arrays){ .dev = dev,
+			      .options = *options,
+			      .nccl = options->nccl,
+			      .moved_ms = now_ms(),
+			      .result = COMM_OK };
+	pthread_mutex_init(&a->call, NULL);
+	pthread_mutex_init(&a->lock, NULL);
+	dev->arrays = a;
+	if (!make_events(a))
+		fail(a, COMM_FAILED, dev->error);
+	else if (pthread_create(&a->watchdog, NULL, watch, a) != 0)
+		fail(a, COMM_FAILED, "no thread for the watchdog of NCCL");
+	else {
+		a->has_watchdog = true;
+		meet(a);
+	}
+	if (failed(a, why) == COMM_OK)
+		return a;
+	close_arrays(a);
+	return NULL;
+}
+
+static int capability(const struct device *dev)
+{
+	return dev->capability;
+}
+
+const struct arrays_table cuda_arrays = {
+	.capability = capability,
+	.open = open_arrays,
+	.exchange = exchange,
+	.reduce = reduce,
+	.failed = failed,
+	.close = close_arrays,
+};
