@@ -64,6 +64,18 @@ static const struct option_row audit_options[] = {
 	END_ROW,
 };
 
+static const struct option_row check_options[] = {
+	{ "nodes", 0, OPTION_TEXT, FIELD(nodes), "LIST", "these, like n1,n[4-7]" },
+	{ "partition", 'p', OPTION_TEXT, FIELD(partition), "NAME", "nodes of this partition" },
+	{ "count", 'N', OPTION_NUMBER, FIELD(count), "N", "so many, whichever Slurm gives" },
+	{ "name", 0, OPTION_TEXT, FIELD(name), "NAME", "name of the run; drawn if not given" },
+	SET_ROW,
+	{ "dry-run", 0, OPTION_FLAG, FIELD(dry_run), NULL,
+	  "show the job that would be submitted, and submit nothing" },
+	JSON_ROW,
+	END_ROW,
+};
+
 static const struct option_row ls_options[] = {
 	{ "all", 'a', OPTION_FLAG, FIELD(all), NULL, "also runs that ended more than 7 days ago" },
 	{ "group", 0, OPTION_TEXT, FIELD(group), "GROUP", "only runs of this group (run.group)" },
@@ -272,6 +284,11 @@ const struct command commands[] = {
 	 "lbctl audit brisk-otter-39 --follow\n"
 	 "lbctl audit brisk-otter-39 --interval 4000 --other-nodes\n",
 	 audit_options, 1, 1, OPERANDS_NAMES, audit_run},
+	{"check", "[--nodes LIST | --partition NAME --count N | RUN] [-- OPTION OF lbworker check...]",
+	 "are nodes fit to train on? memory, a product, disk, links, clocks, sums",
+	 "lbctl check --nodes n[1-4]\n"
+	 "lbctl check brisk-otter-39\n",
+	 check_options, 0, 1, OPERANDS_NAMES, check_run},
 	{"compare", "GROUP", "the runs of a group side by side: what differs, and how they do",
 	 "lbctl compare sweep\n"
 	 "lbctl compare sweep --json | jq '.runs | min_by(.min_loss).name'\n",

@@ -82,6 +82,8 @@ struct arrays_options {
 	double begin_s, deadline_s; /* to meet all others; without any progress */
 	/* Any thread: another rank has said that it ends (comm_table.is_told). */
 	bool (*is_told)(void *arg, char *why);
+	/* Any thread: this rank's library has failed, others may wait for it. */
+	void (*tell)(void *arg, const char *why);
 	/* Has every rank said yes? A recorded program sends what its recording sent: all ranks
 	 * record, and replay, or none. */
 	bool (*all_agree)(void *arg, bool yes);

@@ -101,6 +101,7 @@ worker/lbworker/base       common/* kernels kernels/machine
 worker/lbworker/recipes    common/* kernels kernels/formats
 worker/lbworker/model      common/* kernels ./base ./recipes
 worker/lbworker/ranks      common/* kernels kernels/machine ./base ./model
+worker/lbworker/check      common/* kernels ./base ./ranks
 worker/lbworker/optim      common/* kernels ./base ./model
 worker/lbworker/lora       common/* kernels ./base ./model ./optim
 worker/lbworker/torch      common/* kernels ./base ./model
@@ -110,7 +111,7 @@ worker/lbworker/config     common/* kernels ./base ./recipes ./model ./optim ./l
 worker/lbworker/telemetry  common/* kernels kernels/machine ./base ./recipes ./model ./lora ./config
 worker/lbworker/checkpoint common/* kernels kernels/machine ./base ./recipes ./ranks ./model ./torch ./optim ./lora ./config ./telemetry
 worker/lbworker/train      common/* kernels ./base ./recipes ./ranks ./model ./optim ./lora ./data ./config ./telemetry ./checkpoint
-worker/lbworker/commands   common/* ./base ./recipes ./ranks ./model ./lora ./torch ./text ./data ./config ./telemetry ./checkpoint ./train
+worker/lbworker/commands   common/* kernels ./base ./check ./recipes ./ranks ./model ./lora ./torch ./text ./data ./config ./telemetry ./checkpoint ./train
 tests           *
 bench           *
 TABLE

@@ -67,6 +67,7 @@ int top_run(struct ctl *ctl, struct err *err);
 int why_run(struct ctl *ctl, struct err *err);
 int follow_run(struct ctl *ctl, struct err *err);
 int audit_run(struct ctl *ctl, struct err *err);
+int check_run(struct ctl *ctl, struct err *err);
 int compare_run(struct ctl *ctl, struct err *err);
 int diff_run(struct ctl *ctl, struct err *err);
 int goodput_run(struct ctl *ctl, struct err *err);

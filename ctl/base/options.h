@@ -33,6 +33,8 @@ struct options {
 	int64_t attempt;  /* 0 = all */
 	int64_t interval; /* the step at its end; 0 = the newest */
 	bool other_nodes;
+	const char *nodes, *partition; /* of a check */
+	int64_t count;                 /* of nodes; 0 = not given */
 	bool demo, week, csv;
 	int64_t every_ms;            /* 0 = once */
 	int64_t listen;              /* port; 0 = none */

@@ -98,23 +98,29 @@ static bool is_late(struct arrays *a)
 	return late;
 }
 
+/* Of the library's own; it may know before anything stands still. */
+static bool has_error(struct arrays *a)
+{
+	enum nccl_result result = NCCL_SUCCESS;
+
+	if (!a->comm || a->nccl->async_error(a->comm, &result) != NCCL_SUCCESS ||
+	    result == NCCL_SUCCESS || result == NCCL_IN_PROGRESS)
+		return false;
+	fail_call(a, "while arrays were under way", result);
+	return true;
+}
+
 /* True when something is wrong, which is then kept. */
 static bool look(struct arrays *a)
 {
-	enum nccl_result result = NCCL_SUCCESS;
 	char text[COMM_TEXT_BYTES];
 
-	if (!is_well(a))
+	if (!is_well(a) || has_error(a))
 		return true;
 	if (!count_done(a))
 		return false;
 	if (a->options.is_told && a->options.is_told(a->options.arg, text)) {
 		fail(a, COMM_TOLD, text);
-		return true;
-	}
-	if (a->comm && a->nccl->async_error(a->comm, &result) == NCCL_SUCCESS &&
-	    result != NCCL_SUCCESS && result != NCCL_IN_PROGRESS) {
-		fail_call(a, "while arrays were under way", result);
 		return true;
 	}
 	if (!is_late(a))
@@ -156,6 +162,8 @@ static void *watch(void *arg)
 	}
 	if (!is_well(a))
 		abort_comm(a);
+	if (a->result == COMM_FAILED) /* nobody writes it any more */
+		a->options.tell(a->options.arg, a->why);
 	return NULL;
 }
 
@@ -206,7 +214,8 @@ static void note_queued(struct arrays *a)
 	bool has_room = a->queued - a->done < UNDER_WAY;
 	cudaEvent_t event = a->event[a->queued % UNDER_WAY];
 	pthread_mutex_unlock(&a->lock);
-	if (a->dev->is_recording || !has_room || !cuda_ok(a->dev, at, cudaEventRecord(event, a->dev->stream)))
+	if (a->dev->is_recording || !has_room ||
+	    !cuda_ok(a->dev, at, cudaEventRecord(event, a->dev->stream)))
 		return;
 	pthread_mutex_lock(&a->lock);
 	a->queued++;

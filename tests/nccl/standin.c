@@ -28,7 +28,13 @@
 
 #define API __attribute__((visibility("default")))
 
-enum { RING_BYTES = 1 << 16, OPERATIONS = 4096, RANKS = 16, VERSION = 22703, REDUCED_MAX = 1 << 22 };
+enum {
+	RING_BYTES = 1 << 16,
+	OPERATIONS = 4096,
+	RANKS = 16,
+	VERSION = 22703,
+	REDUCED_MAX = 1 << 22
+};
 
 struct ring {
 	_Atomic uint64_t written, read;
@@ -122,7 +128,8 @@ static bool suffer(nccl_comm c)
 static bool push(struct ring *ring, const char *from, size_t bytes, size_t *done)
 {
 	uint64_t written = atomic_load(&ring->written);
-	size_t room = RING_BYTES - (size_t)(written - atomic_load(&ring->read)), at = written % RING_BYTES;
+	size_t room = RING_BYTES - (size_t)(written - atomic_load(&ring->read)),
+	       at = written % RING_BYTES;
 	size_t count = bytes - *done;
 
 	count = count < room ? count : room;
@@ -213,7 +220,8 @@ static void run_reduce(void *arg)
 			if (r != c->rank && (o->peer == c->rank || o->peer == r))
 				part->operation[part->count++] = (struct operation){
 					o->peer == c->rank ? RECEIVE : SEND, o->from,
-					all + (size_t)r * o->bytes, o->bytes, r };
+					all + (size_t)r * o->bytes, o->bytes, r
+				};
 		memcpy(all + (size_t)c->rank * o->bytes, o->from, o->bytes);
 		run_group(part);
 		for (size_t r = 1; o->peer == c->rank && r < size; r++)
@@ -231,7 +239,8 @@ static void enqueue(struct group *g)
 {
 	static void (*emulated)(void (*)(void *), void *);
 	static bool has_looked;
-	void (*work)(void *) = g->count > 0 && g->operation[0].kind == REDUCE ? run_reduce : run_group;
+	void (*work)(void *) = g->count > 0 && g->operation[0].kind == REDUCE ? run_reduce
+									      : run_group;
 	const char *cuda = getenv("LB_CUDA_LIBRARY");
 
 	if (!has_looked && cuda) {
@@ -298,7 +307,7 @@ API enum nccl_result ncclCommGetAsyncError(nccl_comm c, enum nccl_result *result
 {
 	int error = atomic_load(&c->error);
 
-	*result = error != NCCL_SUCCESS				      ? (enum nccl_result)error
+	*result = error != NCCL_SUCCESS                       ? (enum nccl_result)error
 		  : atomic_load(&c->room->attached) < c->size ? NCCL_IN_PROGRESS
 							      : NCCL_SUCCESS;
 	return NCCL_SUCCESS;
@@ -356,7 +365,8 @@ API enum nccl_result ncclSend(const void *from, size_t count, enum nccl_type typ
 			      nccl_comm c, void *stream)
 {
 	(void)stream;
-	return add((struct operation){ SEND, from, NULL, count * (type == NCCL_FLOAT32 ? 4 : 1), peer },
+	return add((struct operation){ SEND, from, NULL, count * (type == NCCL_FLOAT32 ? 4 : 1),
+				       peer },
 		   c);
 }
 
@@ -366,7 +376,8 @@ API enum nccl_result ncclRecv(void *to, size_t count, enum nccl_type type, int p
 			      void *stream)
 {
 	(void)stream;
-	return add((struct operation){ RECEIVE, NULL, to, count * (type == NCCL_FLOAT32 ? 4 : 1), peer },
+	return add((struct operation){ RECEIVE, NULL, to, count * (type == NCCL_FLOAT32 ? 4 : 1),
+				       peer },
 		   c);
 }
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "common/base/mem.h"
+#include "worker/lbworker/base/device.h"
 #include "worker/lbworker/data/data.h"
 #include "worker/lbworker/model/context.h"
 #include "worker/lbworker/model/slice.h"
@@ -203,4 +204,47 @@ size_t __wrap_context_position(const struct model *m, size_t t);
 size_t __wrap_context_position(const struct model *m, size_t t)
 {
 	return is_control("places") ? t : __real_context_position(m, t);
+}
+
+/* --- wrong-product, wrong-memory, slow-product: rank 1's device ---------------------------------- */
+
+static const struct backend *sound;
+
+static void wrong_product(struct device *dev, const struct gemm *g)
+{
+	sound->gemm(dev, g);
+	((float *)g->c)[12345] += 1;
+}
+
+static void slow_product(struct device *dev, const struct gemm *g)
+{
+	usleep(300000);
+	sound->gemm(dev, g);
+}
+
+static void wrong_copy(struct device *dev, void *to, const void *from, size_t bytes)
+{
+	sound->copy(dev, to, from, bytes);
+	((unsigned char *)to)[bytes / 3] ^= 1;
+}
+
+int __real_device_open(struct opened *out, const struct device_order *order, struct err *err);
+int __wrap_device_open(struct opened *out, const struct device_order *order, struct err *err);
+int __wrap_device_open(struct opened *out, const struct device_order *order, struct err *err)
+{
+	static struct backend other;
+	int rc = __real_device_open(out, order, err);
+
+	if (rc || our_rank != 1)
+		return rc;
+	sound = out->backend;
+	other = *sound;
+	if (is_control("wrong-product"))
+		other.gemm = wrong_product;
+	if (is_control("slow-product"))
+		other.gemm = slow_product;
+	if (is_control("wrong-memory"))
+		other.copy = wrong_copy;
+	out->backend = &other;
+	return rc;
 }

@@ -119,4 +119,29 @@ refused "degrees that do not fit" "degree 3 is 3, and there are 2" \
 	--parallelism.data_parallel_shard_degree 3
 refused "a width that is no power of two" "reduction_width: must be a power of two" \
 	--parallelism.reduction_width 3
+# --- are the nodes well? ---
+small="--memory-mib 1 --disk-mib 1 --folder $T --device cpu"
+# shellcheck disable=SC2086 # words
+check() { # check PROGRAM [OPTION...]: $status, and what it said in $T/log
+	"$@" $small >"$T/log" 2>"$T/err"
+	status=$?
+}
+check "$B/lbworker" check --ranks 3 --slow 0
+[ "$status" = 0 ] && [ "$(grep -c '^\[.*:[012]\] OK  cpu: product [0-9.]* GFLOP/s, memory .* disk .* link .* clock' "$T/log")" = 3 ] &&
+	[ "$(grep -c '^ *[0-9]* *[0-9.]* *[0-9.]* *[0-9.]*$' "$T/log")" = 5 ]
+ok $? "three ranks check each other: OK, with a table of sums by size of message"
+awk 'NF == 4 && $1 == 16777216 { if ($4 < $3 * 1.32 || $4 > $3 * 1.35) exit 1; seen = 1 } END { exit !seen }' "$T/log"
+ok $? "the bus has 2 (N-1)/N of the bandwidth"
+for fault in wrong-product:product wrong-memory:memory slow-product:"slow product"; do
+	LB_CONTROL=${fault%:*} check "$B/controls/lbworker" check --ranks 3 --slow 0.02
+	[ "$status" = 5 ] && grep -q "^\[.*:1\] BROKEN: ${fault#*:}: " "$T/log" && grep -q '^2 of 3 ranks OK' "$T/log"
+	ok $? "$fault: rank 1 is broken, and only that one"
+done
+check "$B/lbworker" check --folder "$T/none"
+[ "$status" = 0 ] # the last folder counts
+ok $? "one rank alone checks its node"
+"$B/lbworker" check --folder "$T/none" --device cpu >"$T/log" 2>"$T/err"
+[ $? = 5 ] && grep -q 'BROKEN: disk: .*/none: No such file' "$T/log"
+ok $? "a folder that is not there"
+
 echo "1..$count"

@@ -36,6 +36,11 @@ static const struct command commands[] = {
 	{ "audit", "CONFIG.toml [--of FOLDER] [--interval STEP] [OPTION OF train]...",
 	  "compute a saved checkpoint once more from the one before it: the same bits, or whose fault",
 	  command_audit },
+	{ "check",
+	  "[--ranks N] [--device auto|cpu|cuda] [--folder FOLDER] [--slow SHARE] [--clock SECONDS] "
+	  "[--timeout SECONDS] [--memory-mib N] [--disk-mib N]",
+	  "is this node fit to train on? memory, a product, the disk; of several ranks links, clocks, sums",
+	  command_check },
 	{ "tokenize",
 	  "--tokenizer FILE TEXT... -o FOLDER [--field NAME] [--separator TEXT] "
 	  "[--validation SHARE] [--begin NAME] [--end NAME|none] [--special] [--pattern NAME] [--threads N] [--part-mb N]",

@@ -33,18 +33,42 @@ static bool is_told(void *arg, char *why)
 	return w->table->is_told && w->table->is_told(w->comm, why);
 }
 
-static bool all_agree(void *arg, bool yes)
+/* NCCL may see that a rank is gone before we hear of its end. */
+static bool hear(struct ranks *w, char *why)
+{
+	enum { TIMES = 20, EACH_MS = 20 };
+	const struct timespec pause = { 0, EACH_MS * 1000000L };
+
+	for (int i = 0; i < TIMES; i++) {
+		if (is_told(w, why))
+			return true;
+		nanosleep(&pause, NULL);
+	}
+	return false;
+}
+
+/* Of several that found the same only one says it. */
+static bool is_first_to_say(struct ranks *w, const char *why)
+{
+	char text[COMM_TEXT_BYTES], heard[COMM_TEXT_BYTES];
+
+	snprintf(text, sizeof(text), "rank %d: %.220s", w->rank, why);
+	if (is_told(w, heard))
+		return false;
+	w->table->fail(w->comm, text);
+	return !is_told(w, heard) || strcmp(heard, text) == 0;
+}
+
+static void tell(void *arg, const char *why)
 {
 	struct ranks *w = arg;
-	bool *all = xcalloc((size_t)w->size, sizeof(*all)), agreed = true;
+	char heard[COMM_TEXT_BYTES];
 
-	if (ranks_gather(w, &yes, sizeof(yes), all, NULL))
-		agreed = false; /* it sticks, and is told by the next word */
-	for (int r = 0; r < w->size; r++)
-		agreed = agreed && all[r];
-	free(all);
-	return agreed;
+	if (w->table->is_told && !hear(w, heard))
+		(void)is_first_to_say(w, why);
 }
+
+static bool all_agree(void *arg, bool yes);
 
 /* --- opening ----------------------------------------------------------------------------------- */
 
@@ -118,6 +142,7 @@ static int meet(struct ranks *w, const struct nccl *nccl, struct device *device,
 						.begin_s = w->begin_s,
 						.deadline_s = w->deadline_s * share,
 						.is_told = is_told,
+						.tell = tell,
 						.all_agree = all_agree,
 						.arg = w };
 
@@ -181,40 +206,15 @@ static enum comm_result call_roll(struct ranks *w, char *why)
 	return result;
 }
 
-/* NCCL may see that a rank is gone before we hear of its end. */
-static bool hear(struct ranks *w, char *why)
-{
-	enum { TIMES = 20, EACH_MS = 20 };
-	const struct timespec pause = { 0, EACH_MS * 1000000L };
-
-	for (int i = 0; i < TIMES; i++) {
-		if (is_told(w, why))
-			return true;
-		nanosleep(&pause, NULL);
-	}
-	return false;
-}
-
-/* Of several that found the same only one says it. */
-static bool is_first_to_say(struct ranks *w, const char *why)
-{
-	char text[COMM_TEXT_BYTES], heard[COMM_TEXT_BYTES];
-
-	snprintf(text, sizeof(text), "rank %d: %.220s", w->rank, why);
-	if (is_told(w, heard))
-		return false;
-	w->table->fail(w->comm, text);
-	return !is_told(w, heard) || strcmp(heard, text) == 0;
-}
-
 static void keep_failure(struct ranks *w, enum comm_result result, const char *why)
 {
 	char heard[COMM_TEXT_BYTES], all_there[COMM_TEXT_BYTES + 32];
 
 	w->is_told = result == COMM_TOLD;
 	if (result == COMM_FAILED && hear(w, heard)) {
-		w->is_told = true;
-		why = heard;
+		const char *own = ranks_own_words(w, heard);
+		w->is_told = !own;
+		why = own ? own : heard;
 	}
 	if (result == COMM_LATE) {
 		enum comm_result answered = call_roll(w, heard);
@@ -239,6 +239,20 @@ int arrays_check(struct ranks *ranks, struct err *err)
 	if (w->failure.code == ERR_NONE)
 		return 0;
 	return err_set(err, w->failure.code, "%s", w->failure.text);
+}
+
+/* Behind a failure nobody waits for words: they are told why. */
+static bool all_agree(void *arg, bool yes)
+{
+	struct ranks *w = arg;
+	bool *all = xcalloc((size_t)w->size, sizeof(*all)), agreed = true;
+
+	if (arrays_check(w, NULL) || ranks_gather(w, &yes, sizeof(yes), all, NULL))
+		agreed = false; /* it sticks, and is told by the next word */
+	for (int r = 0; r < w->size; r++)
+		agreed = agreed && all[r];
+	free(all);
+	return agreed;
 }
 
 /* --- exchanges --------------------------------------------------------------------------------- */

@@ -149,6 +149,14 @@ int ranks_threads(const struct ranks *r)
 	return cores > r->beside ? cores / r->beside : 1;
 }
 
+const char *ranks_own_words(const struct ranks *r, const char *text)
+{
+	char prefix[32];
+
+	snprintf(prefix, sizeof(prefix), "rank %d: ", r->rank);
+	return strncmp(text, prefix, strlen(prefix)) == 0 ? text + strlen(prefix) : NULL;
+}
+
 int ranks_exchange(struct ranks *r, const struct comm_part *send, const struct comm_part *receive,
 		   struct err *err)
 {
@@ -167,9 +175,11 @@ int ranks_exchange(struct ranks *r, const struct comm_part *send, const struct c
 	r->waited_s += (clock_mono_us() - start_us) * 1e-6;
 	if (result == COMM_OK)
 		return 0;
-	r->is_told = result == COMM_TOLD;
-	err_set(&r->failure, result == COMM_TOLD ? ERR_REFUSED : ERR_TIMEOUT, "%s", why);
-	return err_set(err, r->failure.code, "%s", why);
+	const char *own = result == COMM_TOLD ? ranks_own_words(r, why) : NULL;
+	r->is_told = result == COMM_TOLD && !own;
+	err_set(&r->failure, result == COMM_TOLD ? ERR_REFUSED : ERR_TIMEOUT, "%s",
+		own ? own : why);
+	return err_set(err, r->failure.code, "%s", r->failure.text);
 }
 
 int ranks_gather(struct ranks *r, const void *mine, size_t bytes, void *all, struct err *err)

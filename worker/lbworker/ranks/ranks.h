@@ -63,6 +63,8 @@ int ranks_gather(struct ranks *ranks, const void *mine, size_t bytes, void *all,
 /* What rank 0 has there. */
 int ranks_from_first(struct ranks *ranks, void *at, size_t bytes, struct err *err);
 
+/* A failure as other ranks hear it: without our number, where this rank itself has told it; else NULL. */
+const char *ranks_own_words(const struct ranks *ranks, const char *text);
 /* Tells all others that this one ends, and why; nothing when they know. */
 void ranks_fail(struct ranks *ranks, const struct err *err);
 

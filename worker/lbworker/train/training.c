@@ -114,12 +114,13 @@ static void choose(struct training *t)
 /* Only a device that the host can look into takes part so far. */
 static int check_device(const struct training *t, struct err *err)
 {
+	t->ranks->is_told = t->ranks->rank != 0; /* all find the same */
 	if (t->config.ema_decay > 0 && !t->backend->average)
 		return err_set(
 			err, ERR_USAGE,
 			"optimizer.ema_decay: must be 0 on this device, or device.name \"cpu\"");
 	if (t->config.lora_rank > 0 &&
-	    (t->ranks->size > 1 || !t->backend->copy || t->config.compute != COMPUTE_FP32))
+	    (t->ranks->size > 1 || t->backend->arrays || !t->backend->copy || t->config.compute != COMPUTE_FP32))
 		return err_set(err, ERR_USAGE,
 			       "lora.rank: must be 0 but on one rank, with device.name \"cpu\" and "
 			       "training.mixed_precision_param = \"float32\"");
@@ -139,12 +140,10 @@ static int check_device(const struct training *t, struct err *err)
 	if (t->mesh.tensor > 1 && !t->backend->loss_merge)
 		return err_set(err, ERR_USAGE,
 			       "parallelism.tensor_parallel_degree: must be 1 on a GPU so far");
-	if (t->mesh.pipeline > 1 && t->backend->arrays)
-		return err_set(err, ERR_USAGE,
-			       "parallelism.pipeline_parallel_degree: must be 1 on a GPU so far");
 	if (t->mesh.context > 1 && t->backend->arrays)
 		return err_set(err, ERR_USAGE,
 			       "parallelism.context_parallel_degree: must be 1 on a GPU so far");
+	t->ranks->is_told = false;
 	return 0;
 }
 
