@@ -96,7 +96,7 @@ worker/lbrun/rank       common/* ./trainer ./end ./meter ./checkpoint
 worker/lbrun/decide     common/* ./end
 worker/lbrun/shepherd   common/* ./trainer ./end ./watch ./meter ./rank ./checkpoint ./decide
 worker/lbrun            common/* worker/lbrun/trainer worker/lbrun/end worker/lbrun/watch worker/lbrun/rank worker/lbrun/checkpoint worker/lbrun/shepherd
-worker/lbworker            common/* worker/lbworker/commands worker/lbworker/model
+worker/lbworker            common/* worker/lbworker/commands worker/lbworker/model worker/lbworker/check
 worker/lbworker/base       common/* kernels kernels/machine
 worker/lbworker/recipes    common/* kernels kernels/formats
 worker/lbworker/model      common/* kernels ./base ./recipes
@@ -111,7 +111,7 @@ worker/lbworker/config     common/* kernels ./base ./recipes ./model ./optim ./l
 worker/lbworker/telemetry  common/* kernels kernels/machine ./base ./recipes ./model ./lora ./config
 worker/lbworker/checkpoint common/* kernels kernels/machine ./base ./recipes ./ranks ./model ./torch ./optim ./lora ./config ./telemetry
 worker/lbworker/train      common/* kernels ./base ./recipes ./ranks ./model ./optim ./lora ./data ./config ./telemetry ./checkpoint
-worker/lbworker/commands   common/* kernels ./base ./check ./recipes ./ranks ./model ./lora ./torch ./text ./data ./config ./telemetry ./checkpoint ./train
+worker/lbworker/commands   common/* ./base ./recipes ./ranks ./model ./lora ./torch ./text ./data ./config ./telemetry ./checkpoint ./train
 tests           *
 bench           *
 TABLE

@@ -289,7 +289,9 @@ static void exchange(struct arrays *a, const struct comm_part *send,
 	int me = a->options.rank;
 
 	if (receive[me].bytes > 0 && receive[me].at != send[me].at)
-		cuda_copy(a->dev, receive[me].at, send[me].at, receive[me].bytes);
+		cuda_ok(a->dev, AT("exchange", receive[me].bytes, 0, 0, 0),
+			cudaMemcpyAsync(receive[me].at, send[me].at, receive[me].bytes,
+					cudaMemcpyDeviceToDevice, a->dev->stream));
 	if ((has_parts(a, send) || has_parts(a, receive)) && begin_call(a))
 		end_call(a, "exchange", queue_parts(a, send, receive));
 }

@@ -21,17 +21,11 @@ void cuda_copy(struct device *dev, void *to, const void *from, size_t bytes)
 		cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, dev->stream));
 }
 
-/* Of matrices in two halves the upper ones; of vectors fp32, whose copies in bf16 are made here. */
+/* Of matrices in two halves the upper ones; of vectors fp32 (whose copies weights_came makes). */
 void *cuda_weights_wanted(struct device *dev, float *weights, size_t *each)
 {
 	uint16_t *lower = cuda_lower(dev, weights);
 
 	*each = lower ? sizeof(uint16_t) : sizeof(float);
 	return lower ? (void *)(lower - cuda_weights_at(dev, weights)->split) : weights;
-}
-
-void cuda_weights_came(struct device *dev, float *weights, size_t count)
-{
-	if (!cuda_lower(dev, weights))
-		cuda_narrow_vectors(dev, weights, count);
 }

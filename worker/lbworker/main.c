@@ -11,6 +11,7 @@
 #include "common/config/keys.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "worker/lbworker/check/check.h"
 #include "worker/lbworker/commands/command.h"
 #include "worker/lbworker/model/model.h"
 
@@ -40,7 +41,7 @@ static const struct command commands[] = {
 	  "[--ranks N] [--device auto|cpu|cuda] [--folder FOLDER] [--slow SHARE] [--clock SECONDS] "
 	  "[--timeout SECONDS] [--memory-mib N] [--disk-mib N]",
 	  "is this node fit to train on? memory, a product, the disk; of several ranks links, clocks, sums",
-	  command_check },
+	  check_command },
 	{ "tokenize",
 	  "--tokenizer FILE TEXT... -o FOLDER [--field NAME] [--separator TEXT] "
 	  "[--validation SHARE] [--begin NAME] [--end NAME|none] [--special] [--pattern NAME] [--threads N] [--part-mb N]",

@@ -86,3 +86,9 @@ extern "C" void cuda_join_weights(struct device *dev, float *to, const float *we
 	cuda_join(dev, to, upper(dev, weights), cuda_lower(dev, weights), count);
 	dev->stream = before;
 }
+
+extern "C" void cuda_weights_came(struct device *dev, float *weights, size_t count)
+{
+	if (!cuda_lower(dev, weights))
+		cuda_narrow_vectors(dev, weights, count);
+}

@@ -54,7 +54,8 @@ static void check_memory(struct work *w)
 {
 	size_t bytes = w->options->memory_mib * MIB, count = bytes / sizeof(uint32_t), wrong = 0;
 	uint32_t *host = xmalloc(bytes);
-	void *from = w->be->alloc(w->dev, bytes, "check"), *to = w->be->alloc(w->dev, bytes, "check");
+	void *from = w->be->alloc(w->dev, bytes, "check"),
+	     *to = w->be->alloc(w->dev, bytes, "check");
 
 	for (size_t i = 0; i < count; i++)
 		host[i] = pattern(i);
@@ -153,8 +154,15 @@ static void check_product(struct work *w)
 	if (!at[0] || !at[1] || !at[2])
 		fail(w, "product", "no memory for it");
 	else {
-		const struct gemm g = { .m = SIDE, .n = SIDE, .k = SIDE, .a = at[0], .b = at[1],
-					.c = at[2], .lda = SIDE, .ldb = SIDE, .ldc = SIDE,
+		const struct gemm g = { .m = SIDE,
+					.n = SIDE,
+					.k = SIDE,
+					.a = at[0],
+					.b = at[1],
+					.c = at[2],
+					.lda = SIDE,
+					.ldb = SIDE,
+					.ldc = SIDE,
 					.alpha = 1 };
 		w->be->upload(w->dev, at[0], a, bytes);
 		w->be->upload(w->dev, at[1], b, bytes);

@@ -102,8 +102,8 @@ static int all_reduce(struct ranks *r, float *x, size_t count, float *inbox, str
 
 	for (int i = 0; i < r->size; i++) {
 		size_t at = cut(count, i, r->size);
-		send[i] = (struct comm_part){ x + at, (cut(count, i + 1, r->size) - at) *
-							      sizeof(*x) };
+		send[i] = (struct comm_part){ x + at,
+					      (cut(count, i + 1, r->size) - at) * sizeof(*x) };
 		receive[i] = (struct comm_part){ inbox + (size_t)i * own, own * sizeof(*x) };
 	}
 	int rc = ranks_exchange(r, send, receive, err);
@@ -116,8 +116,8 @@ static int all_reduce(struct ranks *r, float *x, size_t count, float *inbox, str
 	for (int i = 0; i < r->size; i++) {
 		size_t at = cut(count, i, r->size);
 		send[i] = (struct comm_part){ x + from, own * sizeof(*x) };
-		receive[i] = (struct comm_part){ x + at, (cut(count, i + 1, r->size) - at) *
-								 sizeof(*x) };
+		receive[i] = (struct comm_part){ x + at,
+						 (cut(count, i + 1, r->size) - at) * sizeof(*x) };
 	}
 	if (rc == 0)
 		rc = ranks_exchange(r, send, receive, err);

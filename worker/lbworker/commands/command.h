@@ -13,7 +13,6 @@ enum exit_status {
 	EXIT_USAGE = 2,    /* command line, config, data or checkpoint */
 	EXIT_DIVERGED = 3, /* loss or gradient NaN or infinite */
 	EXIT_DIFFERS = 4,  /* an audit found other bits */
-	EXIT_NODE = 5,     /* a check found a node that is broken */
 };
 
 /* Both print one line on stderr and return the exit status that fits. */
@@ -24,7 +23,6 @@ int command_usage(const char *text);
 unsigned command_threads(void);
 
 int command_audit(int argc, char **argv);
-int command_check(int argc, char **argv);
 int command_ckpt(int argc, char **argv);
 int command_convert(int argc, char **argv);
 int command_eval(int argc, char **argv);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* check.c - lbworker check: are these nodes fit to train on? Behind srun or mpiexec one rank a node, or
  * --ranks N on this machine. */
-#include "worker/lbworker/commands/command.h"
+#include "worker/lbworker/check/check.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +10,14 @@
 #include "common/base/mem.h"
 #include "worker/lbworker/check/together.h"
 #include "worker/lbworker/ranks/local_ranks.h"
+
+enum { EXIT_WORDS = 2 };
+
+static int failed(const struct err *err)
+{
+	fprintf(stderr, "lbworker: %s\n", err->text);
+	return err->code == ERR_USAGE ? EXIT_WORDS : CHECK_EXIT_NODE;
+}
 
 struct words {
 	const char *folder, *device;
@@ -49,7 +57,8 @@ static int take(struct words *w, const char *name, const char *value, struct err
 		return 0;
 	}
 	double number = strtod(value, &end);
-	if (*end != '\0' || end == value || !(number >= options[i].least && number <= options[i].most))
+	if (*end != '\0' || end == value ||
+	    !(number >= options[i].least && number <= options[i].most))
 		return err_set(err, ERR_USAGE, "check: %s %s: a number from %g to %g", name, value,
 			       options[i].least, options[i].most);
 	*(double *)at = number;
@@ -108,8 +117,7 @@ static int check_all(struct ranks *ranks, const struct words *w, struct err *err
 		return -1;
 	check_node(&opened, &what, &mine);
 	opened.backend->close(opened.device);
-	if (ranks->size > 1 &&
-	    (check_links(ranks, &mine, err) || check_sums(ranks, &mine, err)))
+	if (ranks->size > 1 && (check_links(ranks, &mine, err) || check_sums(ranks, &mine, err)))
 		return -1;
 	struct check_result *all = xcalloc((size_t)ranks->size, sizeof(*all));
 	int rc = check_gather(ranks, &mine, &limits, all, err);
@@ -125,11 +133,17 @@ static int check_all(struct ranks *ranks, const struct words *w, struct err *err
 	return rc ? -1 : broken;
 }
 
-int command_check(int argc, char **argv)
+int check_command(int argc, char **argv)
 {
 	const char *folder = getenv("LB_CHECKPOINT_DIR");
-	struct words w = { .folder = folder ? folder : ".", .device = "auto", .ranks = 1, .slow = 0.5,
-			   .clock_s = 1, .timeout_s = 60, .memory_mib = 64, .disk_mib = 16 };
+	struct words w = { .folder = folder ? folder : ".",
+			   .device = "auto",
+			   .ranks = 1,
+			   .slow = 0.5,
+			   .clock_s = 1,
+			   .timeout_s = 60,
+			   .memory_mib = 64,
+			   .disk_mib = 16 };
 	struct ranks_options options_of_ranks = { 0 };
 	struct err err = { 0 };
 	struct ranks ranks;
@@ -137,24 +151,24 @@ int command_check(int argc, char **argv)
 
 	for (int i = 1; i < argc; i += 2)
 		if (take(&w, argv[i], i + 1 < argc ? argv[i + 1] : NULL, &err))
-			return command_failed(&err);
+			return failed(&err);
 	options_of_ranks.begin_s = options_of_ranks.deadline_s = w.timeout_s;
 	if (w.ranks > 1) {
-		options_of_ranks.rank =
-			local_ranks_start((int)w.ranks, &options_of_ranks.room, &ended, &err);
+		options_of_ranks.rank = local_ranks_start((int)w.ranks, &options_of_ranks.room,
+							  &ended, &err);
 		if (options_of_ranks.rank < 0 && err.code != ERR_NONE)
-			(void)command_failed(&err);
+			(void)failed(&err);
 		if (options_of_ranks.rank < 0)
 			return ended;
 	}
 	if (ranks_open(&ranks, &options_of_ranks, &err))
-		return command_failed(&err);
+		return failed(&err);
 	int broken = check_all(&ranks, &w, &err);
 	bool is_told = ranks.is_told;
 	if (broken < 0)
 		ranks_fail(&ranks, &err);
 	ranks_close(&ranks);
 	if (broken < 0)
-		return is_told ? EXIT_NODE : (command_failed(&err), EXIT_NODE);
-	return broken > 0 ? EXIT_NODE : EXIT_DONE;
+		return is_told ? CHECK_EXIT_NODE : (failed(&err), CHECK_EXIT_NODE);
+	return broken > 0 ? CHECK_EXIT_NODE : 0;
 }
