@@ -17,7 +17,7 @@ static int check_operands(struct ctl *ctl, struct err *err)
 	const struct command *command = ctl->command;
 	struct operands *o = &ctl->operands;
 
-	if (command->run != submit_run) {
+	if (command->run != submit_run && command->run != check_run) {
 		for (size_t i = 0; i < o->rest_count; i++)
 			operands_add(o, o->rest[i]);
 	}

@@ -69,13 +69,14 @@ done
 like "$(lbctl logs staged)" "resumed from $LB_HOME/runs/staged/checkpoints/step-" "from what the nodes had brought together"
 is "$(find "$T/stage" -mindepth 3 -maxdepth 3 | wc -l)" 0 "nothing is left on either node"
 
-ok "the nodes of a run are checked, over MPI" sh -c 'lbctl check four -- --slow 0 --memory-mib 1 --disk-mib 1 --device cpu >check.log 2>&1'
+ok "the nodes of a run are checked, over MPI" sh -c 'lbctl check four --name well -- --slow 0 --memory-mib 1 --disk-mib 1 --device cpu >check.log 2>&1; lbctl logs well >>check.log'
 like "$(cat check.log)" "\[n1:0\] OK  cpu: product" "the first is well"
 like "$(cat check.log)" "\[n2:1\] OK  cpu: product" "and the second"
 like "$(cat check.log)" "all-reduce of 2 ranks over MPI" "with a table of sums"
 lbctl check --nodes 'n[1-2]' --name broken -- --folder /none --device cpu >check.log 2>&1
+lbctl logs broken >>check.log
 like "$(cat check.log)" "\[n2:1\] BROKEN: disk: /none: No such file" "a node that is broken is named"
-like "$(lbctl status broken)" "exit code 5" "by an exit code of its own, and nothing is tried again"
+like "$(lbctl status broken)" "exit status 5" "by an exit status of its own, and nothing is tried again"
 
 cat >late.sh <<-END
 	[ "\$SLURM_PROCID" != 3 ] || exec sleep 60
