@@ -22,7 +22,7 @@ static const struct {
 	{"run", "submit"}, {"sbatch", "submit"}, {"launch", "submit"}, {"create", "submit"},
 	{"new", "submit"}, {"sweep", "submit"}, {"start", "submit"}, {"srun", "submit"},
 	{"checkpoint", "save"}, {"usage", "du"}, {"df", "du"}, {"space", "du"}, {"gc", "prune"},
-	{"clean", "prune"}, {"cleanup", "prune"}, {"crontab", "cron"}, {"check", "doctor"},
+	{"clean", "prune"}, {"cleanup", "prune"}, {"crontab", "cron"},
 	{"py-spy", "stacks"}, {"man", "help"},
 };
 /* clang-format on */

@@ -47,6 +47,7 @@ _lbctl()
 	stop | hold | release | save) options+=" --reason --dry-run --yes"; words=$(_lbctl_words runs selectors team) ;;
 	restart) options+=" --from --set"; words=$(_lbctl_words all) ;;
 	audit) options+=" --interval --other-nodes --name --set --dry-run --follow --json"; words=$(_lbctl_words all) ;;
+	check) options+=" --nodes --partition --count --name --set --dry-run --json"; words=$(_lbctl_words all) ;;
 	compare) options+=" --json"; words=$(_lbctl_words groups) ;;
 	advise) options+=" --json"; words=$(_lbctl_words all) ;;
 	goodput) options+=" --since --by --csv --json"; words=$(_lbctl_words all selectors) ;;
