@@ -1,18 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* run_spec.c - the keys of a run spec, and what must hold between them.
- *
- * Everything that can be wrong with a spec is said before anything is done with it: a run that was
- * accepted must not fail an hour later over a typo. */
+/* run_spec.c - the keys of a run spec, and how a document becomes one. */
 #include "common/config/run_spec.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/checkpoint/checkpoints.h"
 #include "common/base/json.h"
 #include "common/base/mem.h"
-#include "common/base/names.h"
-#include "common/base/regexp.h"
 
 #define KEYS_OF struct run_spec
 
@@ -194,98 +188,6 @@ const struct key run_spec_keys[] = {
 };
 const size_t run_spec_key_count = sizeof(run_spec_keys) / sizeof(run_spec_keys[0]);
 
-/* --- amounts --------------------------------------------------------------------------------- */
-
-/* Digits at *at, at most nine of them; -1 when there is none. */
-static int64_t digits(const char **at)
-{
-	int64_t value = 0;
-	int count = 0;
-
-	for (; **at >= '0' && **at <= '9'; (*at)++) {
-		if (++count > 9)
-			return -1;
-		value = value * 10 + (**at - '0');
-	}
-	return count ? value : -1;
-}
-
-int64_t bytes_parse(const char *text, struct err *err)
-{
-	static const char suffixes[] = "KMGTP";
-	const char *at = text, *suffix = NULL;
-	int64_t value = digits(&at);
-
-	if (value >= 0 && *at)
-		suffix = strchr(suffixes, *at >= 'a' ? *at - 'a' + 'A' : *at);
-	if (value < 0 || (*at && (!suffix || at[1] != '\0')) ||
-	    (suffix && *suffix == 'P' && value > 1000))
-		return err_set(err, ERR_USAGE,
-			       "\"%.40s\" is no size; write it like \"500G\" or \"2T\"", text);
-	return suffix ? value << (10 * (suffix - suffixes + 1)) : value;
-}
-
-int64_t mem_parse_mb(const char *text, struct err *err)
-{
-	static const char suffixes[] = "KMGT";
-	const char *at = text, *suffix = NULL;
-	int64_t value = digits(&at);
-
-	if (value >= 0 && *at)
-		suffix = strchr(suffixes, *at >= 'a' ? *at - 'a' + 'A' : *at);
-	if (value < 0 || (*at && (!suffix || at[1] != '\0')))
-		return err_set(err, ERR_USAGE,
-			       "\"%.40s\" is no amount of memory; write it like \"16G\", \"512M\" "
-			       "or \"1024\" (megabytes)",
-			       text);
-	if (!suffix || *suffix == 'M')
-		return value;
-	if (*suffix == 'K')
-		return (value + 1023) / 1024;
-	return *suffix == 'G' ? value * 1024 : value * 1024 * 1024;
-}
-
-/* Slurm's own forms: M, M:S, H:M:S, D-H, D-H:M, D-H:M:S. The value in ms, or -1. */
-static int64_t slurm_time_ms(const char *text)
-{
-	const char *at = text;
-	int64_t part[3] = { 0 }, days = 0;
-	int count = 0;
-	bool with_days = strchr(text, '-') != NULL;
-
-	if (with_days) {
-		days = digits(&at);
-		if (days < 0 || days > 36500 || *at++ != '-')
-			return -1;
-	}
-	while (count < 3) {
-		part[count] = digits(&at);
-		if (part[count++] < 0)
-			return -1;
-		if (*at != ':')
-			break;
-		at++;
-	}
-	if (*at != '\0')
-		return -1;
-	if (with_days || count == 3)
-		return ((days * 24 + part[0]) * 3600 + part[1] * 60 + part[2]) * 1000;
-	return (part[0] * 60 + part[1]) * 1000;
-}
-
-static int parse_time(const char *text, int64_t *out_ms, struct err *err)
-{
-	*out_ms = slurm_time_ms(text);
-	if (*out_ms < 0 && duration_parse(text, out_ms, NULL) < 0)
-		return err_set(err, ERR_USAGE,
-			       "\"%.40s\" is no time limit; write it like \"20h\", \"2d\" or "
-			       "\"D-HH:MM:SS\"",
-			       text);
-	if (*out_ms < 1000 || (double)*out_ms > 52 * WEEK_MS)
-		return err_set(err, ERR_USAGE, "must be from one second to 52 weeks");
-	return 0;
-}
-
 /* --- the whole document ---------------------------------------------------------------------- */
 
 static const char *const our_sections[] = {
@@ -328,177 +230,6 @@ static int check_kind(const struct toml *toml, bool is_command, struct err *err)
 		"%s: nothing to run: needs run.command = [\"program\", \"argument\", ...], or "
 		"a [model] section (a training config for lbworker)",
 		toml->file);
-}
-
-/* `problem` holds what is wrong with the value of `path`. */
-static int refuse(const struct toml *toml, const char *path, const struct err *problem,
-		  struct err *err)
-{
-	return keys_refuse(toml, path, problem->text, err);
-}
-
-static int check_names(const struct toml *toml, const char *path, const struct key_strings *names,
-		       const char *own, struct err *err)
-{
-	for (size_t i = 0; i < names->count; i++) {
-		struct err problem = { 0 };
-
-		if (name_check(names->items[i], &problem) < 0)
-			return refuse(toml, path, &problem, err);
-		if (own && strcmp(names->items[i], own) == 0)
-			return keys_refuse(toml, path, "a run cannot wait for itself", err);
-	}
-	return 0;
-}
-
-static int check_run(const struct toml *toml, const struct run_spec *spec, bool is_command,
-		     struct err *err)
-{
-	struct err problem = { 0 };
-
-	if (spec->name && name_check(spec->name, &problem) < 0)
-		return refuse(toml, "run.name", &problem, err);
-	if (spec->group && name_check(spec->group, &problem) < 0)
-		return refuse(toml, "run.group", &problem, err);
-	if (check_names(toml, "run.after", &spec->after, spec->name, err) < 0 ||
-	    check_names(toml, "run.after_ok", &spec->after_ok, spec->name, err) < 0)
-		return -1;
-	if (is_command && !spec->script &&
-	    (spec->command.count == 0 || spec->command.items[0][0] == '\0'))
-		return keys_refuse(toml, "run.command", "must name a program", err);
-	if (spec->script && spec->command.count > 0)
-		return keys_refuse(toml, "run.script", "excludes run.command", err);
-	if (spec->script && spec->script[0] != '/')
-		return keys_refuse(toml, "run.script", "must be an absolute path", err);
-	if (spec->arguments.count > 0 && !spec->script)
-		return keys_refuse(toml, "run.arguments", "needs run.script", err);
-	if (spec->workdir && spec->workdir[0] != '/')
-		return keys_refuse(toml, "run.workdir", "must be an absolute path", err);
-	if (spec->env_file && spec->env_file[0] != '/')
-		return keys_refuse(toml, "run.env_file", "must be an absolute path", err);
-	return 0;
-}
-
-static int check_slurm(const struct toml *toml, struct run_spec *spec, struct err *err)
-{
-	struct err problem = { 0 };
-
-	if (spec->mem && mem_parse_mb(spec->mem, &problem) < 0)
-		return refuse(toml, "slurm.mem", &problem, err);
-	if (spec->time_text && parse_time(spec->time_text, &spec->time_ms, &problem) < 0)
-		return refuse(toml, "slurm.time", &problem, err);
-	return 0;
-}
-
-static int check_watch(const struct toml *toml, struct run_spec *spec, struct err *err)
-{
-	static const char what[] = "must be \"auto\" or a duration up to 7 days, like \"90s\"";
-	const char *text = spec->step_timeout_text;
-	int64_t *ms = &spec->watch.step_ms;
-
-	*ms = WATCH_AUTO;
-	if (!text || strcmp(text, "auto") == 0)
-		return 0;
-	if (duration_parse(text, ms, NULL) < 0 || (double)*ms > WEEK_MS)
-		return keys_refuse(toml, "watch.step_timeout", what, err);
-	return 0;
-}
-
-static int check_regexp(const char *text, const char *group, struct err *problem)
-{
-	struct regexp *r = regexp_create(text, false, problem);
-	int rc = r ? 0 : -1;
-
-	if (r && group && !regexp_has_group(r, group))
-		rc = err_set(problem, ERR_USAGE, "must have a group (?<%s>\\d+)", group);
-	regexp_destroy(r);
-	return rc;
-}
-
-static bool is_progress_word(const char *text)
-{
-	return !text || strcmp(text, PROGRESS_AUTO) == 0 || strcmp(text, PROGRESS_NONE) == 0;
-}
-
-static int check_output(const struct toml *toml, const struct run_spec *spec, struct err *err)
-{
-	struct err problem = { 0 };
-
-	if (!is_progress_word(spec->progress_regex) &&
-	    check_regexp(spec->progress_regex, "step", &problem) < 0)
-		return refuse(toml, "watch.progress_regex", &problem, err);
-	for (size_t i = 0; i < spec->node_errors.count; i++) {
-		if (check_regexp(spec->node_errors.items[i], NULL, &problem) < 0)
-			return refuse(toml, "watch.node_error_regex", &problem, err);
-	}
-	return 0;
-}
-
-static int check_retention(const struct toml *toml, struct run_spec *spec, struct err *err)
-{
-	struct err problem = { 0 };
-
-	if (spec->max_bytes_text &&
-	    (spec->retention.max_bytes = bytes_parse(spec->max_bytes_text, &problem)) < 0)
-		return refuse(toml, "checkpoint.max_bytes", &problem, err);
-	if (spec->note_bytes_text &&
-	    (spec->note_bytes = bytes_parse(spec->note_bytes_text, &problem)) < 0)
-		return refuse(toml, "checkpoint.note_bytes", &problem, err);
-	if (spec->stage_rate_text &&
-	    (spec->stage_rate = bytes_parse(spec->stage_rate_text, &problem)) < 0)
-		return refuse(toml, "checkpoint.stage_rate", &problem, err);
-	return 0;
-}
-
-static int check_checkpoint(const struct toml *toml, const struct run_spec *spec, struct err *err)
-{
-	struct err problem = { 0 };
-	struct checkpoint_rules *rules;
-
-	if (spec->checkpoint_stage && spec->checkpoint_stage[0] != '/')
-		return keys_refuse(toml, "checkpoint.stage", "must be an absolute path", err);
-	if (spec->stage_rate_text && !spec->checkpoint_stage)
-		return keys_refuse(toml, "checkpoint.stage_rate", "needs checkpoint.stage", err);
-	if (spec->checkpoint_complete_when && !spec->checkpoint_pattern)
-		return keys_refuse(toml, "checkpoint.complete_when", "needs checkpoint.pattern",
-				   err);
-	rules = checkpoint_rules_create(spec->checkpoint_layout, NULL, NULL, &problem);
-	if (!rules)
-		return refuse(toml, "checkpoint.layout", &problem, err);
-	checkpoint_rules_destroy(rules);
-	if (!spec->checkpoint_pattern)
-		return 0;
-	rules = checkpoint_rules_create(NULL, spec->checkpoint_pattern,
-					spec->checkpoint_complete_when, &problem);
-	if (!rules)
-		return refuse(toml, "checkpoint.pattern", &problem, err);
-	checkpoint_rules_destroy(rules);
-	return 0;
-}
-
-static int check_min_nodes(const struct toml *toml, const struct run_spec *spec, struct err *err)
-{
-	char text[96];
-
-	if (spec->min_nodes > 0 && spec->script)
-		return keys_refuse(toml, "restart.min_nodes",
-				   "a script asks for a range by itself: --nodes=2-4", err);
-	if (spec->min_nodes <= spec->nodes)
-		return 0;
-	snprintf(text, sizeof(text), "must not be more than slurm.nodes, which is %lld",
-		 (long long)spec->nodes);
-	return keys_refuse(toml, "restart.min_nodes", text, err);
-}
-
-static int check_restart(const struct toml *toml, const struct run_spec *spec, struct err *err)
-{
-	const char *path = "restart.backoff_max";
-
-	if (spec->backoff_first_ms <= spec->backoff_max_ms)
-		return check_min_nodes(toml, spec, err);
-	if (toml_line(toml, path) == 0)
-		path = "restart.backoff_first";
-	return keys_refuse(toml, path, "backoff_first must not be longer than backoff_max", err);
 }
 
 /* A script says itself what it needs; our defaults must not overrule it. */
@@ -568,10 +299,7 @@ int run_spec_read(const struct toml *toml, struct run_spec *out, struct err *err
 	if (check_unknown(toml, is_command, err) < 0 || check_kind(toml, is_command, err) < 0 ||
 	    keys_read(run_spec_keys, run_spec_key_count, toml, out, err) < 0)
 		return -1;
-	if (check_run(toml, out, is_command, err) < 0 || tidy_strings(toml, out, err) < 0 ||
-	    check_slurm(toml, out, err) < 0 || check_watch(toml, out, err) < 0 ||
-	    check_output(toml, out, err) < 0 || check_checkpoint(toml, out, err) < 0 ||
-	    check_retention(toml, out, err) < 0 || check_restart(toml, out, err) < 0 ||
+	if (tidy_strings(toml, out, err) < 0 || run_spec_check(toml, out, is_command, err) < 0 ||
 	    run_spec_check_launch(toml, out, err) < 0) {
 		run_spec_clear(out);
 		return -1;

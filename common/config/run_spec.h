@@ -98,6 +98,9 @@ extern const size_t run_spec_key_count;
  * an error. All values are checked here (name, durations, "mem", workdir is absolute, …): a spec
  * that this function accepts can be submitted. Clear with run_spec_clear. */
 int run_spec_read(const struct toml *toml, struct run_spec *out, struct err *err);
+/* run_spec_check.c, for run_spec_read: is each value possible, and beside the others? */
+int run_spec_check(const struct toml *toml, struct run_spec *spec, bool is_command,
+		   struct err *err);
 /* run_spec_launch.c, for run_spec_read: do launcher, container and profiler fit together? */
 int run_spec_check_launch(const struct toml *toml, const struct run_spec *spec, struct err *err);
 
@@ -116,11 +119,6 @@ int64_t run_spec_warn_ms(const struct run_spec *spec);
  * integer (0: not given) or a string (null: not given), in the words of sbatch's option of that
  * name. Owned. */
 json_t *run_spec_options(const struct run_spec *spec);
-
-/* "200G", "512M", "1024" (bytes) → bytes; -1 with err. */
-int64_t bytes_parse(const char *text, struct err *err);
-/* "16G", "512M", "1024" (MB) → MB; -1 with err. */
-int64_t mem_parse_mb(const char *text, struct err *err);
 
 /* KEY=VALUE lines of an env_file: owner must be `uid`, mode without group and other bits, a regular
  * file. Returns a NULL-terminated list of "KEY=VALUE", owned by the caller (strv_free wipes

@@ -12,6 +12,7 @@
 #include "common/base/guarded.h"
 #include "common/base/mem.h"
 #include "common/base/paths.h"
+#include "common/config/amounts.h"
 #include "common/config/run_spec.h"
 #include "daemon/base/event_kinds.h"
 

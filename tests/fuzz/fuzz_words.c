@@ -5,6 +5,7 @@
 
 #include "common/config/keys.h"
 #include "common/base/names.h"
+#include "common/config/amounts.h"
 #include "common/config/run_spec.h"
 #include "common/run/selector.h"
 #include "common/base/shell_words.h"

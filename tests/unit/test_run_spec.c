@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/config/amounts.h"
 #include "common/config/run_spec.h"
 #include "common/base/strv.h"
 
