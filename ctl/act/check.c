@@ -126,10 +126,11 @@ static int choose_nodes(struct ctl *ctl, struct check *c, struct err *err)
 	if (o->partition)
 		set(c, xasprintf("slurm.partition=%s", o->partition));
 	if (o->partition && !o->nodes && o->count == 0)
-		return err_set(err, ERR_USAGE,
-			       "check: --partition %s wants --count N, or --nodes LIST: lbd does not "
-			       "know how many nodes it has",
-			       o->partition);
+		return err_set(
+			err, ERR_USAGE,
+			"check: --partition %s wants --count N, or --nodes LIST: lbd does not "
+			"know how many nodes it has",
+			o->partition);
 	if (o->nodes)
 		return set_nodes(c, o->nodes, err);
 	if (o->count > 0)

@@ -34,9 +34,8 @@ static void read_down(char *rest, char out[JOB_FAILED_BYTES])
 
 static void ask(struct seen *job)
 {
-	const char *const words[] = {
-		"sinfo", "-h", "-N", "-a", "-t", "down", "--format=%N|%T", NULL
-	};
+	const char *const words[] = { "sinfo",          "-h", "-N", "-a", "-t", "down",
+				      "--format=%N|%T", NULL };
 	struct said said;
 
 	command_ask(words, &said);
@@ -51,8 +50,7 @@ void failed_tell(struct look *look)
 	for (size_t i = 0; i < look->count; i++) {
 		struct seen *job = &look->jobs[i];
 
-		if (job->row.token[0] &&
-		    (job->row.state & SJ_MASK) == SJ_NODE_FAIL)
+		if (job->row.token[0] && (job->row.state & SJ_MASK) == SJ_NODE_FAIL)
 			ask(job);
 	}
 }

@@ -119,8 +119,8 @@ static int check_device(const struct training *t, struct err *err)
 		return err_set(
 			err, ERR_USAGE,
 			"optimizer.ema_decay: must be 0 on this device, or device.name \"cpu\"");
-	if (t->config.lora_rank > 0 &&
-	    (t->ranks->size > 1 || t->backend->arrays || !t->backend->copy || t->config.compute != COMPUTE_FP32))
+	if (t->config.lora_rank > 0 && (t->ranks->size > 1 || t->backend->arrays ||
+					!t->backend->copy || t->config.compute != COMPUTE_FP32))
 		return err_set(err, ERR_USAGE,
 			       "lora.rank: must be 0 but on one rank, with device.name \"cpu\" and "
 			       "training.mixed_precision_param = \"float32\"");
