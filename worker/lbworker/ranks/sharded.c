@@ -8,35 +8,9 @@
 #include "common/base/fnv.h"
 #include "common/base/mem.h"
 #include "worker/lbworker/ranks/arrays.h"
-#include "worker/lbworker/ranks/assemble.h"
 #include "worker/lbworker/ranks/reduction.h"
+#include "worker/lbworker/ranks/sharded_state.h"
 #include "worker/lbworker/ranks/squares.h"
-
-/* A kind of pass, as a device may record it. */
-struct pass {
-	uint64_t program, bytes; /* sent to others */
-};
-enum { PASSES = 16 };
-
-struct sharded {
-	struct ranks *ranks, *world, *tensor; /* ranks: those that share the gradients */
-	struct ranks *pipe, *plane; /* other stages of the same samples; all but other slices */
-	struct ranks *sharers;      /* of sequences */
-	struct model *model;
-	struct sharded_options options;
-	struct reduction *reduction;
-	bool *whole;                       /* by unit: its weights are all there, and new */
-	size_t *own_at;                    /* by unit: where our part lies in the reduction */
-	double *squares;                   /* device, one of each piece; NULL: none is needed */
-	float *received;                   /* device: the others' parts of a unit, by rank */
-	struct comm_part *send, *receive;  /* [plane->size] */
-	int64_t first, leaves;             /* of the present wave */
-	bool reduces;                      /* in this wave */
-	struct pass passes[PASSES], *pass; /* pass: the present one */
-	unsigned next_pass;
-	uint64_t sent_before; /* by the world, before the pass */
-	struct err failure;   /* of the passes since the last sum */
-};
 
 /* --- recorded passes --------------------------------------------------------------------------- */
 
@@ -345,73 +319,6 @@ static void share_vectors(struct sharded *s)
 		(void)arrays_exchange(s->pipe, s->send, s->receive, &s->failure);
 }
 
-static int64_t waves_of(const struct sharded *s, int64_t leaves)
-{
-	return (leaves + s->ranks->size - 1) / s->ranks->size;
-}
-
-/* all[size * waves], by rank: added up in the order of micro-batches. */
-static double add_losses(const struct sharded *s, const double *all, int64_t leaves)
-{
-	int64_t waves = waves_of(s, leaves), size = s->ranks->size;
-	double sum = 0;
-
-	for (int64_t i = 0; i < leaves; i++)
-		sum += all[i % size * waves + i / size];
-	return sum;
-}
-
-/* What all ranks of the world have made, [world->size * waves], as add_losses() takes it: of those with the
- * same samples we look at the last stage, and of slices at ours, as all have made the same. */
-static void pick_losses(const struct sharded *s, const char *packets, size_t bytes, size_t at,
-			size_t waves, double *all)
-{
-	size_t slices = (size_t)s->tensor->size, copies = (size_t)s->ranks->size;
-	size_t stage = (size_t)s->pipe->size - 1;
-
-	for (size_t r = 0; r < copies; r++) {
-		size_t rank = (stage * copies + r) * slices + (size_t)s->tensor->rank;
-		memcpy(all + r * waves, packets + rank * bytes + at, waves * sizeof(*all));
-	}
-}
-
-int sharded_losses(struct sharded *s, const double *loss, int64_t passes, double *sum,
-		   struct err *err)
-{
-	size_t waves = (size_t)waves_of(s, passes), bytes = waves * sizeof(*loss);
-	double *packets = xcalloc(waves * (size_t)s->world->size, sizeof(*packets));
-	double *all = xcalloc(waves * (size_t)s->ranks->size, sizeof(*all));
-	int rc = ranks_gather(s->world, loss, bytes, packets, err);
-
-	pick_losses(s, (const char *)packets, bytes, 0, waves, all);
-	*sum = add_losses(s, all, passes);
-	free(all);
-	free(packets);
-	return rc;
-}
-
-/* One exchange for all that is told: note, then losses. */
-static int tell(struct sharded *s, const double *loss, int64_t leaves, const struct rank_note *mine,
-		struct rank_note *notes, double *sum, struct err *err)
-{
-	size_t waves = (size_t)waves_of(s, leaves), size = (size_t)s->world->size;
-	size_t bytes = sizeof(*mine) + waves * sizeof(*loss);
-	char *packet = xmalloc(bytes), *packets = xcalloc(size, bytes);
-	double *all = xcalloc(waves * (size_t)s->ranks->size, sizeof(*all));
-
-	memcpy(packet, mine, sizeof(*mine));
-	memcpy(packet + sizeof(*mine), loss, waves * sizeof(*loss));
-	int rc = ranks_gather(s->world, packet, bytes, packets, err);
-	for (size_t r = 0; rc == 0 && r < size; r++)
-		memcpy(&notes[r], packets + r * bytes, sizeof(*notes));
-	pick_losses(s, packets, bytes, sizeof(*mine), waves, all);
-	*sum = add_losses(s, all, leaves);
-	free(all);
-	free(packets);
-	free(packet);
-	return rc;
-}
-
 /* Of all slices; what each has whole was counted by the first only. */
 static int add_squares(struct sharded *s, double *squares, struct err *err)
 {
@@ -440,7 +347,7 @@ int sharded_sum(struct sharded *s, const double *loss, int64_t leaves, const str
 	share_vectors(s);
 	int rc = arrays_check(s->ranks, &s->failure);
 	if (rc == 0)
-		rc = tell(s, loss, leaves, mine, notes, &sums->loss, &s->failure);
+		rc = sharded_tell(s, loss, leaves, mine, notes, &sums->loss, &s->failure);
 	if (rc == 0)
 		rc = squares_sum(s->ranks, s->pipe, &s->options.mesh, m, s->squares, &sums->squares,
 				 &s->failure);
@@ -451,95 +358,6 @@ int sharded_sum(struct sharded *s, const double *loss, int64_t leaves, const str
 	if (s->failure.code == ERR_NONE)
 		return 0;
 	return err_set(err, s->failure.code, "%s", s->failure.text);
-}
-
-/* --- checkpoints ------------------------------------------------------------------------------- */
-
-/* Of a range of parameters the bytes of an array that has an element for `each` of them. */
-struct slice {
-	size_t at, bytes;
-};
-
-static struct slice slice_of(struct model_unit range, size_t element_bytes, size_t each)
-{
-	return (struct slice){ range.first / each * element_bytes,
-			       (range.count + each - 1) / each * element_bytes };
-}
-
-/* Ours for words: as it lies, or brought to *host where the host cannot look. */
-static void *readable(const struct sharded *s, char *from, size_t bytes, char **host)
-{
-	const struct model *m = s->model;
-
-	*host = NULL;
-	if (!m->backend->arrays || bytes == 0)
-		return from;
-	*host = xmalloc(bytes);
-	m->backend->download(m->device, *host, from, bytes);
-	return *host;
-}
-
-/* The first row of each stage has all of that stage. One unit of an array on its way to the first rank. */
-struct collected {
-	char *from, *whole; /* whole: there only */
-	size_t element_bytes, each;
-};
-
-static int collect_unit(struct sharded *s, const struct collected *c, size_t unit, struct err *err)
-{
-	const struct mesh *mesh = &s->options.mesh;
-	const struct model *m = s->model;
-	const struct slice own = slice_of(sharded_own(s, unit), c->element_bytes, c->each);
-	int stage = model_stage_of(m, unit), me = s->plane->rank, first = stage * mesh->size;
-	bool is_ours = stage == s->pipe->rank;
-	bool gives_any = is_ours && me != 0 && s->ranks->rank < mesh->shard;
-	char *host;
-
-	if (c->whole && is_ours)
-		m->backend->download(m->device, c->whole + own.at, c->from + own.at, own.bytes);
-	if (mesh->shard == 1 && stage == 0)
-		return 0;
-	void *ours = readable(s, c->from + own.at, gives_any ? own.bytes : 0, &host);
-	for (int r = 0; r < s->plane->size; r++) {
-		bool gives = gives_any && r == 0;
-		bool takes = me == 0 && r != 0 && r >= first && r < first + mesh->shard;
-		const struct slice theirs = slice_of(mesh_shard(mesh, &m->unit[unit],
-								takes ? r - first : 0),
-						     c->element_bytes, c->each);
-		s->send[r] = (struct comm_part){ ours, gives ? own.bytes : 0 };
-		s->receive[r] = (struct comm_part){ takes ? c->whole + theirs.at : NULL,
-						    takes ? theirs.bytes : 0 };
-	}
-	int rc = ranks_exchange(s->plane, s->send, s->receive, err);
-	free(host);
-	return rc;
-}
-
-int sharded_collect(struct sharded *s, void *array, size_t element_bytes, size_t each, void *to,
-		    struct err *err)
-{
-	const struct collected c = { array, to, element_bytes, each };
-	int rc = 0;
-
-	for (size_t u = 0; rc == 0 && u < s->model->units; u++)
-		rc = collect_unit(s, &c, u, err);
-	return rc;
-}
-
-int sharded_collect_whole(struct sharded *s, void *array, size_t element_bytes, size_t each,
-			  void *to, struct err *err)
-{
-	const struct model *m = s->model;
-	bool is_first = s->plane->rank == 0;
-
-	if (!m->whole)
-		return sharded_collect(s, array, element_bytes, each, to, err);
-	char *slice = is_first ? xmalloc(m->parameters * element_bytes) : NULL;
-	int rc = sharded_collect(s, array, element_bytes, each, slice, err);
-	if (rc == 0 && is_first)
-		rc = assemble(s->tensor, m, slice, element_bytes, to, err);
-	free(slice);
-	return rc;
 }
 
 /* --- life ------------------------------------------------------------------------------------ */
