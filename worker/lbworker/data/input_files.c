@@ -64,7 +64,8 @@ static bool is_text(const char *path)
 static int check_named(const char *path, struct err *err)
 {
 	char bytes[LOOK_BYTES];
-	const char *what = what_is(bytes, first_bytes(path, bytes));
+	size_t count = first_bytes(path, bytes);
+	const char *what = what_is(bytes, count);
 
 	return what ? err_set(err, ERR_USAGE,
 			      "%s: is %s, which is not read: text, JSON lines, .gz and .zst are",
