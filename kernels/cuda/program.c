@@ -42,7 +42,7 @@ bool cuda_replay(struct device *dev, uint64_t number)
 	const struct program *p = find(dev, number);
 	bool can = p && p->recorded && dev->error[0] == '\0';
 
-	return cuda_arrays_agree(dev, can) &&
+	return cuda_arrays_agree(dev, can) && can &&
 	       cuda_arrays_launch(dev, AT("replay", number, 0, 0, 0), p->recorded);
 }
 

@@ -72,7 +72,7 @@ static size_t plain_band(const struct quantizing *q, size_t multiple)
 	size_t rows = cpu_rows_per_task(q->columns), least = cpu_tasks(q->rows, TASKS_MAX);
 
 	rows = rows > least ? rows : least;
-	return cpu_tasks(rows, multiple) * multiple;
+	return cpu_tasks(rows > 0 ? rows : 1, multiple) * multiple;
 }
 
 static float tensor_amax(struct device *dev, struct quantizing *q)
@@ -386,7 +386,7 @@ static void run(struct device *dev, struct quantizing *q)
 		tasks = cpu_tasks(q->rows, q->band);
 	}
 	/* without memory there are no statistics */
-	q->stats = q->use->stats ? calloc(tasks, sizeof(*q->stats)) : NULL;
+	q->stats = q->use->stats && tasks > 0 ? calloc(tasks, sizeof(*q->stats)) : NULL;
 	pool_run(dev->pool, tasks, q->upright ? lanes_task : band_task, q);
 	for (size_t i = 0; q->stats && i < tasks; i++)
 		operand_stats_add(q->use->stats, &q->stats[i]);

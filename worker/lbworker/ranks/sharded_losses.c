@@ -52,8 +52,9 @@ int sharded_losses(struct sharded *s, const double *loss, int64_t passes, double
 	return rc;
 }
 
-int sharded_tell(struct sharded *s, const double *loss, int64_t leaves, const struct rank_note *mine,
-		struct rank_note *notes, double *sum, struct err *err)
+int sharded_tell(struct sharded *s, const double *loss, int64_t leaves,
+		 const struct rank_note *mine, struct rank_note *notes, double *sum,
+		 struct err *err)
 {
 	size_t waves = (size_t)waves_of(s, leaves), size = (size_t)s->world->size;
 	size_t bytes = sizeof(*mine) + waves * sizeof(*loss);
