@@ -5,7 +5,8 @@
 
 void *cuda_reserve(struct device *dev, size_t bytes)
 {
-	return cuda_take(dev, bytes, "parts of the model");
+	/* zeros: gradients of learned positions that no sequence reaches are never written */
+	return cuda_alloc(dev, bytes, "parts of the model");
 }
 
 void cuda_discard(struct device *dev, void *memory, size_t bytes)
