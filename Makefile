@@ -36,7 +36,6 @@
 # Folders are layers: each has an archive of its own, and tests/layers.sh says who may include whom.
 
 .DEFAULT_GOAL := all
-
 # All cores, unless told otherwise; sub-makes share them.
 ifeq ($(MAKELEVEL)$(filter -j% --jobs%,$(MAKEFLAGS)),0)
 MAKEFLAGS += --jobs=$(shell nproc)
@@ -184,8 +183,7 @@ include etc/install.mk
 
 help:
 	@sed -n 's/^#   //p' Makefile
-# What `lbctl top --demo` shows after 92 seconds; the recording itself is made by etc/pictures/record. pyte, which
-# draws it, does not know the repeated characters of xterm's terminfo entry.
+# `lbctl top --demo` after 92 seconds (etc/pictures/record made that); pyte lacks xterm's repeated characters.
 pictures: $(B)/lbctl
 	TERM=screen-256color TZ=UTC LANG=C.UTF-8 LC_ALL= /usr/bin/python3 etc/pictures/picture.py 132x17 \
 		$(or $(PICTURE_SECONDS),92) docs/top.svg $(B)/lbctl top --demo
