@@ -112,7 +112,7 @@ if unshare -m true 2>/dev/null; then
 		SLURMD_NODENAME=n1 "$B/lbrun" --attempt "$F" >"$F/out.log" 2>&1
 	END
 	mkdir -p "$S"
-	STAGE_PAUSE=0.3 STAGE_BYTES=250000 unshare -m sh "$T/full.sh"
+	STAGE_PAUSE=1 STAGE_BYTES=250000 unshare -m sh "$T/full.sh"
 	ok "a tmpfs with room for one: what counts goes, and the training ends" [ -d "$C/ckpt_6" ]
 	again
 	staged 1 6

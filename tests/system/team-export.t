@@ -92,7 +92,7 @@ exits 0 "its events" as_member lbctl events $owner/told
 like "$out" "lbrun +launch +launch 1, from scratch" "from the spool"
 exits 0 "its output" as_member lbctl logs $owner/told
 like "$out" "a line for the log" "from its file"
-as_member lbctl follow $owner/told >"$T/followed" 2>&1 &
+as $member env LB_HOME="$T/none" LB_TEAM="$F" timeout 120 lbctl follow $owner/told >"$T/followed" 2>&1 &
 follower=$!
 wait_for "grep -q 'told.*step 7/9' $T/followed" 20 && passed "and it is followed"
 kill -CONT $lbd_pid
