@@ -109,6 +109,8 @@ static json_t *count(const struct team_goodput *t, const struct ledger_run *run,
 		return NULL;
 	o = json_object();
 	js_set_int(o, "gpus", gpus);
+	if (run_state_is_final(run->state) && run->ended_ms > now_ms)
+		now_ms = run->ended_ms; /* by the clock of the node */
 	json_object_set_new(o, "weeks", weeks_of(h, created_ms, now_ms));
 	if (created_ms < now_ms - TEAM_RECENT_MS)
 		json_object_set_new(o, "last7d", window(h, NULL, now_ms - TEAM_RECENT_MS, now_ms));
@@ -118,10 +120,12 @@ static json_t *count(const struct team_goodput *t, const struct ledger_run *run,
 
 static bool is_fresh(const json_t *entry, const struct ledger_run *run, int64_t now_ms)
 {
-	int64_t age_ms = now_ms - js_int(entry, "counted_ms", 0);
+	int64_t counted_ms = js_int(entry, "counted_ms", 0), age_ms = now_ms - counted_ms;
+	/* what is told of its end may still come in */
+	bool is_over = run_state_is_final(run->state) && counted_ms >= run->ended_ms + LIVE_MS;
 
 	return entry && js_int(entry, "state", -1) == (int64_t)run->state && age_ms >= 0 &&
-	       age_ms < (run_state_is_final(run->state) ? OVER_MS : LIVE_MS);
+	       age_ms < (is_over ? OVER_MS : LIVE_MS);
 }
 
 json_t *team_goodput_of(struct team_goodput *t, const struct ledger_run *run, int64_t now_ms)

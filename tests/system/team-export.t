@@ -109,7 +109,7 @@ exits 0 "a colleague's goodput" goes $owner/told
 like "$out" "^productive +[0-9]+s" "where its hours went"
 ettr() { "$@" lbctl goodput "$run" --json | json ettr; }
 # the export may be of a moment ago
-wait_for '[ "$(run=$owner/told ettr as_member)" = "$(run=told ettr as $owner)" ]' 20 && passed "is what its owner is told"
+wait_for '[ "$(run=$owner/told ettr as_member)" = "$(run=told ettr as $owner)" ]' 130 && passed "is what its owner is told"
 exits 2 "not since a moment" goes $owner/told --since 1h
 like "$err" "weeks are told: --by week" "which is said"
 exits 0 "of the team" goes --team
