@@ -27,7 +27,8 @@ busy() { # GPU USE [THROTTLE] [CRC ERRORS]
 }
 
 # --- a machine without a driver -------------------------------------------------------------------
-attempt "$wait_usage" '"usage_every_ms":480'
+# (the first minute has no use of the processor where nothing ran at its start)
+attempt "until grep -q .cpu.: $F/spool.jsonl; do sleep 0.05; done" '"usage_every_ms":480'
 run
 like "$(usage)" '"node":"n1","rank":0,"seconds":[01],"cpu":[0-9.]+,"resident_mb":[0-9]+,"blocked":[0-9.]+' \
 	"CPU, memory and waits for file systems, without any GPU"
