@@ -65,7 +65,7 @@ $(B)/unit/test_ettr: $(B)/ettr.a
 
 # The fault tests' negative controls: the real programs, each with one protection taken out.
 CONTROLS := $(B)/controls/lbd $(B)/controls/lbrun $(B)/controls/lbworker $(if $(HAVE_SLURM),$(B)/controls/lbd-slurm)
-WRAP_lbworker  := device_open reduction_push reduction_finish ranks_open ranks_exchange data_sample squares_sum sharded_stream ranks_compare model_sum_norms slice_is_whole model_queue layer_backward optimizer_update context_position
+WRAP_lbworker  := clock_gettime device_open reduction_push reduction_finish ranks_open ranks_exchange data_sample squares_sum sharded_stream ranks_compare model_sum_norms slice_is_whole model_queue layer_backward optimizer_update context_position
 WRAP_lbrun     := attempt_claim_take attempt_newest_claim predecessor_may_live
 WRAP_lbd       := reconcile
 WRAP_lbd-slurm := slurm_submit_batch_job
@@ -84,7 +84,7 @@ sim: $(B)/sim
 ifdef SEED
 	$(B)/sim --seed $(SEED)
 else
-	@set -e; for control in no-claim plain-submit no-wait no-clear no-blame no-room; do \
+	@set -e; for control in no-claim plain-submit no-wait no-clear no-blame no-room no-check; do \
 		$(B)/sim --control $$control --seeds 20; \
 	done
 	$(B)/sim --jobs 2 --seeds $(SEEDS)
@@ -257,7 +257,7 @@ lint: format-check tidy cppcheck shellcheck
 # the bit), and what looks at files, at make or at sbatch, where a sanitizer has nothing to find. Unit tests
 # run sanitized only: check-quick has them as they are.
 HEAVY    := $(foreach t,faults chaos gpu-check gpu-bench resume low-bits convert demo options install cookbook contributing hardened prove \
-	    ranks-slurm nccl,tests/system/$(t).t)
+	    ranks-slurm preflight nccl,tests/system/$(t).t)
 PLAIN    := $(foreach t,gpu trainer lbrun crash instructions lbd,tests/system/$(t).t)
 PLAIN    := $(filter $(HEAVY) $(PLAIN),$(LONG)) $(filter-out $(LONG),$(HEAVY) $(PLAIN))
 check: all

@@ -44,6 +44,8 @@ layers() {
 common/base
 common/run        ./base
 common/checkpoint ./base ./run
+common/check      ./base
+common/gpu        ./base
 common/config     ./base ./run ./checkpoint
 sql             common/*
 slurm           common/*

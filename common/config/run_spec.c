@@ -131,6 +131,15 @@ const struct key run_spec_keys[] = {
 	RULE("diverged", CAUSE_DIVERGED, "what to do when training diverged"),
 	RULE("lost", CAUSE_LOST, "what to do when nobody knows what became of the job"),
 
+	KEY_FLAG("preflight", "enabled", preflight, "false",
+		 "check the nodes before an attempt's trainer starts: lbworker check"),
+	KEY_DURATION("preflight", "timeout", preflight_ms, 1e3, HOUR_MS, "3m",
+		     "longest time for that"),
+	KEY_INT("preflight", "tries", preflight_tries, 1, 1000, "3",
+		"attempts in a row that a broken node may end; the next one trains all the same"),
+	KEY_LIST("preflight", "options", preflight_options, NULL,
+		 "options of lbworker check, like [\"--slow\", \"0.7\"]"),
+
 	KEY_DURATION("watch", "kill_grace", kill_grace_ms, 0, HOUR_MS, "30s",
 		     "time between SIGTERM and SIGKILL"),
 	KEY_DURATION("watch", "stop_grace", stop_grace_ms, 0, DAY_MS, "5m",
@@ -190,9 +199,8 @@ const size_t run_spec_key_count = sizeof(run_spec_keys) / sizeof(run_spec_keys[0
 
 /* --- the whole document ---------------------------------------------------------------------- */
 
-static const char *const our_sections[] = {
-	"run", "slurm", "torchrun", "nsys", "restart", "watch"
-};
+static const char *const our_sections[] = { "run",       "slurm",   "torchrun", "nsys",
+					    "preflight", "restart", "watch" };
 
 static bool is_ours(const char *name)
 {

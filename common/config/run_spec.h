@@ -62,6 +62,10 @@ struct run_spec {
 	int64_t nsys_delay_ms, nsys_duration_ms; /* 0: from the start; to the end */
 	char *nsys_output;                       /* NULL: in the attempt's folder */
 	struct key_strings nsys_options;
+	/* [preflight] */
+	bool preflight;
+	int64_t preflight_ms, preflight_tries; /* longest time; attempts in a row that it may end */
+	struct key_strings preflight_options;
 	/* [restart] */
 	int64_t max_without_progress, in_place, backoff_first_ms, backoff_max_ms;
 	struct key_ints never_on_exit_codes;

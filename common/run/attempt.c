@@ -153,6 +153,9 @@ int attempt_params_write(const char *folder, const struct attempt_params *p, str
 	set_words(o, "srun", p->srun);
 	set_words(o, "torchrun", p->torchrun);
 	set_words(o, "profiler", p->profiler);
+	js_set_int(o, "preflight_ms", p->preflight_ms);
+	js_set_int(o, "preflight_tries", p->preflight_tries);
+	set_words(o, "preflight", p->preflight);
 	js_set_bool(o, "is_script", p->is_script);
 	js_set_int(o, "rollback", p->rollback);
 	js_set_int(o, "in_place", p->in_place);
@@ -205,7 +208,8 @@ static int get_commands(const json_t *o, struct attempt_params *p, struct err *e
 	if (get_words(o, "command", &p->command, err) < 0 ||
 	    get_words(o, "srun", &p->srun, err) < 0 ||
 	    get_words(o, "torchrun", &p->torchrun, err) < 0 ||
-	    get_words(o, "profiler", &p->profiler, err) < 0)
+	    get_words(o, "profiler", &p->profiler, err) < 0 ||
+	    get_words(o, "preflight", &p->preflight, err) < 0)
 		return -1;
 	return p->command ? 0 : err_set(err, ERR_USAGE, "\"command\" must be a list of strings");
 }
@@ -263,6 +267,8 @@ static int fill_params(const json_t *o, void *out, struct err *err)
 	p->launcher = xstrdup(js_str(o, "launcher", "none"));
 	p->is_script = js_bool(o, "is_script", false);
 	p->rollback = js_int(o, "rollback", 0);
+	p->preflight_ms = js_int(o, "preflight_ms", 0);
+	p->preflight_tries = js_int(o, "preflight_tries", 0);
 	p->in_place = js_int(o, "in_place", 0);
 	p->without_progress = js_int(o, "without_progress", 0);
 	p->max_without_progress = js_int(o, "max_without_progress", -1);
@@ -317,6 +323,7 @@ void attempt_params_clear(struct attempt_params *p)
 	strv_free(p->srun);
 	strv_free(p->torchrun);
 	strv_free(p->profiler);
+	strv_free(p->preflight);
 	free(p->run);
 	free(p->workdir);
 	free(p->run_dir);
@@ -382,6 +389,7 @@ int attempt_exit_write(const char *folder, const struct attempt_exit *e, struct 
 	js_set_str(o, "cause", cause_name(e->cause));
 	js_set_int(o, "exit_code", e->exit_code < 0 ? JS_NONE : e->exit_code);
 	js_set_bool(o, "final", e->is_final);
+	js_set_bool(o, "node", e->is_node);
 	js_set_int(o, "signal", e->signal == 0 ? JS_NONE : e->signal);
 	js_set_str(o, "switched", e->switched == ORDER_RUN ? NULL : run_order_name(e->switched));
 	js_set_int(o, "launches", e->launches);
@@ -397,6 +405,7 @@ static int fill_exit(const json_t *o, void *out, struct err *err)
 
 	e->exit_code = (int)js_int(o, "exit_code", -1);
 	e->is_final = js_bool(o, "final", false);
+	e->is_node = js_bool(o, "node", false);
 	e->signal = (int)js_int(o, "signal", 0);
 	e->switched = run_order_from_name(js_str(o, "switched", run_order_name(ORDER_RUN)));
 	e->launches = js_int(o, "launches", 0);

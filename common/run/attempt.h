@@ -63,8 +63,12 @@ struct attempt_params {
 	int64_t stop_grace_ms; /* the same when asked to checkpoint and end (order "stop") */
 	char *resume; /* of the first launch: "latest", "scratch", or a checkpoint's path */
 	struct retention retention; /* of its checkpoints */
-	int64_t note_bytes;         /* checkpoints that take so much are worth a word; 0 = never */
-	int64_t warn_ms;            /* from SIGUSR1 to the time limit; 0 = not known */
+	/* the nodes are checked before the first launch, for so long at most; 0 = they are not */
+	int64_t preflight_ms;
+	int64_t preflight_tries; /* attempts in a row that may end by that */
+	char **preflight;        /* words for lbworker check; NULL = none */
+	int64_t note_bytes;      /* checkpoints that take so much are worth a word; 0 = never */
+	int64_t warn_ms;         /* from SIGUSR1 to the time limit; 0 = not known */
 	int64_t *never_on_exit_codes;
 	int64_t never_count;
 	bool never_on_cause[CAUSE_COUNT]; /* not started again after these, in place neither */
@@ -87,6 +91,7 @@ struct attempt_exit {
 	int exit_code;           /* -1 = none */
 	int signal;              /* 0 = none */
 	bool is_final;           /* a relaunch would meet the same: only a person can help */
+	bool is_node;            /* a node is to blame, not the run: its nodes were checked */
 	enum run_order switched; /* the switch file that ended it; ORDER_RUN = none did */
 	int64_t launches;
 	int64_t last_seq; /* lines in the spool */

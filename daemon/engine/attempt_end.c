@@ -66,7 +66,7 @@ struct decision end_by_record(const struct facts *f)
 									   : f->a->exit.text);
 	d.exit_code = f->a->exit.exit_code;
 	d.signal = f->a->exit.signal;
-	d.blame_run = !scheduler_knows;
+	d.blame_run = !scheduler_knows && !f->a->exit.is_node;
 	d.is_final = f->a->exit.is_final;
 	return d;
 }

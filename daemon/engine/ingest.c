@@ -344,6 +344,8 @@ static void on_note(struct ingest *in, json_t *line)
 	engine_event(in->engine, in->run, kind, "lbrun", "%s", text);
 	if (strcmp(kind, "node_error") == 0)
 		engine_node_error(in->engine, in->run, text);
+	if (strcmp(kind, "preflight_node") == 0)
+		engine_node_broken(in->engine, in->run, text);
 }
 
 static const struct {

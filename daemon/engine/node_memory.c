@@ -34,6 +34,7 @@ double node_blame_named(enum cause cause)
 		[CAUSE_CRASH] = 0.5,
 		[CAUSE_ERROR] = 0.5,
 		[CAUSE_HANG] = 0.5,
+		[CAUSE_LAUNCH_FAIL] = 1, /* it was checked, and is broken */
 	};
 
 	return weights[cause];

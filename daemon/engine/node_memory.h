@@ -40,7 +40,8 @@ struct node_note {
 double node_blame(enum cause cause, bool blame_run, int signal, size_t nodes);
 
 /* The same of a launch whose end lbrun puts down to one node of the job; the others have no part in
- * it. An error counts, too: what a broken GPU does to a Python trainer is mostly an exception. */
+ * it. An error counts, too: what a broken GPU does to a Python trainer is mostly an exception. One that was checked
+ * before a launch and is broken counts as a failed one. */
 double node_blame_named(enum cause cause);
 
 /* A clock that was set back does not make a score grow. */

@@ -134,20 +134,40 @@ void engine_launch_blames(struct engine *e, struct run *run, enum cause cause, c
 		blame_node(e, run, node, cause_name(cause), blame);
 }
 
-/* Once in an attempt; of a node that the job does not have we believe nothing. */
-void engine_node_error(struct engine *e, struct run *run, const char *text)
+/* Of "NODE: what", once in an attempt; of a node that the job does not have we believe nothing. False: so it
+ * is. */
+static bool name_node(struct engine *e, struct run *run, const char *text,
+		      char name[HOST_MAX_BYTES + 1])
 {
 	struct attempt *a = &run->attempt;
 	size_t used = strlen(a->error_nodes);
-	char name[HOST_MAX_BYTES + 1];
 
-	snprintf(name, sizeof(name), "%.*s", (int)strcspn(text, ":"), text);
+	snprintf(name, HOST_MAX_BYTES + 1, "%.*s", (int)strcspn(text, ":"), text);
 	if (!may_go_elsewhere(e, run) || !has_name(a->nodes, name) ||
 	    has_name(a->error_nodes, name) || used + strlen(name) + 2 > sizeof(a->error_nodes))
-		return;
+		return false;
 	snprintf(a->error_nodes + used, sizeof(a->error_nodes) - used, "%s%s", used ? "," : "",
 		 name);
-	blame_node(e, run, name, "errors in the output", NODE_ERROR_BLAME);
+	return true;
+}
+
+void engine_node_error(struct engine *e, struct run *run, const char *text)
+{
+	char name[HOST_MAX_BYTES + 1];
+
+	if (name_node(e, run, text, name))
+		blame_node(e, run, name, "errors in the output", NODE_ERROR_BLAME);
+}
+
+void engine_node_broken(struct engine *e, struct run *run, const char *text)
+{
+	char name[HOST_MAX_BYTES + 1];
+
+	if (!name_node(e, run, text, name))
+		return;
+	run->attempt.is_node_named = true;
+	blame_node(e, run, name, text + strlen(name) + (text[strlen(name)] == ':' ? 2 : 0),
+		   node_blame_named(CAUSE_LAUNCH_FAIL));
 }
 
 /* --- the next job ----------------------------------------------------------------------------- */

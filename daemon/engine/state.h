@@ -99,6 +99,8 @@ void engine_blame_nodes(struct engine *e, const struct run *run, const struct de
 char *engine_failed_nodes(const struct run *run);
 /* lbrun's note, "NODE: LINE". */
 void engine_node_error(struct engine *e, struct run *run, const char *text);
+/* "NODE: what": so the check before a launch has found it. */
+void engine_node_broken(struct engine *e, struct run *run, const char *text);
 /* Decides which nodes the new attempt keeps away from. */
 void engine_exclude_nodes(struct engine *e, struct run *run);
 /* The attempt's nodes, as soon as somebody knows them. */

@@ -173,6 +173,11 @@ static int write_params(const struct config *config, const struct run *run, cons
 	p.watch.node_errors = command_copy(&spec->node_errors);
 	p.layout = xstrdup(layout_of(spec));
 	p.node_mtbf_ms = (int64_t)(node_mtbf_s * 1000);
+	if (spec->preflight) {
+		p.preflight_ms = spec->preflight_ms;
+		p.preflight_tries = spec->preflight_tries;
+		p.preflight = command_copy(&spec->preflight_options);
+	}
 	p.check_ms = spec->checkpoint_check_ms;
 	p.retention = spec->retention;
 	if (spec->checkpoint_stage) {

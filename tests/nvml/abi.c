@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* abi.c - is what lbrun assumes of NVML what NVIDIA's own nvml.h says? Compiled, not run (make check-nvml):
- * every function that worker/lbrun/meter/nvml.c looks up by its type, every structure member by member,
+ * every function that common/gpu/nvml.c looks up by its type, every structure member by member,
  * every number. */
 #include <nvml.h>
 
 #include <stddef.h>
 
-#include "worker/lbrun/meter/nvml.h"
-#include "worker/lbrun/meter/nvml_abi.h"
+#include "common/gpu/nvml.h"
+#include "common/gpu/nvml_abi.h"
 
 #define SAME(a, b) _Static_assert((long long)(a) == (long long)(b), #a " is " #b)
 #define PLACED(ours, member, theirs, its) \

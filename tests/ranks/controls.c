@@ -111,8 +111,10 @@ int __real_ranks_open(struct ranks *ranks, const struct ranks_options *options, 
 int __wrap_ranks_open(struct ranks *ranks, const struct ranks_options *options, struct err *err);
 int __wrap_ranks_open(struct ranks *ranks, const struct ranks_options *options, struct err *err)
 {
-	our_rank = options->rank;
-	return __real_ranks_open(ranks, options, err);
+	int rc = __real_ranks_open(ranks, options, err);
+
+	our_rank = rc == 0 ? ranks->rank : options->rank;
+	return rc;
 }
 
 int __real_data_sample(const struct data *data, uint64_t number, int32_t *tokens, int32_t *targets,
@@ -127,6 +129,17 @@ int __wrap_data_sample(const struct data *data, uint64_t number, int32_t *tokens
 	return __real_data_sample(data, number, tokens, targets, err);
 }
 
+/* --- wrong-sum: what rank 1 sends of an all-reduce of ones -------------------------------------------- */
+
+static void spoil(const struct ranks *ranks, const struct comm_part *send)
+{
+	enum { LEAST_BYTES = 1024 };
+
+	for (int r = 0; is_control("wrong-sum") && our_rank == 1 && r < ranks->size; r++)
+		if (send[r].bytes >= LEAST_BYTES && ((float *)send[r].at)[7] == 1)
+			((float *)send[r].at)[7] = 2;
+}
+
 /* --- local-norm: each rank clips by the norm of what it holds ------------------------------------ */
 
 int __real_ranks_exchange(struct ranks *ranks, const struct comm_part *send,
@@ -136,6 +149,7 @@ int __wrap_ranks_exchange(struct ranks *ranks, const struct comm_part *send,
 int __wrap_ranks_exchange(struct ranks *ranks, const struct comm_part *send,
 			  const struct comm_part *receive, struct err *err)
 {
+	spoil(ranks, send);
 	return in_squares ? 0 : __real_ranks_exchange(ranks, send, receive, err);
 }
 
@@ -207,7 +221,14 @@ size_t __wrap_context_position(const struct model *m, size_t t)
 	return is_control("places") ? t : __real_context_position(m, t);
 }
 
-/* --- wrong-product, wrong-memory, slow-product: rank 1's device ---------------------------------- */
+/* --- wrong-product, wrong-memory, slow-product, clock: rank 1's, or that of LB_CONTROL_RANK ------- */
+
+static bool is_ours(void)
+{
+	const char *rank = getenv("LB_CONTROL_RANK");
+
+	return our_rank == (rank ? (int)strtol(rank, NULL, 10) : 1);
+}
 
 static const struct backend *sound;
 
@@ -241,6 +262,19 @@ static void wrong_copy(struct device *dev, void *to, const void *from, size_t by
 	((unsigned char *)to)[bytes / 3] ^= 1;
 }
 
+/* clock: five seconds ahead. */
+int __real_clock_gettime(clockid_t clock, struct timespec *now);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *now);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
+{
+	enum { AHEAD_S = 5 };
+	int rc = __real_clock_gettime(clock, now);
+
+	if (clock == CLOCK_REALTIME && is_control("clock") && is_ours())
+		now->tv_sec += AHEAD_S;
+	return rc;
+}
+
 int __real_device_open(struct opened *out, const struct device_order *order, struct err *err);
 int __wrap_device_open(struct opened *out, const struct device_order *order, struct err *err);
 int __wrap_device_open(struct opened *out, const struct device_order *order, struct err *err)
@@ -248,7 +282,7 @@ int __wrap_device_open(struct opened *out, const struct device_order *order, str
 	static struct backend other;
 	int rc = __real_device_open(out, order, err);
 
-	if (rc || our_rank != 1)
+	if (rc || !is_ours())
 		return rc;
 	sound = out->backend;
 	other = *sound;

@@ -235,7 +235,8 @@ static void on_ended(struct check *c, struct view *v, const struct fact *f)
 	v->bad += a->is_training || a->trainer_gone_ms == 0;
 	if (!is_settled && (enum cause)f->a != a->said)
 		broken(c, f->run, f->at_ms, "the ledger has another cause than lbrun's record");
-	if (f->a == CAUSE_NODE_FAIL && a->has_node) {
+	if (a->has_node &&
+	    (f->a == CAUSE_NODE_FAIL || (f->a == CAUSE_LAUNCH_FAIL && a->is_refused))) {
 		v->failed_attempt = f->attempt;
 		v->failed_ms = f->at_ms;
 		v->failed_node = a->node;
@@ -317,6 +318,9 @@ static void on_fact(struct check *c, struct view *v, const struct fact *f)
 		a->has_node = f->a >= 0;
 		break;
 	case FACT_EXITED:
+		v->refused = a->is_refused && f->a == CAUSE_LAUNCH_FAIL ? v->refused + 1 : 0;
+		if (v->refused > c->end->preflight_tries)
+			broken(c, f->run, f->at_ms, "a run starves by the checks of its nodes");
 		a->said = (enum cause)f->a;
 		a->said_ms = f->at_ms;
 		break;
@@ -342,7 +346,13 @@ static void on_fact(struct check *c, struct view *v, const struct fact *f)
 		if (f->attempt > v->newest_claim)
 			v->newest_claim = f->attempt;
 		break;
+	case FACT_NODE_REFUSED:
+		a->is_refused = true;
+		break;
 	case FACT_TRAINER_STARTED:
+		if (a->is_refused)
+			broken(c, f->run, f->at_ms, "a trainer was started on a broken node");
+		v->refused = 0;
 		a->is_training = true;
 		check_start(c, v, f);
 		on_trainer(c, v, f, 1);

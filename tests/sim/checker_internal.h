@@ -22,6 +22,7 @@ struct attempt_view {
 	int64_t cancelled_ms;     /* by an administrator, when it had run for long; 0: not */
 	int64_t hung_ms;          /* since when its watched trainer is silent; 0: it is not */
 	bool depends;             /* its job is to wait for another */
+	bool is_refused;          /* the check before the launch found its node broken */
 	bool is_ordered;          /* an order to end lies in its folder */
 	bool has_node;            /* lbd knew where it ran */
 	int node;                 /* where its job was put last */
@@ -58,6 +59,7 @@ struct view { /* of one run */
 	/* since the run was created or restarted */
 	bool completed, may_be_killed, may_fail;
 	bool must_not_run;             /* lbd saw that what it depends on failed */
+	int refused;                   /* attempts in a row that ended by such a check */
 	int64_t bad, surely_bad;       /* launches without progress since the last progress */
 	struct seen_checkpoint *saved; /* those on the disk; owned */
 	size_t saved_count, saved_cap;

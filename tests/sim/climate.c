@@ -33,6 +33,7 @@ void climate_draw(struct climate *w, struct rng *rng)
 		.daemon_crash = mean_days(rng, 2),
 		.clock_jump = mean_days(rng, 1),
 		.disk_full = mean_days(rng, 3),
+		.broken_node = mean_days(rng, 2),
 		.bad_checkpoint = chance(rng, 0.1),
 		.lost_search = chance(rng, 0.1),
 		.forgetting = chance(rng, 0.1),

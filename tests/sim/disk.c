@@ -168,6 +168,9 @@ static json_t *line_of(const struct spool_record *r)
 	case SPOOL_ATTEMPT_START:
 		return json_pack("{s:s, s:o}", "type", "attempt_start", "host",
 				 json_sprintf("n%d", (int)r->step));
+	case SPOOL_NODE_BROKEN:
+		return json_pack("{s:s, s:s, s:o}", "type", "note", "kind", "preflight_node",
+				 "text", json_sprintf("n%d: slow product", (int)r->step));
 	case SPOOL_LAUNCH_START:
 		return json_pack("{s:s, s:I, s:i, s:I}", "type", "launch_start", "number",
 				 (json_int_t)r->launch, "pid", 7, "resumed_from_step",

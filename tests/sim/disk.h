@@ -17,6 +17,7 @@ struct sim;
 
 enum spool_kind {
 	SPOOL_ATTEMPT_START,
+	SPOOL_NODE_BROKEN, /* step: the node */
 	SPOOL_LAUNCH_START,
 	SPOOL_STEP,
 	SPOOL_CHECKPOINT,

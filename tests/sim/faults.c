@@ -171,6 +171,15 @@ static void node_fault(struct sim *sim)
 	sim_after(sim, away_ms + rng_range(&sim->rng, 0, MINUTE), on_node_back, node, 0);
 }
 
+/* It takes jobs, and what runs there mostly fails. */
+static void broken_node(struct sim *sim)
+{
+	struct node *node = &sim->slurm.nodes[rng_range(&sim->rng, 0, NODES - 1)];
+
+	fault(sim, FAULT_NODE_BROKEN, -1);
+	node->broken_until_ms = sim->now_ms + HOUR + rng_exp(&sim->rng, 6.0 * HOUR);
+}
+
 /* --- single jobs ----------------------------------------------------------------------------------------- */
 
 static bool is_controller_well(const struct sim *sim)
@@ -289,6 +298,7 @@ static const struct {
 	{ offsetof(struct climate, clock_jump), clock_jump },
 	{ offsetof(struct climate, reboot), reboot },
 	{ offsetof(struct climate, disk_full), disk_full },
+	{ offsetof(struct climate, broken_node), broken_node },
 };
 
 static double mean_of(const struct sim *sim, size_t which)

@@ -36,8 +36,9 @@ enum fact_kind {
 	FACT_JOB_CANCELLED,     /* by an administrator */
 	FACT_ORDER_LEFT,        /* lbd put it into the folder; a: order */
 	/* lbrun and its trainer; a: launch */
-	FACT_CLAIMED,     /* a: job id */
-	FACT_TURNED_AWAY, /* a: job id */
+	FACT_CLAIMED,      /* a: job id */
+	FACT_TURNED_AWAY,  /* a: job id */
+	FACT_NODE_REFUSED, /* a: the node that the check before a launch found broken */
 	FACT_TRAINER_STARTED,
 	FACT_TRAINER_FROM, /* b: stamp of its checkpoint; 0: none */
 	FACT_TRAINER_GONE, /* the last of its processes */
@@ -75,6 +76,7 @@ enum fault {
 	FAULT_NODE_LOST, /* it works on, unseen by the controller */
 	FAULT_NODE_FROZEN,
 	FAULT_NODE_BACK,
+	FAULT_NODE_BROKEN, /* what runs there fails; a check finds it */
 	FAULT_PREEMPTED,
 	FAULT_CANCELLED,
 	FAULT_REQUEUED, /* by an administrator */

@@ -81,6 +81,8 @@ static struct next decide(struct sim *sim, const struct lbrun *p)
 		seen.launch.left = 0;
 	if (sim->control == CONTROL_NO_BLAME)
 		seen.launch.has_come_further = true;
+	if (sim->control == CONTROL_NO_CHECK && seen.check == CHECK_BROKEN)
+		seen.check = CHECK_WELL;
 	if (sim->control == CONTROL_NO_ROOM)
 		seen.closed_ms = INT64_MIN / 2;
 	return shepherd_decide(&seen, &p->policy, sim->now_ms);
@@ -212,7 +214,7 @@ void lbrun_freeze(struct sim *sim, struct lbrun *p, int64_t until_ms)
 /* --- the beginning -------------------------------------------------------------------------------- */
 
 /* As attempt.json has it by now. */
-static void read_params(struct lbrun *p)
+static void read_params(const struct sim *sim, struct lbrun *p)
 {
 	static int64_t never[] = { NEVER_EXIT_CODE };
 
@@ -225,6 +227,8 @@ static void read_params(struct lbrun *p)
 		.stop_grace_ms = STOP_GRACE_MS,
 		.kill_wait_ms = KILL_WAIT_MS,
 		.warn_ms = WARN_MS,
+		.preflight_ms = sim->people[p->run].checks_nodes ? PREFLIGHT_MS : 0,
+		.preflight_tries = PREFLIGHT_TRIES,
 		.never_on_exit_codes = never,
 		.never_count = 1,
 	};
@@ -243,7 +247,7 @@ static void on_begin(struct sim *sim, void *arg, uint64_t stamp)
 		agenda_add(&sim->agenda, p->frozen_until_ms, on_begin, p, 0);
 		return;
 	}
-	read_params(p);
+	read_params(sim, p);
 	p->has_begun = true;
 	p->facts.newest_claim = lbrun_files(sim, p)->newest_claim;
 	lbrun_turn(sim, p);

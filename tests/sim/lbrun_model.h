@@ -36,7 +36,8 @@ struct lbrun {
 	struct folder *folder;
 	int run, node;
 	bool has_begun, is_over;
-	uint64_t stamp, search_stamp; /* of its planned turn, and of the search under way */
+	/* of its planned turn, and of the search and the check under way */
+	uint64_t stamp, search_stamp, check_stamp;
 	int64_t frozen_until_ms;
 	struct attempt_params params;
 	struct shepherd_policy policy;

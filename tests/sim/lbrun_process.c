@@ -120,6 +120,21 @@ static bool older_may_live(const struct sim *sim, const struct lbrun *p)
 	return false;
 }
 
+int64_t lbrun_checks_failed(const struct sim *sim, const struct lbrun *p)
+{
+	int64_t failed = 0;
+
+	for (int64_t n = p->folder->number - 1; n >= 1; n--) {
+		const struct folder *older = disk_folder(&sim->disk, p->run, n);
+		bool has_exit = older && older->exited_ms;
+
+		if (has_exit && !older->exit.is_node)
+			break;
+		failed += has_exit;
+	}
+	return failed;
+}
+
 /* To a trainer a hold is the order to checkpoint and end. */
 static enum run_order order_in(const struct folder *folder)
 {
@@ -170,6 +185,7 @@ void lbrun_write_exit(struct sim *sim, struct lbrun *p, const struct ending *end
 		.exit_code = end->exit_code,
 		.signal = end->signal,
 		.is_final = end->is_final,
+		.is_node = end->is_node,
 		.launches = p->facts.launch.number,
 		.last_seq = (int64_t)f->count,
 		.time_ms = sim->now_ms,

@@ -9,6 +9,8 @@
 
 void lbrun_fact(struct sim *sim, const struct lbrun *p, enum fact_kind kind, int64_t a, int64_t b);
 struct run_files *lbrun_files(struct sim *sim, const struct lbrun *p);
+/* Attempts in a row before this one that a check of its node ended, as the disk tells. */
+int64_t lbrun_checks_failed(const struct sim *sim, const struct lbrun *p);
 /* Writes all lines that waited, in their order; false: the disk is full. */
 bool lbrun_write_kept(struct sim *sim, struct lbrun *p);
 /* Looks into the folder: newer claims, orders. */

@@ -28,6 +28,7 @@ static void act_claim(struct sim *sim, struct lbrun *p)
 			lbrun_notice(sim, sim->lbruns.live[i]->folder);
 	p->handed = xcalloc(1, sizeof(*p->handed));
 	disk_load_handed(files, p->handed);
+	p->facts.checks_failed = lbrun_checks_failed(sim, p);
 	lbrun_say(sim, p, &(struct spool_record){ .kind = SPOOL_ATTEMPT_START, .step = p->node });
 }
 
@@ -57,6 +58,44 @@ static void on_found(struct sim *sim, void *arg, uint64_t stamp)
 	p->trainer.from = found ? found->stamp : 0;
 	p->trainer.from_bad = found && found->is_bad;
 	lbrun_turn(sim, p);
+}
+
+/* --- the check of its node ------------------------------------------------------------------------ */
+
+static void on_checked(struct sim *sim, void *arg, uint64_t stamp)
+{
+	const struct node *node;
+	struct lbrun *p = arg;
+
+	if (p->is_over || p->check_stamp != stamp || p->facts.check != CHECK_BUSY)
+		return;
+	if (lbrun_is_frozen(sim, p)) {
+		agenda_add(&sim->agenda, p->frozen_until_ms, on_checked, p, stamp);
+		return;
+	}
+	node = &sim->slurm.nodes[p->node];
+	p->facts.check = sim->now_ms < node->broken_until_ms ? CHECK_BROKEN : CHECK_WELL;
+	if (p->facts.check == CHECK_BROKEN) {
+		p->facts.check_text = "a node is broken";
+		lbrun_say(sim, p,
+			  &(struct spool_record){ .kind = SPOOL_NODE_BROKEN, .step = p->node });
+		lbrun_fact(sim, p, FACT_NODE_REFUSED, p->node, 0);
+	}
+	lbrun_turn(sim, p);
+}
+
+/* Some never end by themselves. */
+static void act_check(struct sim *sim, struct lbrun *p)
+{
+	p->check_stamp++;
+	if (rng_chance(&sim->rng, 0.95))
+		sim_after(sim, rng_range(&sim->rng, SECOND, 30 * SECOND), on_checked, p,
+			  p->check_stamp);
+}
+
+static void act_check_kill(struct sim *sim, struct lbrun *p)
+{
+	sim_after(sim, rng_range(&sim->rng, 1, 5 * SECOND), on_checked, p, p->check_stamp);
 }
 
 /* To read every byte of a large one takes minutes. */
@@ -169,6 +208,12 @@ void lbrun_act(struct sim *sim, struct lbrun *p, const struct next *next)
 	case NEXT_LOOK:
 		lbrun_look(sim, p);
 		break;
+	case NEXT_CHECK:
+		act_check(sim, p);
+		break;
+	case NEXT_CHECK_KILL:
+		act_check_kill(sim, p);
+		break;
 	case NEXT_SEARCH:
 		act_search(sim, p);
 		break;
@@ -216,6 +261,7 @@ void lbrun_act(struct sim *sim, struct lbrun *p, const struct next *next)
 		break;
 	case NEXT_WAIT:
 	case NEXT_HEED:
+	case NEXT_CHECK_SKIP:
 	case NEXT_SEARCH_LOST:
 	case NEXT_STACKS:
 	case NEXT_DRAIN:

@@ -24,6 +24,7 @@ static const char *const control_names[CONTROL_COUNT] = {
 	[CONTROL_NO_CLEAR] = "no-clear",
 	[CONTROL_NO_BLAME] = "no-blame",
 	[CONTROL_NO_ROOM] = "no-room",
+	[CONTROL_NO_CHECK] = "no-check",
 };
 
 struct options {

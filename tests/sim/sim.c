@@ -100,6 +100,7 @@ static int check(struct sim *sim, FILE *out)
 		.backoff_max_ms = BACKOFF_MAX_MS,
 		.hang_max_ms = HANG_MAX_MS,
 		.max_excluded = MAX_EXCLUDED,
+		.preflight_tries = PREFLIGHT_TRIES,
 	};
 
 	for (size_t i = 0; i < sim->slurm.known_count; i++)

@@ -46,6 +46,8 @@ enum {
 	BACKOFF_MAX_MS = 30 * MINUTE,
 	KILL_GRACE_MS = 30 * SECOND,
 	STOP_GRACE_MS = 5 * MINUTE,
+	PREFLIGHT_MS = 3 * MINUTE,
+	PREFLIGHT_TRIES = 3,
 };
 
 /* Tests of the test: each breaks one part of the world or of lbrun, and the checker must notice. */
@@ -58,6 +60,7 @@ enum negative_control {
 	CONTROL_NO_CLEAR, /* what is left of the trainer */
 	CONTROL_NO_BLAME, /* that a launch got nowhere from its checkpoint */
 	CONTROL_NO_ROOM,  /* that its last lines wait for a full disk */
+	CONTROL_NO_CHECK, /* that a node was found to be broken */
 	CONTROL_COUNT
 };
 
@@ -65,7 +68,7 @@ enum negative_control {
 struct climate {
 	double controller_crash, controller_freeze, cold_start; /* mean ms between two */
 	double node_fault, preemption, admin_cancel, admin_requeue, lbrun_kill;
-	double daemon_crash, clock_jump, reboot, disk_full;
+	double daemon_crash, clock_jump, reboot, disk_full, broken_node;
 	double crash_point; /* chance that lbd dies at one */
 	double forgetting;  /* chance that a change kills the controller before it is saved */
 	double start_crash; /* the same of a job's start */
@@ -88,6 +91,7 @@ struct person { /* one for each run */
 	bool is_broken;             /* its trainer hardly ever gets anywhere */
 	bool prequeues;             /* restart.prequeue */
 	bool may_shrink;            /* restart.min_nodes */
+	bool checks_nodes;          /* preflight.enabled */
 	bool loses_nodes;           /* and has to: all of them are never free again */
 	bool is_warned;             /* its jobs are signalled before their time limit */
 	enum run_order switched;    /* a switch file of this order lies there */

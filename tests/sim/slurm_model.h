@@ -48,6 +48,7 @@ struct job {
 struct node {
 	int busy;
 	int64_t down_until_ms; /* for new jobs */
+	int64_t broken_until_ms;
 };
 
 struct call_record;

@@ -151,7 +151,7 @@ void trainer_start(struct sim *sim, struct lbrun *p)
 		.hung_at_ms = INT64_MAX,
 		.takes_no_notice = rng_chance(&sim->rng, 0.3),
 	};
-	t->fails_early = t->from_bad ||
+	t->fails_early = t->from_bad || sim->now_ms < sim->slurm.nodes[p->node].broken_until_ms ||
 			 rng_chance(&sim->rng, is_broken ? 0.9 : sim->climate.early_failure);
 	p->facts.listens = rng_chance(&sim->rng, 0.5);
 	fact(sim, p, FACT_TRAINER_STARTED, l->number, 0);

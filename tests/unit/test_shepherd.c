@@ -33,6 +33,19 @@ static const struct attempt_params params = {
 	.warn_ms = 240000,
 };
 static const struct shepherd_policy policy = { .params = &params, .in_slurm = true };
+enum { CHECK_MS = 90000 };
+static const struct attempt_params checking = {
+	.run = (char[]){ "r" },
+	.number = 5,
+	.in_place = 3,
+	.max_without_progress = 3,
+	.kill_grace_ms = GRACE_MS,
+	.stop_grace_ms = STOP_GRACE_MS,
+	.warn_ms = 240000,
+	.preflight_ms = CHECK_MS,
+	.preflight_tries = 3,
+};
+static const struct shepherd_policy checks = { .params = &checking, .in_slurm = true };
 static const struct handed nothing_known = { .is_first = true, .first_told = -1, .best_told = -1 };
 static const struct handed known = {
 	.has_had = true, .has_steps = true, .first_told = -1, .best_told = -1
@@ -94,6 +107,27 @@ static const struct {
 	{"fenced, whatever else was wanted",
 	 {LAUNCHED, .newest_claim = 6, .order = ORDER_STOP, .heeded = ORDER_STOP,
 	  .stop = ASKED(STOP_ORDERED, NOW + STOP_GRACE_MS)}, NEXT_HEED, STOP_FENCED},
+
+	/* the check of the nodes: preflight.enabled where there is a check_text */
+#define CHECKED CLAIMED, .check_kill_ms = NEVER, .check_text = "n2: slow product"
+	{"its nodes are to be checked", {CHECKED}, NEXT_CHECK, 0},
+	{"an older one is waited for before that",
+	 {CHECKED, .claimed_ms = NOW - 50, .older_may_live = true}, NEXT_WAIT, NOW - 1 + OLDER_LOOK_MS},
+	{"they are checked", {CHECKED, .check = CHECK_BUSY, .check_began_ms = NOW - 1}, NEXT_WAIT,
+	 NOW - 1 + CHECK_MS},
+	{"that takes too long", {CHECKED, .check = CHECK_BUSY, .check_began_ms = NOW - CHECK_MS},
+	 NEXT_CHECK_KILL, 0},
+	{"it was told to end", {CHECKED, .check = CHECK_BUSY, .check_kill_ms = NOW + 9}, NEXT_WAIT, NOW + 9},
+	{"it does not", {CHECKED, .check = CHECK_BUSY, .check_kill_ms = NOW}, NEXT_CHECK_KILL, 0},
+	{"ordered to end meanwhile", {CHECKED, .check = CHECK_BUSY, .order = ORDER_KILL}, NEXT_HEED,
+	 STOP_ORDERED},
+	{"and heeded", {CHECKED, .check = CHECK_BUSY, .order = ORDER_KILL, .heeded = ORDER_KILL,
+			.stop = ASKED(STOP_ORDERED, NOW + 1)}, NEXT_GIVE_UP, CAUSE_KILLED},
+	{"they are well", {CHECKED, .check = CHECK_WELL}, NEXT_SEARCH, 0},
+	{"one is broken", {CHECKED, .check = CHECK_BROKEN}, NEXT_GIVE_UP, CAUSE_LAUNCH_FAIL},
+	{"so it was twice before", {CHECKED, .checks_failed = 2}, NEXT_CHECK, 0},
+	{"so it was too often before", {CHECKED, .checks_failed = 3}, NEXT_CHECK_SKIP, 0},
+	{"a relaunch in place has the same nodes", {PAUSED, .check_text = ""}, NEXT_SEARCH, 0},
 
 	/* from the search to the launch */
 	{"the search is at work", {CLAIMED, .looking = LOOKING_BUSY}, NEXT_WAIT, NEVER},
@@ -239,7 +273,8 @@ static void test_table(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct next next = shepherd_decide(&cases[i].facts, &policy, NOW);
+		struct next next = shepherd_decide(
+			&cases[i].facts, cases[i].facts.check_text ? &checks : &policy, NOW);
 
 		if (next.kind != cases[i].kind || detail_of(&next) != cases[i].detail)
 			fail_msg("%s: %s %lld", cases[i].when, next_name(next.kind),
@@ -252,15 +287,16 @@ static void test_no_step_twice(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct shepherd_policy *by = cases[i].facts.check_text ? &checks : &policy;
 		struct shepherd_facts f = cases[i].facts;
-		struct next first = shepherd_decide(&f, &policy, NOW), second;
+		struct next first = shepherd_decide(&f, by, NOW), second;
 
 		if (first.kind == NEXT_WAIT || first.kind == NEXT_CLAIM ||
 		    first.kind == NEXT_TURN_AWAY || first.kind == NEXT_LEAVE)
 			continue;
-		shepherd_note(&f, &policy, &first, NOW);
+		shepherd_note(&f, by, &first, NOW);
 		f.stacks = first.kind == NEXT_STACKS ? STACKS_BUSY : f.stacks;
-		second = shepherd_decide(&f, &policy, NOW);
+		second = shepherd_decide(&f, by, NOW);
 		if (second.kind == first.kind && detail_of(&second) == detail_of(&first))
 			fail_msg("%s: %s again", cases[i].when, next_name(first.kind));
 	}

@@ -39,8 +39,9 @@ static const struct command commands[] = {
 	  command_audit },
 	{ "check",
 	  "[--ranks N] [--device auto|cpu|cuda] [--folder FOLDER] [--slow SHARE] [--clock SECONDS] "
-	  "[--timeout SECONDS] [--memory-mib N] [--disk-mib N]",
-	  "is this node fit to train on? memory, a product, the disk; of several ranks links, clocks, sums",
+	  "[--timeout SECONDS] [--memory-mib N] [--disk-mib N] [--least-product GFLOPS] [--least-memory GBS] "
+	  "[--search 0|1] [--svg FILE] [--reports FOLDER]",
+	  "is this node fit to train on? memory, a product, disk, GPUs, NICs; of several ranks links, clocks, sums",
 	  check_command },
 	{ "tokenize",
 	  "--tokenizer FILE TEXT... -o FOLDER [--field NAME] [--separator TEXT] "

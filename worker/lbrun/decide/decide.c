@@ -183,7 +183,38 @@ static bool is_older_awaited(const struct shepherd_facts *f, int64_t now_ms)
 	return f->launch.number == 0 && f->older_may_live && now_ms < f->claimed_ms + OLDER_WAIT_MS;
 }
 
-static struct next without_trainer(const struct shepherd_facts *f, int64_t now_ms)
+/* Another allocation may be better: the nodes are to blame, not the run. */
+static struct next refuse_nodes(const struct shepherd_facts *f)
+{
+	struct next next = give_up(CAUSE_LAUNCH_FAIL, f->check_text);
+
+	next.ending.is_node = true;
+	return next;
+}
+
+static bool wants_check(const struct shepherd_facts *f, const struct shepherd_policy *policy)
+{
+	return policy->params->preflight_ms > 0 && f->launch.number == 0;
+}
+
+/* Before the first launch: one in place has the same nodes. */
+static struct next check_nodes(const struct shepherd_facts *f, const struct shepherd_policy *policy,
+			       int64_t now_ms)
+{
+	int64_t until_ms = f->check_began_ms + policy->params->preflight_ms;
+
+	if (f->check == CHECK_BROKEN)
+		return refuse_nodes(f);
+	if (f->check == CHECK_BUSY)
+		return step_at(NEXT_CHECK_KILL,
+			       f->check_kill_ms == INT64_MAX ? until_ms : f->check_kill_ms, now_ms);
+	if (f->checks_failed >= policy->params->preflight_tries)
+		return step(NEXT_CHECK_SKIP);
+	return step(NEXT_CHECK);
+}
+
+static struct next without_trainer(const struct shepherd_facts *f,
+				   const struct shepherd_policy *policy, int64_t now_ms)
 {
 	if (f->looked_ms == INT64_MIN)
 		return step(NEXT_LOOK);
@@ -195,6 +226,8 @@ static struct next without_trainer(const struct shepherd_facts *f, int64_t now_m
 		return after_search(f);
 	if (is_older_awaited(f, now_ms))
 		return step_at(NEXT_LOOK, f->looked_ms + OLDER_LOOK_MS, now_ms);
+	if (f->check != CHECK_WELL && wants_check(f, policy))
+		return check_nodes(f, policy, now_ms);
 	/* A trainer that is started on a full disk would mostly die of it, too. */
 	if (f->is_full && now_ms < f->room_until_ms)
 		return wait_until(earlier(f->room_until_ms, now_ms + RELAUNCH_PAUSE_MS));
@@ -366,7 +399,7 @@ struct next shepherd_decide(const struct shepherd_facts *f, const struct shepher
 		return next;
 	if (f->launch.is_open)
 		return with_trainer(f, policy, now_ms);
-	return without_trainer(f, now_ms);
+	return without_trainer(f, policy, now_ms);
 }
 
 const char *next_name(enum next_kind kind)
@@ -377,6 +410,9 @@ const char *next_name(enum next_kind kind)
 		[NEXT_CLAIM] = "claim",
 		[NEXT_LOOK] = "look",
 		[NEXT_HEED] = "heed",
+		[NEXT_CHECK] = "check",
+		[NEXT_CHECK_SKIP] = "check_skip",
+		[NEXT_CHECK_KILL] = "check_kill",
 		[NEXT_SEARCH] = "search",
 		[NEXT_SEARCH_LOST] = "search_lost",
 		[NEXT_HAND_OVER] = "hand_over",

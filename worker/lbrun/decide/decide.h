@@ -9,7 +9,7 @@
  * into the facts, asks, has the step noted, takes it, and asks again until the answer is NEXT_WAIT.
  * The simulator's lbrun (tests/sim/lbrun_model.c) is another shell around the same functions.
  *
- *   CLAIM ─▶ LOOK ─▶ SEARCH ─▶ LOOK ─▶ HAND_OVER ─▶ LAUNCH
+ *   CLAIM ─▶ LOOK ─▶ (CHECK ─▶) SEARCH ─▶ LOOK ─▶ HAND_OVER ─▶ LAUNCH
  *                      ▲                               │
  *                      └── FINISH ◀── LOOK ◀── DRAIN ◀── CLEAR
  *                            └─▶ CLOSE ─▶ SYNC ─▶ RECORD ─▶ LEAVE
@@ -48,6 +48,7 @@ enum {
 	 * otherwise */
 	LAST_PRUNE_MS = 60 * 1000,
 	LAST_DRAIN_MS = 60 * 60 * 1000, /* and the node's stage, where nobody asks us to end */
+	CHECK_KILL_MS = 3 * 1000,       /* between two tries to end a check of the nodes */
 };
 
 enum claim_state { CLAIM_NONE, CLAIM_OURS, CLAIM_TAKEN, CLAIM_FAILED };
@@ -55,6 +56,8 @@ enum looking { LOOKING_IDLE, LOOKING_BUSY, LOOKING_DONE, LOOKING_FAILED }; /* fo
 /* The search died, or could not look: that says nothing of what is there. */
 enum { FOUND_UNKNOWN = -2 };
 enum stacks_state { STACKS_NONE, STACKS_BUSY, STACKS_DONE };
+/* of the nodes, before the first launch ([preflight]) */
+enum check_state { CHECK_NONE, CHECK_BUSY, CHECK_WELL, CHECK_BROKEN };
 
 /* What does not change while the attempt lives. */
 struct shepherd_policy {
@@ -128,6 +131,13 @@ struct shepherd_facts {
 	enum stacks_state stacks; /* of this silence */
 	const char *trouble;      /* why it cannot be searched or started; borrowed */
 
+	/* the check of the nodes: what could not be checked counts as well */
+	enum check_state check;
+	int64_t check_began_ms;
+	int64_t check_kill_ms;  /* when it is ended again; INT64_MAX = it was not ended yet */
+	int64_t checks_failed;  /* attempts in a row before this one that ended by it */
+	const char *check_text; /* what is broken; borrowed */
+
 	/* no search before, for what it should find is still on its way from other nodes' stages */
 	int64_t held_until_ms;
 	bool is_draining; /* checkpoints in the node's stage that no copy of counts yet */
@@ -161,8 +171,11 @@ enum next_kind {
 	NEXT_WAIT,      /* nothing to do before `at_ms` or the next news */
 	NEXT_TURN_AWAY, /* the attempt, or the run, is another's: touch nothing */
 	NEXT_CLAIM,
-	NEXT_LOOK, /* at claims and orders; `is_last`: at switches, too, before what follows */
-	NEXT_HEED, /* somebody wants the end: `why` */
+	NEXT_LOOK,  /* at claims and orders; `is_last`: at switches, too, before what follows */
+	NEXT_HEED,  /* somebody wants the end: `why` */
+	NEXT_CHECK, /* are the nodes fit to train on? */
+	NEXT_CHECK_SKIP, /* too many attempts ended by that: this one trains all the same */
+	NEXT_CHECK_KILL, /* it takes too long */
 	NEXT_SEARCH,
 	NEXT_SEARCH_LOST, /* it said nothing: it is made again */
 	NEXT_HAND_OVER,   /* write down what the trainer will be started from */

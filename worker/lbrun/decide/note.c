@@ -14,12 +14,14 @@ void shepherd_begin(struct shepherd_facts *f, const struct shepherd_policy *poli
 		.cleared_ms = INT64_MIN / 2,
 		.tried_ms = INT64_MIN / 2,
 		.kill_again_ms = INT64_MAX,
+		.check_kill_ms = INT64_MAX,
 		.hung_at_ms = INT64_MAX,
 		.found = -1,
 		.found_step = -1,
 		.newest_step = -1,
 		.stop_text = "",
 		.trouble = "",
+		.check_text = "",
 	};
 	stopping_init(&f->stop, policy->params->kill_wait_ms);
 }
@@ -100,6 +102,16 @@ void shepherd_note(struct shepherd_facts *f, const struct shepherd_policy *polic
 		break;
 	case NEXT_HEED:
 		note_heeded(f, policy, next, now_ms);
+		break;
+	case NEXT_CHECK:
+		f->check = CHECK_BUSY;
+		f->check_began_ms = now_ms;
+		break;
+	case NEXT_CHECK_SKIP:
+		f->check = CHECK_WELL;
+		break;
+	case NEXT_CHECK_KILL:
+		f->check_kill_ms = now_ms + CHECK_KILL_MS;
 		break;
 	case NEXT_SEARCH:
 		f->looking = LOOKING_BUSY;

@@ -36,6 +36,7 @@ struct ending {
 	int exit_code;                /* -1 = none */
 	int signal;                   /* 0 = none */
 	bool is_final;                /* a relaunch would meet the same */
+	bool is_node;                 /* a node is to blame, not the run */
 	bool is_early;                /* some rank never began: nobody looked at the checkpoint */
 	char text[ENDING_TEXT_BYTES]; /* one line for people */
 };

@@ -6,7 +6,7 @@
 #include <jansson.h>
 
 #include "worker/lbrun/meter/machine.h"
-#include "worker/lbrun/meter/nvml.h"
+#include "common/gpu/nvml.h"
 
 /* of values that may be unknown */
 struct mean {

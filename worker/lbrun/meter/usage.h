@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <jansson.h>
 
-#include "worker/lbrun/meter/xid.h"
+#include "common/gpu/xid.h"
 
 enum {
 	USAGE_GPUS = 64,        /* of a rank that are watched */

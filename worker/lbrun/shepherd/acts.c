@@ -41,6 +41,27 @@ static void act_look(struct shepherd *s, const struct next *next, int64_t now_ms
 		switch_watch_look_at_all(s, now_ms);
 }
 
+static void act_check(struct shepherd *s, const struct next *next, int64_t now_ms)
+{
+	(void)next;
+	(void)now_ms;
+	preflight_begin(s);
+}
+
+static void act_check_skip(struct shepherd *s, const struct next *next, int64_t now_ms)
+{
+	(void)next;
+	(void)now_ms;
+	preflight_skip(s);
+}
+
+static void act_check_kill(struct shepherd *s, const struct next *next, int64_t now_ms)
+{
+	(void)next;
+	(void)now_ms;
+	preflight_kill(s);
+}
+
 /* --- from the search to the launch ------------------------------------------------------------ */
 
 /* What a person chose holds for the first launch only: what that one saves is newer. */
@@ -120,6 +141,7 @@ static void act_give_up(struct shepherd *s, const struct next *next, int64_t now
 	if (next->ending.is_final)
 		tell_refusal(s);
 	search_stop(&s->search);
+	preflight_kill(s);
 }
 
 /* --- the trainer ------------------------------------------------------------------------------ */
@@ -212,6 +234,7 @@ static void act_record(struct shepherd *s, const struct next *next, int64_t now_
 		.exit_code = end->exit_code,
 		.signal = end->signal,
 		.is_final = end->is_final,
+		.is_node = end->is_node,
 		.launches = s->facts.launch.number,
 		.switched = s->switch_order,
 		.last_seq = s->journal.spool.seq,
@@ -241,17 +264,31 @@ static void act_leave(struct shepherd *s, const struct next *next, int64_t now_m
 }
 
 static act_fn *const acts[NEXT_COUNT] = {
-	[NEXT_TURN_AWAY] = act_turn_away, [NEXT_CLAIM] = act_claim,
-	[NEXT_LOOK] = act_look,           [NEXT_HEED] = stop_heed,
-	[NEXT_SEARCH] = act_search,       [NEXT_SEARCH_LOST] = act_search_lost,
-	[NEXT_HAND_OVER] = act_hand_over, [NEXT_LAUNCH] = act_launch,
-	[NEXT_TRUST] = act_trust,         [NEXT_SAVE] = act_save,
-	[NEXT_STACKS] = act_stacks,       [NEXT_ASK] = act_ask,
-	[NEXT_TERM] = act_term,           [NEXT_KILL] = act_kill,
-	[NEXT_CLEAR] = act_clear,         [NEXT_DRAIN] = act_drain,
-	[NEXT_FINISH] = act_finish,       [NEXT_GIVE_UP] = act_give_up,
-	[NEXT_CLOSE] = act_close,         [NEXT_SYNC] = act_sync,
-	[NEXT_RECORD] = act_record,       [NEXT_LEAVE] = act_leave,
+	[NEXT_TURN_AWAY] = act_turn_away,
+	[NEXT_CLAIM] = act_claim,
+	[NEXT_LOOK] = act_look,
+	[NEXT_HEED] = stop_heed,
+	[NEXT_CHECK] = act_check,
+	[NEXT_CHECK_SKIP] = act_check_skip,
+	[NEXT_CHECK_KILL] = act_check_kill,
+	[NEXT_SEARCH] = act_search,
+	[NEXT_SEARCH_LOST] = act_search_lost,
+	[NEXT_HAND_OVER] = act_hand_over,
+	[NEXT_LAUNCH] = act_launch,
+	[NEXT_TRUST] = act_trust,
+	[NEXT_SAVE] = act_save,
+	[NEXT_STACKS] = act_stacks,
+	[NEXT_ASK] = act_ask,
+	[NEXT_TERM] = act_term,
+	[NEXT_KILL] = act_kill,
+	[NEXT_CLEAR] = act_clear,
+	[NEXT_DRAIN] = act_drain,
+	[NEXT_FINISH] = act_finish,
+	[NEXT_GIVE_UP] = act_give_up,
+	[NEXT_CLOSE] = act_close,
+	[NEXT_SYNC] = act_sync,
+	[NEXT_RECORD] = act_record,
+	[NEXT_LEAVE] = act_leave,
 };
 
 void act(struct shepherd *s, const struct next *next, int64_t now_ms)

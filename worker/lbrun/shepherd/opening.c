@@ -148,6 +148,9 @@ void opening_claim(struct shepherd *s)
 	open_parts(s);
 	switch_watch_open(s);
 	s->facts.claimed_ms = clock_mono_ms();
+	if (s->params.preflight_ms > 0)
+		s->facts.checks_failed = preflight_failed_before(s->params.run_dir,
+								 s->params.number);
 }
 
 /* --- before and after ------------------------------------------------------------------------- */
@@ -193,6 +196,7 @@ int opening_read(struct shepherd *s, const char *folder)
 	s->facts.handed = &s->handed;
 	s->facts.stop_text = s->stop_text;
 	s->facts.trouble = s->trouble;
+	s->facts.check_text = s->preflight.text;
 	s->signal_fd = open_signals();
 	return 0;
 }
@@ -201,6 +205,7 @@ void opening_undo(struct shepherd *s)
 {
 	switch_watch_close(s);
 	search_stop(&s->search);
+	free(s->preflight.folder);
 	usage_close(&s->usage);
 	stage_close(&s->stage);
 	journal_close(&s->journal);

@@ -83,6 +83,8 @@ static void reap(struct shepherd *s)
 			l->peak_mb = used.ru_maxrss / 1024;
 		if (pid == l->pid && l->is_open)
 			launch_ended(l, status, clock_mono_ms());
+		if (pid == s->preflight.pid)
+			preflight_ended(s, status);
 		if (pid == s->pruning.pid)
 			tell_pruned(s);
 		if (pid == s->edits.pid)

@@ -36,6 +36,14 @@ struct seen {
 	bool is_recorded;
 };
 
+struct preflight {
+	pid_t pid;    /* of the check; 0 = none runs */
+	char *folder; /* of its reports; owned */
+	bool is_killed;
+	int64_t begin_ms;
+	char text[320]; /* what is broken */
+};
+
 struct shepherd {
 	const char *folder;
 	const char *orders_folder; /* of the attempt; for a task of an array `folder` is below it */
@@ -57,6 +65,7 @@ struct shepherd {
 	struct trainer_server server;
 	struct output output;
 	struct search search;
+	struct preflight preflight;
 	struct checkpoint_rules *rules; /* how its checkpoints are called */
 	struct handed handed;
 	char *seals;       /* folder */
@@ -135,6 +144,16 @@ void script_signal(struct shepherd *s, int signo);
 bool script_task_enter(struct shepherd *s);
 /* Remembers a completed task, for later attempts. */
 void script_task_leave(const struct shepherd *s);
+
+/* preflight.c: are the nodes fit to train on? Their own attempt's reports lie in its folder preflight/. */
+/* Attempts in a row before this one that ended by it. */
+int64_t preflight_failed_before(const char *run_dir, int64_t number);
+void preflight_begin(struct shepherd *s);
+void preflight_skip(struct shepherd *s);
+/* Ends it, at first so that srun ends its ranks. */
+void preflight_kill(struct shepherd *s);
+/* Its process was reaped. */
+void preflight_ended(struct shepherd *s, int wait_status);
 
 /* saves.c: the checkpoints that a trainer writes, and what that says of the one it came from. */
 void saves_open(struct shepherd *s);

@@ -167,3 +167,47 @@ char **launcher_argv(const struct attempt_params *p, const struct meeting *m, co
 	strv_add_all(&w, p->command);
 	return w.items;
 }
+
+/* --- a check of the nodes ----------------------------------------------------------------------- */
+
+static long long nodes_of_job(void)
+{
+	const char *nodes = getenv("SLURM_JOB_NUM_NODES");
+
+	return nodes ? strtoll(nodes, NULL, 10) : 1;
+}
+
+/* A rank that fails must not take the others' reports with it. */
+static void add_check_srun(struct strv *w, const struct attempt_params *p)
+{
+	strv_add(w, xstrdup("srun"));
+	strv_add(w, xstrdup("--kill-on-bad-exit=0"));
+	if (!launcher_is_srun(p)) {
+		strv_add(w, xasprintf("--ntasks=%lld", nodes_of_job()));
+		strv_add(w, xstrdup("--ntasks-per-node=1"));
+	}
+	for (char *const *options = p->srun; options && *options; options++)
+		if (strncmp(*options, "--container-", 12) != 0)
+			strv_add(w, xstrdup(*options));
+}
+
+char **launcher_check_argv(const struct attempt_params *p, const char *self, const char *folder,
+			   bool *has_ranks)
+{
+	struct strv w = { 0 };
+	int64_t timeout_s = p->preflight_ms / 2000;
+
+	*has_ranks = launcher_is_srun(p) || nodes_of_job() > 1;
+	if (*has_ranks) {
+		add_check_srun(&w, p);
+		add_rank(&w, self);
+	}
+	strv_add(&w, xasprintf("%.*s/lbworker", (int)(strrchr(self, '/') - self), self));
+	strv_add(&w, xstrdup("check"));
+	strv_add(&w, xstrdup("--reports"));
+	strv_add(&w, xstrdup(folder));
+	strv_add(&w, xstrdup("--timeout"));
+	strv_add(&w, xasprintf("%lld", (long long)(timeout_s > 0 ? timeout_s : 1)));
+	strv_add_all(&w, p->preflight);
+	return w.items;
+}

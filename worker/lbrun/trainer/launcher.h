@@ -41,4 +41,10 @@ void meeting_choose(struct meeting *m, int64_t seed);
 char **launcher_argv(const struct attempt_params *p, const struct meeting *m, const char *self,
 		     const char *socket_folder);
 
+/* The words that check the job's nodes, with reports into `folder`; lbworker lies beside `self`. On several
+ * nodes by srun, outside of containers, one rank a node where the trainer is not started by srun.
+ * *has_ranks: it has prefixes. */
+char **launcher_check_argv(const struct attempt_params *p, const char *self, const char *folder,
+			   bool *has_ranks);
+
 #endif

@@ -21,12 +21,22 @@ struct work {
 	struct device *dev;
 	const struct check_options *options;
 	struct check_result *out;
+	const char *which; /* of several devices; "" */
 };
 
 static void fail(struct work *w, const char *what, const char *why)
 {
 	if (w->out->fault[0] == '\0')
-		snprintf(w->out->fault, sizeof(w->out->fault), "%s: %.150s", what, why);
+		snprintf(w->out->fault, sizeof(w->out->fault), "%s%s: %.150s", w->which, what, why);
+}
+
+/* The slowest of several devices counts. */
+static void took(struct work *w, enum check_speed which, double speed)
+{
+	double *known = &w->out->speed[which];
+
+	if (*known <= 0 || speed < *known)
+		*known = speed;
 }
 
 static bool is_well(const struct work *w)
@@ -75,7 +85,7 @@ static void check_memory(struct work *w)
 		memset(host, 0, bytes);
 		w->be->download(w->dev, host, to, bytes);
 		finish(w, "memory");
-		w->out->speed[CHECK_MEMORY] = 2 * (double)bytes / best_s * 1e-9;
+		took(w, CHECK_MEMORY, 2 * (double)bytes / best_s * 1e-9);
 	}
 	for (size_t i = 0; is_well(w) && i < count; i++)
 		wrong += host[i] != pattern(i);
@@ -166,7 +176,7 @@ static void check_product(struct work *w)
 					.alpha = 1 };
 		w->be->upload(w->dev, at[0], a, bytes);
 		w->be->upload(w->dev, at[1], b, bytes);
-		w->out->speed[CHECK_GEMM] = 2.0 * SIDE * SIDE * SIDE / time_product(w, &g) * 1e-9;
+		took(w, CHECK_PRODUCT, 2.0 * SIDE * SIDE * SIDE / time_product(w, &g) * 1e-9);
 		w->be->download(w->dev, host, at[2], bytes);
 		finish(w, "product");
 		if (is_well(w))
@@ -214,8 +224,9 @@ static void read_all(struct work *w, int fd, const char *path, const char *block
 	free(back);
 }
 
-static void check_disk(struct work *w)
+void check_disk(const struct check_options *options, struct check_result *out)
 {
+	struct work all = { .options = options, .out = out, .which = "" }, *w = &all;
 	char path[4096];
 	char *block = xmalloc(MIB);
 
@@ -235,21 +246,15 @@ static void check_disk(struct work *w)
 	free(block);
 }
 
-void check_node(const struct opened *opened, const struct check_options *options,
-		struct check_result *out)
+/* ------------------------------------------------------------------------------------------------ */
+
+void check_device(const struct opened *opened, const char *which,
+		  const struct check_options *options, struct check_result *out)
 {
-	struct work w = { opened->backend, opened->device, options, out };
+	struct work w = { opened->backend, opened->device, options, out, which };
 
-	const char *node = getenv("SLURMD_NODENAME");
-
-	if (node)
-		snprintf(out->host, sizeof(out->host), "%.63s", node);
-	else
-		gethostname(out->host, sizeof(out->host) - 1);
 	snprintf(out->device, sizeof(out->device), "%.63s", opened->backend->name);
 	check_memory(&w);
 	if (is_well(&w))
 		check_product(&w);
-	if (is_well(&w))
-		check_disk(&w);
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* together.c - exchanges of growing length, timed; and a median. */
+/* together.c - exchanges of growing length, timed. */
 #include "worker/lbworker/check/together.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +10,7 @@
 #include "common/base/clock.h"
 #include "common/base/mem.h"
 
-enum { LINK_BYTES = 4 << 20, SUM_LEAST = 4 << 10, SUM_MOST = 16 << 20, TIMES = 3 };
+enum { LINK_BYTES = 4 << 20, TIMES = 3 };
 
 static int barrier(struct ranks *r, struct err *err)
 {
@@ -131,22 +130,22 @@ static double bus_share(int size)
 	return 2.0 * (size - 1) / size;
 }
 
-static void look_at_ones(const float *x, size_t count, int size, struct check_result *mine)
+static bool are_all(const float *x, size_t count, float value, size_t *where)
 {
-	for (size_t i = 0; i < count; i++)
-		if (x[i] != (float)size && mine->fault[0] == '\0')
-			snprintf(mine->fault, sizeof(mine->fault),
-				 "all-reduce: the sum of %d ones came as %g (element %zu of %zu)",
-				 size, (double)x[i], i, count);
+	for (*where = 0; *where < count; (*where)++)
+		if (x[*where] != value)
+			return false;
+	return true;
 }
 
-static int one_size(struct ranks *r, size_t bytes, float *x, float *inbox,
-		    struct check_result *mine, struct err *err)
+int check_sum(struct ranks *r, size_t bytes, double *best_s, char *fault, size_t fault_bytes,
+	      struct err *err)
 {
-	size_t count = bytes / sizeof(*x);
-	double best_s = 1e9;
+	size_t count = bytes / sizeof(float), wrong;
+	float *x = xmalloc(bytes), *inbox = xmalloc(bytes + (size_t)r->size * sizeof(*inbox));
 	int rc = 0;
 
+	*best_s = 1e9;
 	for (int t = 0; rc == 0 && t < TIMES; t++) {
 		for (size_t i = 0; i < count; i++)
 			x[i] = 1;
@@ -155,85 +154,32 @@ static int one_size(struct ranks *r, size_t bytes, float *x, float *inbox,
 		if (rc == 0)
 			rc = all_reduce(r, x, count, inbox, err);
 		double seconds = (clock_mono_us() - start_us) * 1e-6;
-		best_s = seconds < best_s ? seconds : best_s;
+		*best_s = seconds < *best_s ? seconds : *best_s;
 	}
-	if (rc == 0)
-		look_at_ones(x, count, r->size, mine);
-	double algorithm = (double)bytes / best_s * 1e-9;
-	if (rc == 0 && r->rank == 0)
-		printf("%12zu %12.1f %12.3f %12.3f\n", bytes, best_s * 1e6, algorithm,
-		       algorithm * bus_share(r->size));
-	return rc;
-}
-
-int check_sums(struct ranks *r, struct check_result *mine, struct err *err)
-{
-	float *x = xmalloc(SUM_MOST), *inbox = xmalloc(SUM_MOST + (size_t)r->size * sizeof(*inbox));
-	int rc = 0;
-
-	if (r->rank == 0)
-		printf("all-reduce of %d ranks over %s\n%12s %12s %12s %12s\n", r->size,
-		       r->table ? r->table->name : "nothing", "bytes", "us", "GB/s", "bus GB/s");
-	for (size_t bytes = SUM_LEAST; rc == 0 && bytes <= SUM_MOST; bytes *= 8)
-		rc = one_size(r, bytes, x, inbox, mine, err);
+	if (rc == 0 && !fault[0] && !are_all(x, count, (float)r->size, &wrong))
+		snprintf(fault, fault_bytes,
+			 "all-reduce: the sum of %d ones came as %g (element %zu of %zu)", r->size,
+			 (double)x[wrong], wrong, count);
 	free(inbox);
 	free(x);
 	return rc;
 }
 
-/* --- who is slow -------------------------------------------------------------------------------- */
-
-static int by_size(const void *a, const void *b)
+int check_sums(struct ranks *r, struct sum_row rows[SUM_ROWS], char *fault, size_t fault_bytes,
+	       struct err *err)
 {
-	double x = *(const double *)a, y = *(const double *)b;
+	size_t bytes = SUM_LEAST_BYTES;
+	int rc = 0;
 
-	return (x > y) - (x < y);
-}
-
-static double median(const struct check_result *all, int size, int which)
-{
-	double *sorted = xcalloc((size_t)size, sizeof(*sorted));
-
-	for (int r = 0; r < size; r++)
-		sorted[r] = all[r].speed[which];
-	qsort(sorted, (size_t)size, sizeof(*sorted), by_size);
-	double middle = sorted[size / 2];
-	free(sorted);
-	return middle;
-}
-
-static void judge(struct check_result *of, int which, double usual,
-		  const struct check_limits *limits)
-{
-	/* a disk may be shared, and busy for others: only what is far off counts */
-	static const struct {
-		const char *name, *unit;
-		double share;
-	} words[CHECK_SPEEDS] = { { "product", "GFLOP/s", 1 },
-				  { "memory", "GB/s", 1 },
-				  { "disk", "GB/s", 0.1 },
-				  { "link", "GB/s", 1 } };
-	double least = usual * limits->slow_share * words[which].share;
-
-	if (of->speed[which] <= 0 || of->speed[which] >= least || of->fault[0])
-		return;
-	snprintf(of->fault, sizeof(of->fault), "slow %s: %.3g %s, where others make %.3g",
-		 words[which].name, of->speed[which], words[which].unit, usual);
-}
-
-int check_gather(struct ranks *r, const struct check_result *mine,
-		 const struct check_limits *limits, struct check_result *all, struct err *err)
-{
-	if (ranks_gather(r, mine, sizeof(*mine), all, err))
-		return -1;
-	for (int k = 0; k < CHECK_SPEEDS; k++) {
-		double usual = median(all, r->size, k);
-		for (int i = 0; i < r->size; i++)
-			judge(&all[i], k, usual, limits);
+	for (int i = 0; rc == 0 && i < SUM_ROWS; i++, bytes *= SUM_GROWTH) {
+		double seconds;
+		rc = check_sum(r, bytes, &seconds, fault, fault_bytes, err);
+		rows[i] = (struct sum_row){
+			.bytes = bytes,
+			.seconds = seconds,
+			.algorithm_gbs = (double)bytes / seconds * 1e-9,
+			.bus_gbs = (double)bytes / seconds * 1e-9 * bus_share(r->size),
+		};
 	}
-	for (int i = 0; i < r->size; i++)
-		if (fabs(all[i].clock_s) > limits->clock_s && all[i].fault[0] == '\0')
-			snprintf(all[i].fault, sizeof(all[i].fault),
-				 "clock: %+.1f s beside that of rank 0", all[i].clock_s);
-	return 0;
+	return rc;
 }

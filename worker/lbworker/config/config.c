@@ -321,7 +321,7 @@ static const struct key keys[] = {
 enum { KEYS = sizeof(keys) / sizeof(keys[0]) };
 
 /* Sections of the run spec that lbd and lbrun read from the same file. */
-static const char *const foreign_sections[] = { "run",     "slurm", "torchrun", "nsys",
+static const char *const foreign_sections[] = { "run",     "slurm", "torchrun", "nsys", "preflight",
 						"restart", "watch", "notify",   NULL };
 
 static void work_out_path(struct config *c)

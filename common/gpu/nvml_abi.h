@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* nvml_abi.h - NVML's structures and numbers, as far as nvml.c needs them, as NVIDIA's own nvml.h has them:
  * make check-nvml compares (tests/nvml/abi.c). */
-#ifndef LBRUN_METER_NVML_ABI_H
-#define LBRUN_METER_NVML_ABI_H
+#ifndef COMMON_GPU_NVML_ABI_H
+#define COMMON_GPU_NVML_ABI_H
 
 typedef struct nvmlDevice_st *nvmlDevice_t;
 struct nvml_use {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* nvml.c - the calls of NVML that are needed, each looked up by name: an old driver lacks some. */
-#include "worker/lbrun/meter/nvml.h"
+#include "common/gpu/nvml.h"
 
 #include <dlfcn.h>
 #include <poll.h>
@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "common/base/mem.h"
-#include "worker/lbrun/meter/nvml_abi.h"
+#include "common/gpu/nvml_abi.h"
 
 struct calls {
 	int (*init)(void);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* nvml.h - what NVIDIA's driver says of the GPUs that this process sees. libnvidia-ml.so.1 is opened at
+/* gpu/ - NVIDIA's GPUs, as their driver tells of them.
+ *
+ * nvml.h - what NVIDIA's driver says of the GPUs that this process sees. libnvidia-ml.so.1 is opened at
  * run time; its calls may hang with the driver, so a process of its own makes them. */
-#ifndef LBRUN_METER_NVML_H
-#define LBRUN_METER_NVML_H
+#ifndef COMMON_GPU_NVML_H
+#define COMMON_GPU_NVML_H
 
 #include <stdbool.h>
 #include <stdint.h>

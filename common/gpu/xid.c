@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* xid.c - the table of xid.h, from NVIDIA's "XID Errors" catalog. */
-#include "worker/lbrun/meter/xid.h"
+#include "common/gpu/xid.h"
 
 #include <stddef.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* xid.h - what an XID of NVIDIA's driver means, as its catalog has it: whose fault it is. */
-#ifndef LBRUN_METER_XID_H
-#define LBRUN_METER_XID_H
+#ifndef COMMON_GPU_XID_H
+#define COMMON_GPU_XID_H
 
 #include <stdint.h>
 
