@@ -39,12 +39,14 @@ static double y_of(const struct range *r, double gbs)
 
 static void put_axes(FILE *to, const struct range *r, const struct sum_row *rows)
 {
-	for (double decade = r->first; decade <= r->last; decade++) {
-		double y = y_of(r, pow(10, decade));
+	int decades = (int)(r->last - r->first);
+
+	for (int i = 0; i <= decades; i++) {
+		double gbs = pow(10, r->first + i), y = y_of(r, gbs);
 		fprintf(to,
 			"<line x1=\"%d\" y1=\"%.1f\" x2=\"%d\" y2=\"%.1f\" stroke=\"#ccc\"/>"
 			"<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%g GB/s</text>\n",
-			LEFT, y, WIDTH - RIGHT, y, LEFT - 6, y + 4, pow(10, decade));
+			LEFT, y, WIDTH - RIGHT, y, LEFT - 6, y + 4, gbs);
 	}
 	for (int i = 0; i < SUM_ROWS; i++)
 		fprintf(to, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%zu KiB</text>\n",
