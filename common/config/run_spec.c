@@ -307,7 +307,8 @@ int run_spec_read(const struct toml *toml, struct run_spec *out, struct err *err
 	if (check_unknown(toml, is_command, err) < 0 || check_kind(toml, is_command, err) < 0 ||
 	    keys_read(run_spec_keys, run_spec_key_count, toml, out, err) < 0)
 		return -1;
-	if (tidy_strings(toml, out, err) < 0 || run_spec_check(toml, out, is_command, err) < 0 ||
+	if (run_spec_check_run(toml, out, is_command, err) < 0 ||
+	    tidy_strings(toml, out, err) < 0 || run_spec_check(toml, out, err) < 0 ||
 	    run_spec_check_launch(toml, out, err) < 0) {
 		run_spec_clear(out);
 		return -1;

@@ -36,8 +36,8 @@ static int check_names(const struct toml *toml, const char *path, const struct k
 	return 0;
 }
 
-static int check_run(const struct toml *toml, const struct run_spec *spec, bool is_command,
-		     struct err *err)
+int run_spec_check_run(const struct toml *toml, const struct run_spec *spec, bool is_command,
+		       struct err *err)
 {
 	struct err problem = { 0 };
 
@@ -186,11 +186,11 @@ static int check_restart(const struct toml *toml, const struct run_spec *spec, s
 	return keys_refuse(toml, path, "backoff_first must not be longer than backoff_max", err);
 }
 
-int run_spec_check(const struct toml *toml, struct run_spec *spec, bool is_command, struct err *err)
+int run_spec_check(const struct toml *toml, struct run_spec *spec, struct err *err)
 {
-	if (check_run(toml, spec, is_command, err) < 0 || check_slurm(toml, spec, err) < 0 ||
-	    check_watch(toml, spec, err) < 0 || check_output(toml, spec, err) < 0 ||
-	    check_checkpoint(toml, spec, err) < 0 || check_retention(toml, spec, err) < 0)
+	if (check_slurm(toml, spec, err) < 0 || check_watch(toml, spec, err) < 0 ||
+	    check_output(toml, spec, err) < 0 || check_checkpoint(toml, spec, err) < 0 ||
+	    check_retention(toml, spec, err) < 0)
 		return -1;
 	return check_restart(toml, spec, err);
 }

@@ -97,11 +97,11 @@ char *engine_failed_nodes(const struct run *run)
 	return buf_take(&out);
 }
 
-void engine_blame_nodes(struct engine *e, const struct run *run, const struct decision *end)
+void engine_blame_nodes(struct engine *e, const struct run *run, const struct decision *end,
+			const char *failed)
 {
 	enum cause cause = end->cause;
 	json_t *names = hosts_expand(run->attempt.nodes), *name;
-	char *failed = cause == CAUSE_NODE_FAIL ? engine_failed_nodes(run) : xstrdup("");
 	/* a launch's end that had one node to blame is not the others' as well */
 	bool is_settled = run->attempt.is_node_named && node_blame_named(cause) > 0;
 	double blame = may_go_elsewhere(e, run) && !is_settled
@@ -120,7 +120,6 @@ void engine_blame_nodes(struct engine *e, const struct run *run, const struct de
 		if (blame > 0 && is_meant && !e->broken)
 			blame_node(e, run, json_string_value(name), cause_name(cause), blame);
 	}
-	free(failed);
 	json_decref(names);
 }
 

@@ -94,7 +94,9 @@ struct run run_with_prequeued(const struct run *run);
 char *engine_choose_excluded(struct engine *e, const struct run *run);
 /* A launch has ended; lbrun says at which node that began ("" = nobody knows). */
 void engine_launch_blames(struct engine *e, struct run *run, enum cause cause, const char *node);
-void engine_blame_nodes(struct engine *e, const struct run *run, const struct decision *end);
+/* failed: those of its nodes that did it; "": nobody knows, or none did. */
+void engine_blame_nodes(struct engine *e, const struct run *run, const struct decision *end,
+			const char *failed);
 /* Which of the attempt's nodes ended its job, as far as the scheduler can tell; "": nobody knows. Owned by the caller. */
 char *engine_failed_nodes(const struct run *run);
 /* lbrun's note, "NODE: LINE". */

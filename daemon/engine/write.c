@@ -179,6 +179,7 @@ static void write_end(struct engine *e, struct run *run, const struct decision *
 	const char *text = d->text ? d->text : "";
 	struct err err = { 0 };
 	int64_t wall_ms = engine_wall(e);
+	char *failed = d->cause == CAUSE_NODE_FAIL ? engine_failed_nodes(run) : xstrdup("");
 
 	engine_wrote(e,
 		     ledger_attempt_end(e->ledger, a->id, d->cause, d->exit_code, d->signal, text,
@@ -191,9 +192,8 @@ static void write_end(struct engine *e, struct run *run, const struct decision *
 	if (d->is_short)
 		engine_wrote(e, ledger_attempt_short(e->ledger, a->id, &err), &err);
 	run->is_short = d->is_short;
-	engine_blame_nodes(e, run, d);
+	engine_blame_nodes(e, run, d, failed);
 	count_untold(e, run, d);
-	char *failed = d->cause == CAUSE_NODE_FAIL ? engine_failed_nodes(run) : xstrdup("");
 	engine_event(e, run, "attempt_end", "lbd", "attempt %lld: %s%s%s%s%s", (long long)a->number,
 		     cause_name(d->cause), text[0] ? ": " : "", text, failed[0] ? ": " : "",
 		     failed);

@@ -109,8 +109,6 @@ static json_t *count(const struct team_goodput *t, const struct ledger_run *run,
 		return NULL;
 	o = json_object();
 	js_set_int(o, "gpus", gpus);
-	if (run_state_is_final(run->state) && run->ended_ms > now_ms)
-		now_ms = run->ended_ms; /* by the clock of the node */
 	json_object_set_new(o, "weeks", weeks_of(h, created_ms, now_ms));
 	if (created_ms < now_ms - TEAM_RECENT_MS)
 		json_object_set_new(o, "last7d", window(h, NULL, now_ms - TEAM_RECENT_MS, now_ms));

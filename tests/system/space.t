@@ -137,7 +137,7 @@ exits 3 "a glob that means nothing" lbctl rm --yes 'none-*'
 exits 2 "away from a terminal nothing goes" lbctl rm one
 like "$err" "that removes 1 run for good, [0-9]+ KiB: look with --dry-run, then say --yes" "unasked"
 exits 0 "--dry-run" lbctl rm --dry-run one 'sweep-*' live
-like "$out" "^sweep-1  completed, ended [0-9ms]+ ago, [0-9]+ KiB" "shows what would go"
+like "$out" "^sweep-1  completed, ended ([0-9]+m)?[0-9]+s ago, [0-9]+ KiB" "shows what would go"
 like "$out" "^4 runs, .*; nothing was done" "and the sum"
 exits 6 "a colleague's run is theirs" lbctl rm --yes somebody/one
 like "$err" "only somebody can remove runs of somebody" "which is said"

@@ -116,6 +116,7 @@ static void test_mistakes(void **state)
 						      "like \"90s\"" },
 		{ RUN "name=''", "t.toml:3: run.name: bad name \"\": it is empty" },
 		{ RUN "workdir='w'", "t.toml:3: run.workdir: must be an absolute path" },
+		{ RUN "workdir=''", "t.toml:3: run.workdir: must be an absolute path" },
 		{ RUN "env_file='e'", "t.toml:3: run.env_file: must be an absolute path" },
 		{ RUN "[slurm]\nmem='lots'",
 		  "t.toml:4: slurm.mem: \"lots\" is no amount of memory; write it like \"16G\", "
