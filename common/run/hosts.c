@@ -15,35 +15,72 @@ static void add(json_t *list, const char *text, size_t len)
 		json_array_append_new(list, json_stringn(text, len));
 }
 
+#define DIGITS "0123456789"
+
 /* PREFIX[RANGES]SUFFIX */
 struct part {
 	const char *prefix, *ranges, *suffix;
 	int prefix_len, suffix_len;
 };
 
-static void add_range(json_t *list, const struct part *p, const char *first, const char *last)
+static void add_part(json_t *list, const char *text, size_t len);
+
+/* "7" or "01-16", in text[0 … len); -1: neither. Nine digits are what a long surely holds. */
+static int read_range(const char *text, size_t len, long *first, long *last)
 {
-	int width = (int)strspn(first, "0123456789");
-	long from = strtol(first, NULL, 10);
-	long to = last ? strtol(last, NULL, 10) : from;
+	size_t width = strspn(text, DIGITS), used = width;
 
-	for (long n = from; n <= to && json_array_size(list) < HOSTS_MAX; n++) {
-		char name[512];
-		int len = snprintf(name, sizeof(name), "%.*s%0*ld%.*s", p->prefix_len, p->prefix,
-				   width, n, p->suffix_len, p->suffix);
+	if (width < 1 || width > 9)
+		return -1;
+	*first = *last = strtol(text, NULL, 10);
+	if (text[width] == '-') {
+		const char *second = text + width + 1;
+		size_t more = strspn(second, DIGITS);
+		if (more < 1 || more > 9)
+			return -1;
+		*last = strtol(second, NULL, 10);
+		used += 1 + more;
+	}
+	return used == len && *last >= *first ? 0 : -1;
+}
 
-		if (len > 0 && (size_t)len < sizeof(name))
-			add(list, name, (size_t)len);
+static bool are_ranges(const char *text, const char *end)
+{
+	long first, last;
+
+	for (;; text++) {
+		size_t len = strcspn(text, ",]");
+		if (read_range(text, len, &first, &last) != 0)
+			return false;
+		text += len;
+		if (text == end)
+			return true;
+	}
+}
+
+/* What stands behind may have brackets of its own. */
+static void add_range(json_t *list, const struct part *p, const char *range, size_t len)
+{
+	int width = (int)strspn(range, DIGITS);
+	long first, last;
+
+	if (read_range(range, len, &first, &last) != 0)
+		return;
+	for (long n = first; n <= last && json_array_size(list) < HOSTS_MAX; n++) {
+		char *name = xasprintf("%.*s%0*ld%.*s", p->prefix_len, p->prefix, width, n,
+				       p->suffix_len, p->suffix);
+
+		add_part(list, name, strlen(name));
+		free(name);
 	}
 }
 
 static void add_ranges(json_t *list, const struct part *p)
 {
-	for (const char *at = p->ranges; *at && *at != ']';) {
+	for (const char *at = p->ranges; *at != ']';) {
 		size_t len = strcspn(at, ",]");
-		const char *dash = memchr(at, '-', len);
 
-		add_range(list, p, at, dash ? dash + 1 : NULL);
+		add_range(list, p, at, len);
 		at += len;
 		if (*at == ',')
 			at++;
@@ -57,7 +94,7 @@ static void add_part(json_t *list, const char *text, size_t len)
 	const char *close = open ? memchr(open, ']', len - (size_t)(open - text)) : NULL;
 	struct part p;
 
-	if (!close || strspn(open + 1, "0123456789,-") != (size_t)(close - open) - 1) {
+	if (!close || !are_ranges(open + 1, close)) {
 		add(list, text, len);
 		return;
 	}

@@ -9,26 +9,19 @@
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "common/base/paths.h"
+#include "ctl/act/extra.h"
 #include "ctl/base/command.h"
 #include "ctl/base/print.h"
 #include "ctl/code/made.h"
 #include "ctl/look/run_space.h"
 #include "ctl/team/ask.h"
 
-enum { SETTINGS_MAX = 8 };
-
 struct audit {
 	const char *run;
 	json_t *about; /* the run as lbd tells of it */
 	struct made made;
-	char *setting[SETTINGS_MAX]; /* as of --set; owned */
-	size_t settings;
+	struct extra extra;
 };
-
-static void set(struct audit *a, char *setting)
-{
-	a->setting[a->settings++] = setting;
-}
 
 /* The word behind lbworker that says what it does: where "audit" goes. NULL: another trainer. */
 static json_t *audit_words(const struct audit *a)
@@ -73,7 +66,7 @@ static int set_command(struct ctl *ctl, struct audit *a, struct err *err)
 			"%s: does not run \"lbworker train\"; only that computes the same bits again",
 			a->run);
 	text = json_dumps(words, JSON_COMPACT);
-	set(a, xasprintf("run.command=%s", text));
+	extra_add(&a->extra, xasprintf("run.command=%s", text));
 	free(text);
 	json_decref(words);
 	return 0;
@@ -95,16 +88,16 @@ static void exclude_nodes(struct audit *a)
 			all = more;
 		}
 	}
-	set(a, xasprintf("slurm.exclude=%s", all));
+	extra_add(&a->extra, xasprintf("slurm.exclude=%s", all));
 	free(all);
 }
 
 /* The new run's own folder holds the replays, and an answer is no failure to be tried again. */
 static void set_apart(struct audit *a)
 {
-	set(a, xstrdup("checkpoint.folder="));
-	set(a, xstrdup("checkpoint.keep_latest_k=0"));
-	set(a, xstrdup("restart.never_on_exit_codes=[1,2,3,4]"));
+	extra_add(&a->extra, xstrdup("checkpoint.folder="));
+	extra_add(&a->extra, xstrdup("checkpoint.keep_latest_k=0"));
+	extra_add(&a->extra, xstrdup("restart.never_on_exit_codes=[1,2,3,4]"));
 }
 
 /* What a person would have typed: lbctl submit SPEC --name … --set … */
@@ -113,20 +106,12 @@ static int submit(struct ctl *ctl, struct audit *a, struct err *err)
 	char *spec = path_join("%s/spec.toml", js_str(a->about, "dir", ""));
 	char *name = xasprintf("%s-audit", a->run);
 	const char *run = ctl->operands.words[0];
-	size_t given = ctl->options.set_count;
 
-	ctl->options.set = xrealloc(ctl->options.set,
-				    (given + a->settings + 1) * sizeof(*ctl->options.set));
-	for (size_t i = 0; i < a->settings; i++)
-		ctl->options.set[given + i] = a->setting[i];
-	ctl->options.set_count = given + a->settings;
-	ctl->options.set[ctl->options.set_count] = NULL;
 	if (!ctl->options.name)
 		ctl->options.name = name;
 	ctl->operands.words[0] = spec;
-	int status = submit_run(ctl, err);
+	int status = extra_submit(ctl, &a->extra, err);
 	ctl->operands.words[0] = run;
-	ctl->options.set_count = given;
 	free(name);
 	free(spec);
 	return status;
@@ -145,8 +130,7 @@ int audit_run(struct ctl *ctl, struct err *err)
 			exclude_nodes(&a);
 		status = submit(ctl, &a, err);
 	}
-	for (size_t i = 0; i < a.settings; i++)
-		free(a.setting[i]);
+	extra_clear(&a.extra);
 	made_clear(&a.made);
 	json_decref(a.about);
 	return status;

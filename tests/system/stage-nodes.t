@@ -5,9 +5,9 @@
 # a whole one. srun is a stand-in here; ranks-slurm.t has the real one.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/attempt.sh"
+. "$(dirname "$0")/stage.sh"
 trainer=$src/tests/stage/ranks.py
-S=$T/stage
-export STAGE_LOG="$T/log" SLURM_JOB_NUM_NODES=2 SLURMD_NODENAME=n1 LOST="$T/lost"
+export SLURM_JOB_NUM_NODES=2 LOST="$T/lost"
 PATH=$src/tests/stage:$PATH
 mkdir "$T/lost"
 
@@ -17,14 +17,6 @@ staged() { # staged NUMBER LAST [IN_PLACE [RATE]]
 	sed -i "s|}\$|,\"checkpoint_stage\":\"$S/%n\",\"stage_rate\":${4:-0}}|; s|\"none\"|\"srun\",\"srun\":[\"--quiet\"]|" \
 		"$F/attempt.json"
 }
-again() { fresh; rm -rf "$S" "$STAGE_LOG"*; }
-run() { timeout 60 "$B/lbrun" --attempt "$F" >"$F/out.log" 2>&1; }
-start() {
-	"$B/lbrun" --attempt "$F" >"$F/out.log" 2>&1 &
-	lbrun_pid=$!
-}
-log() { sed -n "s/.*\"$1\": \"\{0,1\}\([^\",}]*\).*/\1/p" "$STAGE_LOG" | tr '\n' ' '; }
-hidden() { find "$C" -mindepth 1 -maxdepth 1 -name '.lb-*' | wc -l; }
 left() { find "$S" -mindepth 3 -maxdepth 3 2>/dev/null | wc -l; }
 
 for layout in dcp folder numpy; do

@@ -5,9 +5,8 @@
 # whole one.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/attempt.sh"
+. "$(dirname "$0")/stage.sh"
 trainer=$src/tests/stage/trainer.py
-S=$T/stage
-export STAGE_LOG="$T/log"
 
 # staged NUMBER LAST [IN_PLACE [RATE]]
 staged() {
@@ -15,23 +14,15 @@ staged() {
 	attempt "$1" "[\"python3\",\"$trainer\",\"$2\"]" "${3:-0}"
 	sed -i "s|}\$|,\"checkpoint_stage\":\"$S\",\"stage_rate\":${4:-0}}|" "$F/attempt.json"
 }
-again() { fresh; rm -rf "$S" "$STAGE_LOG"; }
-run() { SLURMD_NODENAME=n1 timeout 60 "$B/lbrun" --attempt "$F" >"$F/out.log" 2>&1; }
-start() {
-	SLURMD_NODENAME=n1 "$B/lbrun" --attempt "$F" >"$F/out.log" 2>&1 &
-	lbrun_pid=$!
-}
-log() { sed -n "s/.*\"$1\": \"\{0,1\}\([^\",}]*\).*/\1/p" "$STAGE_LOG" | tr '\n' ' '; }
 shared() { find "$C" -mindepth 1 -maxdepth 1 -name "$1" | sed 's|.*/||' | sort -V | tr '\n' ' '; }
-hidden() { find "$C" -mindepth 1 -maxdepth 1 -name '.lb-*' | wc -l; }
 left() { find "$S" -mindepth 2 -maxdepth 2 2>/dev/null | wc -l; }
 
 # --- the way of a checkpoint ------------------------------------------------------------------
 for layout in folder deepspeed dcp numpy; do
 	again
 	staged 1 3
-	exits 0 "$layout: a training with a stage ends" env STAGE_LAYOUT=$layout \
-		sh -c 'SLURMD_NODENAME=n1 "$1/lbrun" --attempt "$2" >"$2/out.log" 2>&1' sh "$B" "$F"
+	STAGE_LAYOUT=$layout run
+	is $? 0 "$layout: a training with a stage ends"
 	like "$(shared '*3*')" 3 "its last checkpoint is where it is shared"
 	is "$(hidden) $(left)" "0 0" "and nothing else is left, there or in the stage"
 	like "$(cat "$F/spool.jsonl")" '"checkpoint_valid".*"step":3.*"valid":true' "which is told"
@@ -109,7 +100,7 @@ if unshare -m true 2>/dev/null; then
 	staged 1 6
 	cat >"$T/full.sh" <<-END
 		mount -t tmpfs -o size=1M none "$S" || exit 1
-		SLURMD_NODENAME=n1 "$B/lbrun" --attempt "$F" >"$F/out.log" 2>&1
+		"$B/lbrun" --attempt "$F" >"$F/out.log" 2>&1
 	END
 	mkdir -p "$S"
 	STAGE_PAUSE=1 STAGE_BYTES=250000 unshare -m sh "$T/full.sh"

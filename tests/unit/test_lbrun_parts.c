@@ -25,7 +25,11 @@ static void test_hosts(void **state)
 		{ "n1", "[\"n1\"]" },
 		{ "n[1-3,07]x,b", "[\"n1x\",\"n2x\",\"n3x\",\"n07x\",\"b\"]" },
 		{ "a,n[08-11]", "[\"a\",\"n08\",\"n09\",\"n10\",\"n11\"]" },
-		{ "n[5-2]", "[]" },
+		{ "r[1-2]n[3,05]", "[\"r1n3\",\"r1n05\",\"r2n3\",\"r2n05\"]" },
+		{ "n[5-2]", "[\"n[5-2]\"]" },
+		{ "n[1-2,]", "[\"n[1-2,]\"]" },
+		{ "n[]", "[\"n[]\"]" },
+		{ "n[1-1234567890]", "[\"n[1-1234567890]\"]" },
 		{ "n[1", "[\"n[1\"]" },
 		{ "n[a-b]", "[\"n[a-b]\"]" },
 		{ ",,", "[]" },
@@ -75,6 +79,9 @@ static void test_hosts_bounded(void **state)
 	json_t *list = hosts_expand("n[0-999999999]");
 
 	(void)state;
+	assert_int_equal(json_array_size(list), HOSTS_MAX);
+	json_decref(list);
+	list = hosts_expand("a[1-99]b[0-999999999][1-2]");
 	assert_int_equal(json_array_size(list), HOSTS_MAX);
 	json_decref(list);
 }

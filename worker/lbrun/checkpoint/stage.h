@@ -68,14 +68,10 @@ int stage_open(struct stage *stage, const struct attempt_params *params,
 /* Removes the folder, on all nodes, when nothing in it is at risk. */
 void stage_close(struct stage *stage);
 bool stage_is_on(const struct stage *stage);
-bool stage_holds(const struct stage *stage, const char *path);
 
-/* What is whole there, as of now. `needed`: a path that the trainer may be loading; NULL = none. */
-void stage_look(struct stage *stage, const char *needed);
 /* While nobody writes there: removes what is not whole; where there are several nodes, everything, as a
  * launch starts from what is shared. 0, or -1 with err: that cannot be done. */
 int stage_begin_launch(struct stage *stage, struct err *err);
-bool stage_has_parts(const struct stage *stage);
 /* For the environment of ranks (PART_VARIABLE); owned by the caller, NULL = there are no parts. */
 char *stage_for_ranks(const struct stage *stage);
 
@@ -94,5 +90,18 @@ bool stage_is_draining(const struct stage *stage);
 /* "step 40, 3.2 GB: …" what would be lost, and what a relaunch elsewhere goes back to; "" = nothing.
  * needs_ms (may be NULL): that its copy still takes; -1 = not known. */
 void stage_risk_text(const struct stage *stage, char *text, size_t size, int64_t *needs_ms);
+
+/* --- stage_items.c --------------------------------------------------------------------------- */
+/* of the folder: held by the one lbrun that drains from it */
+#define STAGE_LOCK ".lb-lock"
+
+bool stage_holds(const struct stage *stage, const char *path);
+/* Are there several nodes, each with a part? */
+bool stage_has_parts(const struct stage *stage);
+/* What is whole there, as of now. `needed`: a path that the trainer may be loading; NULL = none. */
+void stage_look(struct stage *stage, const char *needed);
+void stage_forget(struct stage *stage);
+/* While nobody writes there: removes what is not whole. */
+void stage_tidy(struct stage *stage);
 
 #endif

@@ -9,9 +9,10 @@
 #include <string.h>
 
 #include "common/base/mem.h"
+#include "worker/lbworker/torch/pickle_stack.h"
 
 /* Far above any file of weights; what keeps a hostile one from taking all memory. */
-enum { MAX_VALUES = 1 << 25, MAX_MEMO = 1 << 25 };
+enum { MAX_MEMO = 1 << 25 };
 
 /* Their bytes, as pickletools names them. */
 enum opcode {
@@ -69,174 +70,12 @@ enum opcode {
 	OP_FRAME = 0x95,
 };
 
-struct values {
-	struct pickle_value **at;
-	size_t count, room;
-};
-
-struct pickle {
-	struct values all;   /* owns each */
-	struct values stack; /* NULL: a mark */
-	struct values memo;  /* by number; NULL: nothing was put there */
-	struct pickle_value *root;
-	const unsigned char *in, *end, *start;
-	struct err *err;
-};
-
-static int bad(struct pickle *p, const char *why)
-{
-	return err_set(p->err, ERR_USAGE, "its pickle, byte %zu: %s", (size_t)(p->in - p->start),
-		       why);
-}
-
-static void push_to(struct values *v, struct pickle_value *value)
-{
-	if (v->count == v->room) {
-		v->room = v->room ? 2 * v->room : 16;
-		v->at = xrealloc(v->at, v->room * sizeof(struct pickle_value *));
-	}
-	v->at[v->count++] = value;
-}
-
-static struct pickle_value *make(struct pickle *p, enum pickle_kind kind)
-{
-	if (p->all.count == MAX_VALUES) {
-		bad(p, "more values than can be meant");
-		return NULL;
-	}
-	struct pickle_value *v = xcalloc(1, sizeof(*v));
-	v->kind = kind;
-	push_to(&p->all, v);
-	return v;
-}
-
-static int push(struct pickle *p, struct pickle_value *value)
-{
-	if (!value)
-		return -1;
-	push_to(&p->stack, value);
-	return 0;
-}
-
-/* The top of the stack; NULL with err where there is none. */
-static struct pickle_value *pop(struct pickle *p)
-{
-	if (p->stack.count == 0 || !p->stack.at[p->stack.count - 1]) {
-		bad(p, "takes from an empty stack");
-		return NULL;
-	}
-	return p->stack.at[--p->stack.count];
-}
-
-static struct pickle_value *top(struct pickle *p)
-{
-	struct pickle_value *v = pop(p);
-
-	p->stack.count += v != NULL;
-	return v;
-}
-
-/* The place behind the last mark; SIZE_MAX with err. */
-static size_t above_mark(struct pickle *p)
-{
-	for (size_t i = p->stack.count; i > 0; i--)
-		if (!p->stack.at[i - 1])
-			return i;
-	bad(p, "has no mark");
-	return SIZE_MAX;
-}
-
-static void add_item(struct pickle_value *v, struct pickle_value *item)
-{
-	if ((v->count & (v->count - 1)) == 0) /* room doubles */
-		v->item = xrealloc(v->item,
-				   (v->count ? 2 * v->count : 1) * sizeof(struct pickle_value *));
-	v->item[v->count++] = item;
-}
-
-/* Where items go that are put into a value: itself, or beside what was made. */
-static struct pickle_value *holder(struct pickle *p, struct pickle_value *v, enum pickle_kind kind)
-{
-	if (v->kind == kind)
-		return v;
-	if (v->kind != PICKLE_MADE) {
-		bad(p, "puts items into what holds none");
-		return NULL;
-	}
-	while (v->count < 3) {
-		struct pickle_value *none = make(p, PICKLE_NONE);
-		if (!none)
-			return NULL;
-		add_item(v, none);
-	}
-	if (v->count == 3) {
-		struct pickle_value *items = make(p, kind);
-		if (!items)
-			return NULL;
-		add_item(v, items);
-	}
-	if (v->item[3]->kind == kind)
-		return v->item[3];
-	bad(p, "puts items into what holds none");
-	return NULL;
-}
-
-/* All above the mark into the value below it (APPENDS, SETITEMS), or the one or two on top. */
-static int fill(struct pickle *p, enum pickle_kind kind, size_t from)
-{
-	size_t step = kind == PICKLE_DICT ? 2 : 1;
-	size_t below = from - (p->stack.count >= from && from > 0 && !p->stack.at[from - 1]);
-
-	if (from > p->stack.count || (p->stack.count - from) % step != 0 || below == 0 ||
-	    !p->stack.at[below - 1])
-		return bad(p, "puts items into nothing");
-	struct pickle_value *to = holder(p, p->stack.at[below - 1], kind);
-	if (!to)
-		return -1;
-	for (size_t i = from; i < p->stack.count; i++) {
-		if (!p->stack.at[i])
-			return bad(p, "has a mark among items");
-		add_item(to, p->stack.at[i]);
-	}
-	p->stack.count = below;
-	return 0;
-}
-
-/* A list or dictionary of all from `from` on; what stands at `cut` and above leaves the stack. */
-static int gather(struct pickle *p, enum pickle_kind kind, size_t from, size_t cut)
-{
-	if (from > p->stack.count || (kind == PICKLE_DICT && (p->stack.count - from) % 2 != 0))
-		return bad(p, "takes from an empty stack");
-	struct pickle_value *v = make(p, kind);
-	for (size_t i = from; v && i < p->stack.count; i++) {
-		if (!p->stack.at[i])
-			return bad(p, "takes from an empty stack");
-		add_item(v, p->stack.at[i]);
-	}
-	p->stack.count = cut;
-	return push(p, v);
-}
-
-static int gather_marked(struct pickle *p, enum pickle_kind kind)
-{
-	size_t from = above_mark(p);
-
-	return from == SIZE_MAX ? -1 : gather(p, kind, from, from - 1);
-}
-
-static int gather_top(struct pickle *p, size_t count)
-{
-	if (p->stack.count < count)
-		return bad(p, "takes from an empty stack");
-	return gather(p, PICKLE_LIST, p->stack.count - count, p->stack.count - count);
-}
-
 /* Little-endian; -1 with err where the pickle ends before. */
 static int take_number(struct pickle *p, size_t bytes, uint64_t *out)
 {
 	*out = 0;
 	if ((size_t)(p->end - p->in) < bytes)
-		return bad(p, "is cut short");
+		return pickle_bad(p, "is cut short");
 	for (size_t i = 0; i < bytes; i++)
 		*out |= (uint64_t)p->in[i] << 8 * i;
 	p->in += bytes;
@@ -245,11 +84,11 @@ static int take_number(struct pickle *p, size_t bytes, uint64_t *out)
 
 static int push_integer(struct pickle *p, enum pickle_kind kind, int64_t value)
 {
-	struct pickle_value *v = make(p, kind);
+	struct pickle_value *v = pickle_make(p, kind);
 
 	if (v)
 		v->integer = value;
-	return push(p, v);
+	return pickle_push(p, v);
 }
 
 static int take_integer(struct pickle *p, size_t bytes)
@@ -270,7 +109,7 @@ static int take_long(struct pickle *p, size_t count_bytes)
 	if (take_number(p, count_bytes, &bytes))
 		return -1;
 	if (bytes > (uint64_t)(p->end - p->in))
-		return bad(p, "is cut short");
+		return pickle_bad(p, "is cut short");
 	bool negative = bytes > 0 && p->in[bytes - 1] & 0x80;
 	for (size_t i = 0; i < 8; i++)
 		number |= (uint64_t)(i < bytes ? p->in[i] : negative ? 0xFF : 0) << 8 * i;
@@ -288,15 +127,15 @@ static int take_real(struct pickle *p)
 	if (take_number(p, 8, &bits))
 		return -1;
 	bits = htobe64(htole64(bits)); /* big-endian in the file */
-	v = make(p, PICKLE_REAL);
+	v = pickle_make(p, PICKLE_REAL);
 	if (v)
 		memcpy(&v->real, &bits, sizeof(bits));
-	return push(p, v);
+	return pickle_push(p, v);
 }
 
 static int push_text(struct pickle *p, enum pickle_kind kind, char *text, size_t len)
 {
-	struct pickle_value *v = make(p, kind);
+	struct pickle_value *v = pickle_make(p, kind);
 
 	if (!v) {
 		free(text);
@@ -304,7 +143,7 @@ static int push_text(struct pickle *p, enum pickle_kind kind, char *text, size_t
 	}
 	v->text = text;
 	v->len = len;
-	return push(p, v);
+	return pickle_push(p, v);
 }
 
 static int take_text(struct pickle *p, size_t count_bytes)
@@ -314,7 +153,7 @@ static int take_text(struct pickle *p, size_t count_bytes)
 	if (take_number(p, count_bytes, &len))
 		return -1;
 	if (len > (uint64_t)(p->end - p->in))
-		return bad(p, "is cut short");
+		return pickle_bad(p, "is cut short");
 	char *text = xmalloc((size_t)len + 1);
 	memcpy(text, p->in, (size_t)len);
 	text[len] = '\0';
@@ -331,7 +170,7 @@ static int take_name(struct pickle *p)
 	if (middle)
 		last = memchr(middle + 1, '\n', (size_t)(p->end - middle - 1));
 	if (!last)
-		return bad(p, "is cut short");
+		return pickle_bad(p, "is cut short");
 	char *text = xasprintf("%.*s.%.*s", (int)(middle - module), (const char *)module,
 			       (int)(last - middle - 1), (const char *)middle + 1);
 	p->in = last + 1;
@@ -340,12 +179,12 @@ static int take_name(struct pickle *p)
 
 static int name_on_stack(struct pickle *p)
 {
-	struct pickle_value *name = pop(p), *module = name ? pop(p) : NULL;
+	struct pickle_value *name = pickle_pop(p), *module = name ? pickle_pop(p) : NULL;
 
 	if (!module)
 		return -1;
 	if (name->kind != PICKLE_TEXT || module->kind != PICKLE_TEXT)
-		return bad(p, "has a name that is no text");
+		return pickle_bad(p, "has a name that is no text");
 	char *text = xasprintf("%s.%s", module->text, name->text);
 	return push_text(p, PICKLE_NAME, text, strlen(text));
 }
@@ -356,8 +195,8 @@ static int note_call(struct pickle *p, size_t inputs)
 	struct pickle_value *made;
 
 	if (p->stack.count < inputs)
-		return bad(p, "takes from an empty stack");
-	if (gather(p, PICKLE_MADE, p->stack.count - inputs, p->stack.count - inputs))
+		return pickle_bad(p, "takes from an empty stack");
+	if (pickle_gather(p, PICKLE_MADE, p->stack.count - inputs, p->stack.count - inputs))
 		return -1;
 	made = p->stack.at[p->stack.count - 1];
 	made->count = 2; /* keyword arguments are let go */
@@ -366,14 +205,14 @@ static int note_call(struct pickle *p, size_t inputs)
 
 static int note_state(struct pickle *p)
 {
-	struct pickle_value *state = pop(p), *made = state ? top(p) : NULL;
+	struct pickle_value *state = pickle_pop(p), *made = state ? pickle_top(p) : NULL;
 
 	if (!made)
 		return -1;
 	if (made->kind != PICKLE_MADE)
-		return bad(p, "gives a state to what has none");
+		return pickle_bad(p, "gives a state to what has none");
 	if (made->count == 2)
-		add_item(made, state);
+		pickle_add_item(made, state);
 	else
 		made->item[2] = state;
 	return 0;
@@ -381,23 +220,23 @@ static int note_state(struct pickle *p)
 
 static int note_outside(struct pickle *p)
 {
-	struct pickle_value *id = pop(p), *v = id ? make(p, PICKLE_OUTSIDE) : NULL;
+	struct pickle_value *id = pickle_pop(p), *v = id ? pickle_make(p, PICKLE_OUTSIDE) : NULL;
 
 	if (v)
-		add_item(v, id);
-	return push(p, v);
+		pickle_add_item(v, id);
+	return pickle_push(p, v);
 }
 
 static int put_memo(struct pickle *p, size_t number)
 {
-	struct pickle_value *v = top(p);
+	struct pickle_value *v = pickle_top(p);
 
 	if (!v)
 		return -1;
 	if (number >= MAX_MEMO || number > 2 * p->memo.count + (1 << 16))
-		return bad(p, "notes a value under a number that cannot be");
+		return pickle_bad(p, "notes a value under a number that cannot be");
 	while (p->memo.count <= number)
-		push_to(&p->memo, NULL);
+		values_push(&p->memo, NULL);
 	p->memo.at[number] = v;
 	return 0;
 }
@@ -411,21 +250,8 @@ static int memo_by(struct pickle *p, size_t bytes, bool put)
 	if (put)
 		return put_memo(p, (size_t)number);
 	if (number >= p->memo.count || !p->memo.at[number])
-		return bad(p, "asks for a value that was not noted");
-	return push(p, p->memo.at[number]);
-}
-
-static int fill_marked(struct pickle *p, enum pickle_kind kind)
-{
-	size_t from = above_mark(p);
-
-	return from == SIZE_MAX ? -1 : fill(p, kind, from);
-}
-
-static int fill_top(struct pickle *p, enum pickle_kind kind, size_t count)
-{
-	return p->stack.count <= count ? bad(p, "takes from an empty stack")
-				       : fill(p, kind, p->stack.count - count);
+		return pickle_bad(p, "asks for a value that was not noted");
+	return pickle_push(p, p->memo.at[number]);
 }
 
 static int skip(struct pickle *p, size_t bytes)
@@ -435,37 +261,27 @@ static int skip(struct pickle *p, size_t bytes)
 	return take_number(p, bytes, &number);
 }
 
-static int pop_to_mark(struct pickle *p)
-{
-	size_t from = above_mark(p);
-
-	if (from == SIZE_MAX)
-		return -1;
-	p->stack.count = from - 1;
-	return 0;
-}
-
 static int step_small(struct pickle *p, enum opcode op)
 {
 	switch (op) {
 	case OP_MARK:
-		push_to(&p->stack, NULL);
+		values_push(&p->stack, NULL);
 		return 0;
 	case OP_POP:
 		if (p->stack.count == 0)
-			return bad(p, "takes from an empty stack");
+			return pickle_bad(p, "takes from an empty stack");
 		p->stack.count--;
 		return 0;
 	case OP_POP_MARK:
-		return pop_to_mark(p);
+		return pickle_pop_to_mark(p);
 	case OP_DUP:
-		return push(p, top(p));
+		return pickle_push(p, pickle_top(p));
 	case OP_PROTO:
 		return skip(p, 1);
 	case OP_FRAME:
 		return skip(p, 8);
 	case OP_NONE:
-		return push(p, make(p, PICKLE_NONE));
+		return pickle_push(p, pickle_make(p, PICKLE_NONE));
 	case OP_NEWTRUE:
 	case OP_NEWFALSE:
 		return push_integer(p, PICKLE_BOOL, op == OP_NEWTRUE);
@@ -493,7 +309,7 @@ static int step_small(struct pickle *p, enum opcode op)
 	case OP_BINBYTES8:
 		return take_text(p, 8);
 	default:
-		return bad(p, "an opcode that is not known");
+		return pickle_bad(p, "an opcode that is not known");
 	}
 }
 
@@ -507,28 +323,28 @@ static int step(struct pickle *p, enum opcode op)
 	case OP_EMPTY_LIST:
 	case OP_EMPTY_TUPLE:
 	case OP_EMPTY_SET:
-		return push(p, make(p, PICKLE_LIST));
+		return pickle_push(p, pickle_make(p, PICKLE_LIST));
 	case OP_EMPTY_DICT:
-		return push(p, make(p, PICKLE_DICT));
+		return pickle_push(p, pickle_make(p, PICKLE_DICT));
 	case OP_TUPLE:
 	case OP_LIST:
 	case OP_FROZENSET:
-		return gather_marked(p, PICKLE_LIST);
+		return pickle_gather_marked(p, PICKLE_LIST);
 	case OP_DICT:
-		return gather_marked(p, PICKLE_DICT);
+		return pickle_gather_marked(p, PICKLE_DICT);
 	case OP_TUPLE1:
 	case OP_TUPLE2:
 	case OP_TUPLE3:
-		return gather_top(p, (size_t)op - OP_TUPLE1 + 1);
+		return pickle_gather_top(p, (size_t)op - OP_TUPLE1 + 1);
 	case OP_APPEND:
-		return fill_top(p, PICKLE_LIST, 1);
+		return pickle_fill_top(p, PICKLE_LIST, 1);
 	case OP_APPENDS:
 	case OP_ADDITEMS:
-		return fill_marked(p, PICKLE_LIST);
+		return pickle_fill_marked(p, PICKLE_LIST);
 	case OP_SETITEM:
-		return fill_top(p, PICKLE_DICT, 2);
+		return pickle_fill_top(p, PICKLE_DICT, 2);
 	case OP_SETITEMS:
-		return fill_marked(p, PICKLE_DICT);
+		return pickle_fill_marked(p, PICKLE_DICT);
 	case OP_REDUCE:
 	case OP_NEWOBJ:
 		return note_call(p, 2);
@@ -564,8 +380,8 @@ struct pickle *pickle_read(const void *bytes, size_t len, struct err *err)
 	while (rc == 0 && p->in < p->end && *p->in != OP_STOP)
 		rc = step(p, (enum opcode) * p->in++);
 	if (rc == 0)
-		rc = p->in == p->end ? bad(p, "is cut short") : 0;
-	p->root = rc == 0 ? pop(p) : NULL;
+		rc = p->in == p->end ? pickle_bad(p, "is cut short") : 0;
+	p->root = rc == 0 ? pickle_pop(p) : NULL;
 	if (p->root)
 		return p;
 	pickle_free(p);
