@@ -128,7 +128,8 @@ check-layouts: $(B)/lbrun $(ML_PYTHON)
 # lbrun killed again and again while checkpoints come from the node's stage; SEED=1 for the dice.
 check-stage: $(B)/lbrun
 	python3 tests/stage/kills.py $(B)/lbrun $(or $(filter-out 50,$(KILLS)),100) $(or $(SEED),1)
-# The libraries of others come from PyPI; those of real models, in a folder of one's own: TOKENIZERS=DIR.
+# The libraries of others come from PyPI; those of real models, in a folder of one's own: TOKENIZERS=DIR. DONE=FILE
+# remembers those that have passed, so that an interrupted check goes on.
 TEXT_PYTHON := $(or $(PYTHON),$(B)/text/bin/python)
 DOCUMENTS ?= 1000000
 $(B)/text/bin/python:
@@ -137,7 +138,8 @@ $(B)/text/bin/python:
 		{ rm -rf $(B)/text; exit 1; }
 check-text: $(B)/lbworker $(TEXT_PYTHON)
 	$(TEXT_PYTHON) tests/text/check.py --lbworker $(abspath $(B)/lbworker) --documents $(DOCUMENTS) \
-		$(if $(TOKENIZERS),--tokenizers $(TOKENIZERS))
+		$(if $(TOKENIZERS),--tokenizers $(TOKENIZERS)) $(if $(DONE),--done $(DONE))
+	$(TEXT_PYTHON) tests/text/components.py --lbworker $(abspath $(B)/lbworker)
 # What lbworker convert writes, read by PyTorch, and what PyTorch writes, read by lbworker.
 check-torch: $(B)/lbworker $(ML_PYTHON)
 	$(ML_PYTHON) tests/torch/check.py --lbworker $(abspath $(B)/lbworker)

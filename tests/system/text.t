@@ -26,7 +26,7 @@ tokenize() {
 	lbworker tokenize --tokenizer "$tokenizer" -o "$T/out" --end none "$@"
 }
 
-for name in gpt2 llama3 qwen2 o200k tekken unknown sentencepiece; do
+for name in gpt2 llama3 qwen2 o200k tekken unknown sentencepiece bloom deepseek falcon gemma; do
 	file=$gold/$name.json
 	[ -e "$file" ] || file=$gold/$name.model
 	tokenize "$file" "$gold/documents.jsonl" >"$T/said" 2>&1
@@ -104,8 +104,16 @@ refused "a merge of nothing" "model.merges: number 0 is no two tokens" \
 	'{"model":{"type":"BPE","vocab":{"a":0},"merges":["a b"]}}'
 refused "a normalizer that would change the text" "normalizer: Lowercase is not supported" \
 	'{"normalizer":{"type":"Lowercase"},"model":{"type":"BPE","vocab":{"a":0},"merges":[]}}'
-refused "a pattern that is none" "pre_tokenizer: the pattern" \
+refused "a pattern that is none" 'pre_tokenizer: "\(\(": the pattern: ' \
 	'{"pre_tokenizer":{"type":"Split","behavior":"Isolated","pattern":{"Regex":"(("}},"model":{"vocab":{"a":0},"merges":[]}}'
+bpe='"model":{"vocab":{"a":0},"merges":[]}'
+refused "a pattern that others read otherwise" 'pre_tokenizer: "[^]]*": }\+ in a pattern is not supported' \
+	'{"pre_tokenizer":{"type":"Split","behavior":"Isolated","pattern":{"Regex":"\\\\p{N}{1,3}+"}},'"$bpe}"
+refused "a pre-tokenizer that nobody knows" "pre_tokenizer: Sorted is not supported" '{"pre_tokenizer":{"type":"Sorted"},'"$bpe}"
+refused "a decoder that would write other texts" "decoder: WordPiece is not supported" '{"decoder":{"type":"WordPiece"},'"$bpe}"
+refused "a decoder of other tokens" "decoder: ByteLevel is not supported" '{"decoder":{"type":"ByteLevel"},'"$bpe}"
+refused "a post-processor that nobody knows" "post_processor: Shuffle is not supported" \
+	'{"post_processor":{"type":"Sequence","processors":[{"type":"Shuffle"}]},'"$bpe}"
 refused "a model of SentencePiece, cut" "is cut short, or no model of SentencePiece" '\012\377\377\001ab'
 refused "tiktoken's, of nobody known" "2 tokens: a tiktoken file of nobody known here" 'YQ== 0\nYg== 1\n'
 refused "tiktoken's, a number twice" "line 2 is no token in base64" 'YQ== 0\nYg== 0\n'

@@ -12,8 +12,11 @@ import sentencepiece
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
 import check
+import components
 
 SIZE = 400
+# of components.MODELS: what is there that the patterns of check.py have not
+MODELS = {"bloom": "BLOOM", "deepseek": "DeepSeek V3", "falcon": "Falcon", "gemma": "Gemma"}
 
 
 def trained(name, sample):
@@ -45,6 +48,15 @@ def main(folder):
     for name in check.PATTERNS:
         tok = trained(name, sample)
         open("%s/%s.json" % (folder, name), "w").write(tok.to_str())
+        peers[name] = [tok.encode(d, add_special_tokens=False).ids for d in docs]
+    for name, model in MODELS.items():
+        parts = components.MODELS[model]
+        o = components.trained([d.replace("\0", "") for d in sample], *parts, size=SIZE)
+        if len(parts) > 2:
+            o["decoder"] = components.state(parts[2])
+        open("%s/%s.json" % (folder, name), "w").write(json.dumps(o, ensure_ascii=False))
+        tok = Tokenizer.from_file("%s/%s.json" % (folder, name))
+        tok.encode_special_tokens = True
         peers[name] = [tok.encode(d, add_special_tokens=False).ids for d in docs]
     with tempfile.TemporaryDirectory() as scratch:
         with open(scratch + "/sample", "w") as out:

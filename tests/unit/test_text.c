@@ -25,7 +25,8 @@ static void assert_words(const char *pattern, const char *text, const char *want
 	unicode_init();
 	assert_true(split_named(&split, pattern, &names));
 	while (at < end) {
-		const unsigned char *stop = split_word(&split, at, end);
+		bool is_left_out;
+		const unsigned char *stop = split_word(&split, at, end, &is_left_out);
 		assert_true(stop > at && stop <= end);
 		snprintf(got + strlen(got), sizeof(got) - strlen(got), "%s%.*s", got[0] ? "|" : "",
 			 (int)(stop - at), (const char *)at);

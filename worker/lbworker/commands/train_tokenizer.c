@@ -71,7 +71,8 @@ static int count_document(const struct document *d, void *arg)
 	if (rc == 0) {
 		const unsigned char *at = (const unsigned char *)text, *end = at + len;
 		while (at < end) {
-			const unsigned char *stop = split_word(c->split, at, end);
+			bool is_left_out; /* none is: all that is known is words */
+			const unsigned char *stop = split_word(c->split, at, end, &is_left_out);
 			word_counts_add(&c->words, (const char *)at, (uint32_t)(stop - at));
 			at = stop;
 		}

@@ -10,8 +10,10 @@
 
 void added_tokens_fini(struct added_tokens *a)
 {
-	for (size_t i = 0; i < a->count; i++)
+	for (size_t i = 0; i < a->count; i++) {
 		free(a->token[i].text);
+		free(a->token[i].name);
+	}
 	free(a->token);
 	*a = (struct added_tokens){ 0 };
 }
@@ -25,6 +27,7 @@ void added_tokens_add(struct added_tokens *a, const struct added_token *token)
 	t->text = xmalloc(t->len + 1);
 	memcpy(t->text, token->text, t->len);
 	t->text[t->len] = '\0';
+	t->name = token->name ? xstrdup(token->name) : NULL;
 }
 
 static int compare(const char *a, size_t a_len, const char *b, size_t b_len)
@@ -53,6 +56,7 @@ void added_tokens_complete(struct added_tokens *a)
 		if (kept > 0 && compare(a->token[kept - 1].text, a->token[kept - 1].len, t->text,
 					t->len) == 0) {
 			free(t->text);
+			free(t->name);
 			continue;
 		}
 		a->first[t->normalized][(unsigned char)t->text[0]] = true;
@@ -62,29 +66,12 @@ void added_tokens_complete(struct added_tokens *a)
 	a->count = kept;
 }
 
-/* The first whose text is not before text[0..len). */
-static size_t lower_bound(const struct added_tokens *a, const char *text, size_t len)
+const struct added_token *added_tokens_named(const struct added_tokens *a, const char *name)
 {
-	size_t low = 0, high = a->count;
-
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-		if (compare(a->token[middle].text, a->token[middle].len, text, len) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
-const struct added_token *added_tokens_named(const struct added_tokens *a, const char *text,
-					     size_t len)
-{
-	size_t i = lower_bound(a, text, len);
-
-	return i < a->count && compare(a->token[i].text, a->token[i].len, text, len) == 0
-		       ? &a->token[i]
-		       : NULL;
+	for (size_t i = 0; i < a->count; i++)
+		if (strcmp(added_token_name(&a->token[i]), name) == 0)
+			return &a->token[i];
+	return NULL;
 }
 
 const struct added_token *added_tokens_with_id(const struct added_tokens *a, uint32_t id)

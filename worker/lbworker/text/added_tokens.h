@@ -8,8 +8,9 @@
 #include <stdint.h>
 
 struct added_token {
-	char *text; /* owned */
+	char *text; /* as it stands in a text that was normalized, where it is looked for there; owned */
 	size_t len;
+	char *name; /* what it reads as, where that is another text; owned, or NULL */
 	uint32_t id;
 	bool special;
 	bool normalized;              /* looked for in the normalized text */
@@ -25,12 +26,15 @@ struct added_tokens {              /* all zero: none */
 };
 
 void added_tokens_fini(struct added_tokens *a);
-/* Takes a copy of `text`. */
+/* Takes a copy of `text`, and of `name`. */
 void added_tokens_add(struct added_tokens *a, const struct added_token *token);
 /* After the last one; two of the same text: the first one counts. */
 void added_tokens_complete(struct added_tokens *a);
-const struct added_token *added_tokens_named(const struct added_tokens *a, const char *text,
-					     size_t len);
+const struct added_token *added_tokens_named(const struct added_tokens *a, const char *name);
+static inline const char *added_token_name(const struct added_token *t)
+{
+	return t->name ? t->name : t->text;
+}
 const struct added_token *added_tokens_with_id(const struct added_tokens *a, uint32_t id);
 
 /* The next one in text[from..len), of those that are normalized or those that are not; special

@@ -31,7 +31,8 @@ struct encoder {
 	struct bpe_scratch *scratch;
 	uint32_t *symbol; /* of the word at hand */
 	size_t symbols;
-	struct buf normal, composed; /* of the piece at hand */
+	struct buf normal[NORMAL_BUFFERS], blanks, mapped; /* of the piece at hand */
+	uint16_t alphabet[256];                            /* of mapped */
 	bool has_regex, is_first;
 	const unsigned char *text_end; /* nothing behind it may be read */
 	struct tokens *out;
@@ -48,10 +49,13 @@ struct encoder *encoder_create(const struct tokenizer *t)
 		abort();
 	memset(e->cache, 0, sizeof(struct cached) << CACHE_BITS);
 	e->scratch = bpe_scratch_create();
-	buf_init(&e->normal, SIZE_MAX / 2);
-	buf_init(&e->composed, SIZE_MAX / 2);
+	for (size_t i = 0; i < NORMAL_BUFFERS; i++)
+		buf_init(&e->normal[i], SIZE_MAX / 2);
+	buf_init(&e->blanks, SIZE_MAX / 2);
+	buf_init(&e->mapped, SIZE_MAX / 2);
+	tokenizer_alphabet(e->alphabet);
 	for (size_t i = 0; i < t->splits; i++)
-		e->has_regex |= t->split[i].kind == SPLIT_REGEX;
+		e->has_regex |= t->split[i].kind == SPLIT_REGEX && !t->split[i].mapped;
 	return e;
 }
 
@@ -62,8 +66,10 @@ void encoder_destroy(struct encoder *e)
 	free(e->cache);
 	bpe_scratch_destroy(e->scratch);
 	free(e->symbol);
-	buf_fini(&e->normal);
-	buf_fini(&e->composed);
+	for (size_t i = 0; i < NORMAL_BUFFERS; i++)
+		buf_fini(&e->normal[i]);
+	buf_fini(&e->blanks);
+	buf_fini(&e->mapped);
 	free(e);
 }
 
@@ -98,18 +104,6 @@ static void add_all(struct tokens *t, const uint32_t *id, size_t count)
 
 /* --- one word ------------------------------------------------------------------------------- */
 
-static size_t byte_symbols(const struct tokenizer *t, const unsigned char *word, size_t len,
-			   uint32_t *symbol)
-{
-	size_t count = 0;
-
-	for (size_t i = 0; i < len; i++) {
-		symbol[count] = t->byte[word[i]];
-		count += symbol[count] != NO_TOKEN;
-	}
-	return count;
-}
-
 /* A character that is no token: its bytes, where there are such tokens, or one that says so. */
 static size_t put_unknown(const struct tokenizer *t, const unsigned char *at, unsigned width,
 			  bool after_unknown, uint32_t *symbol)
@@ -127,6 +121,22 @@ static size_t put_unknown(const struct tokenizer *t, const unsigned char *at, un
 		return 0;
 	symbol[0] = t->unknown;
 	return 1;
+}
+
+static size_t byte_symbols(const struct tokenizer *t, const unsigned char *word, size_t len,
+			   uint32_t *symbol)
+{
+	size_t count = 0;
+	bool was_unknown = false;
+
+	for (size_t i = 0; i < len; i++) {
+		bool is_unknown = t->byte[word[i]] == NO_TOKEN;
+		symbol[count] = is_unknown ? t->unknown : t->byte[word[i]];
+		count += symbol[count] != NO_TOKEN &&
+			 !(is_unknown && was_unknown && t->fuse_unknown);
+		was_unknown = is_unknown;
+	}
+	return count;
 }
 
 static size_t character_symbols(const struct tokenizer *t, const unsigned char *word, size_t len,
@@ -233,6 +243,24 @@ static inline void put_word(struct encoder *e, const unsigned char *word, size_t
 
 /* --- words ---------------------------------------------------------------------------------- */
 
+/* As split_word, for a split that sees the alphabet of bytes. */
+static const unsigned char *mapped_word(struct encoder *e, const struct split *s,
+					const unsigned char *at, const unsigned char *end,
+					bool *is_left_out)
+{
+	unsigned char character[4];
+
+	e->mapped.len = 0;
+	for (const unsigned char *byte = at; byte < end; byte++)
+		if (buf_add(&e->mapped, character, unicode_encode(e->alphabet[*byte], character)))
+			return NULL;
+	const unsigned char *text = (const unsigned char *)e->mapped.data;
+	const unsigned char *stop = split_word(s, text, text + e->mapped.len, is_left_out);
+	for (; stop && text < stop; text++) /* each character is a byte */
+		at += (*text & 0xC0) != 0x80;
+	return stop ? at : NULL;
+}
+
 /* Cuts from `at` to `end` by split `level` and those behind it. */
 static int put_words(struct encoder *e, size_t level, const unsigned char *at,
 		     const unsigned char *end, struct err *err)
@@ -240,11 +268,19 @@ static int put_words(struct encoder *e, size_t level, const unsigned char *at,
 	const struct tokenizer *t = e->t;
 
 	while (at < end) {
-		const unsigned char *stop = level < t->splits
-						    ? split_word(&t->split[level], at, end)
-						    : end;
+		const unsigned char *stop = end;
+		bool is_left_out = false;
+		if (level < t->splits) {
+			const struct split *s = &t->split[level];
+			stop = s->mapped ? mapped_word(e, s, at, end, &is_left_out)
+					 : split_word(s, at, end, &is_left_out);
+		}
 		if (!stop)
 			return err_set(err, ERR_USAGE, "the tokenizer's pattern takes too long");
+		if (is_left_out) {
+			at = stop;
+			continue;
+		}
 		if (level + 1 < t->splits) {
 			if (put_words(e, level + 1, at, stop, err))
 				return -1;
@@ -275,67 +311,23 @@ static int put_valid_words(struct encoder *e, const unsigned char *at, const uns
 
 /* --- pieces between added tokens ------------------------------------------------------------ */
 
-static const char META[] = "\xE2\x96\x81";
-enum { META_BYTES = 3 };
-
-static bool begins_with(const char *text, size_t len, const char *with, size_t with_len)
+static int too_large(struct err *err)
 {
-	return len >= with_len && memcmp(text, with, with_len) == 0;
-}
-
-/* U+2581 for blanks, and one in front. */
-static int put_meta(const struct encoder *e, const char *text, size_t len, struct buf *out)
-{
-	const struct tokenizer *t = e->t;
-	bool has_one = begins_with(text, len, " ", 1) || begins_with(text, len, META, META_BYTES);
-	bool wanted = t->meta_prefix == META_ALWAYS ||
-		      (t->meta_prefix == META_FIRST && e->is_first);
-	int rc = 0;
-
-	if (wanted && (t->meta_doubles || !has_one))
-		rc = buf_add(out, META, META_BYTES);
-	for (size_t at = 0; rc == 0 && at < len;) {
-		const char *blank = memchr(text + at, ' ', len - at);
-		size_t stop = blank ? (size_t)(blank - text) : len;
-		rc = buf_add(out, text + at, stop - at);
-		if (rc == 0 && blank)
-			rc = buf_add(out, META, META_BYTES);
-		at = stop + 1;
-	}
-	return rc;
-}
-
-/* *text becomes its normal form, in a buffer of the encoder or as it is. */
-static int normalize(struct encoder *e, const char **text, size_t *len)
-{
-	const struct tokenizer *t = e->t;
-
-	if (t->nfc) {
-		e->composed.len = 0;
-		if (unicode_nfc(*text, *len, &e->composed))
-			return -1;
-		*text = e->composed.data ? e->composed.data : "";
-		*len = e->composed.len;
-	}
-	if (!t->meta || *len == 0)
-		return 0;
-	e->normal.len = 0;
-	if (put_meta(e, *text, *len, &e->normal))
-		return -1;
-	*text = e->normal.data;
-	*len = e->normal.len;
-	return 0;
+	return err_set(err, ERR_USAGE,
+		       "the text is too large, or the tokenizer's pattern takes too long");
 }
 
 static int put_normal(struct encoder *e, const char *text, size_t len, struct err *err)
 {
 	const struct tokenizer *t = e->t;
-	const unsigned char *at = (const unsigned char *)text;
 	struct buf blank;
 	int rc;
 
 	if (len == 0)
 		return 0;
+	if (t->meta && t->meta_is_late && normal_blanks(t, e->is_first, &e->blanks, &text, &len))
+		return too_large(err);
+	const unsigned char *at = (const unsigned char *)text;
 	buf_init(&blank, SIZE_MAX / 2);
 	if (t->prefix_blank && text[0] != ' ') {
 		if (buf_add(&blank, " ", 1) || buf_add(&blank, text, len))
@@ -355,12 +347,14 @@ static int put_normal(struct encoder *e, const char *text, size_t len, struct er
 static int put_piece(struct encoder *e, const char *text, size_t len, bool specials,
 		     struct err *err)
 {
+	const struct tokenizer *t = e->t;
 	const struct added_token *token;
 	size_t from = 0, start, stop;
 
-	if (normalize(e, &text, &len))
-		return err_set(err, ERR_USAGE, "the text is too large");
-	while (added_tokens_next(&e->t->added, text, len, from, true, specials, &start, &stop,
+	if (normal_form(t, e->normal, &text, &len) ||
+	    (t->meta && !t->meta_is_late && normal_blanks(t, e->is_first, &e->blanks, &text, &len)))
+		return too_large(err);
+	while (added_tokens_next(&t->added, text, len, from, true, specials, &start, &stop,
 				 &token)) {
 		if (put_normal(e, text + from, start - from, err))
 			return -1;

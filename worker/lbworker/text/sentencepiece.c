@@ -256,6 +256,7 @@ int tokenizer_read_sentencepiece(struct tokenizer *t, const char *text, size_t l
 	if (rc == 0) {
 		t->meta = true;
 		t->meta_doubles = true;
+		t->first_blank = t->meta_prefix == META_NEVER ? BLANK_KEPT : BLANK_DROPPED;
 		t->fuse_unknown = true;
 		rank_pieces(&r);
 		tokenizer_find_bytes(t);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* split.c - each pattern as a function from the beginning of a word to its end. The alternatives
- * stand in the order of the pattern, and give back what a backtracking engine would give back. */
+ * stand in the order of the pattern, and give back what a backtracking engine would give back. Then what becomes
+ * of matches and of what lies between them. */
 #include "worker/lbworker/text/split.h"
 
 #include <string.h>
@@ -9,8 +10,6 @@
 #include "worker/lbworker/text/unicode.h"
 
 typedef const unsigned char *place;
-
-static const unsigned UNLIMITED = ~0U;
 
 /* --- patterns by their text ----------------------------------------------------------------- */
 
@@ -278,16 +277,6 @@ static place o200k_word(const struct split *s, place at, place end)
 
 /* --- the others ----------------------------------------------------------------------------- */
 
-static place digits_word(const struct split *s, place at, place end)
-{
-	unsigned width;
-
-	if (kind_at(at, end, &width) & UNI_NUMBER)
-		return skip_some(at + width, end, UNI_NUMBER,
-				 s->digits ? s->digits - 1 : UNLIMITED);
-	return skip_others(at, end, UNI_NUMBER);
-}
-
 static bool is_meta(place at, place end)
 {
 	return end - at >= 3 && at[0] == 0xE2 && at[1] == 0x96 && at[2] == 0x81;
@@ -309,25 +298,87 @@ static place meta_word(const struct split *s, place at, place end)
 	}
 }
 
-const unsigned char *split_word(const struct split *s, const unsigned char *at,
-				const unsigned char *end)
+/* A character of those kinds, or all up to the next one. */
+static place character_piece(const struct split *s, place at, place end, bool *is_match)
 {
+	unsigned width;
+
+	*is_match = (kind_at(at, end, &width) & s->kinds) != 0;
+	return *is_match ? at + width : skip_others(at, end, s->kinds);
+}
+
+static place text_piece(const struct split *s, place at, place end, bool *is_match)
+{
+	size_t len = strlen(s->text);
+	place next = memmem(at, (size_t)(end - at), s->text, len);
+
+	*is_match = next == at;
+	return !next ? end : *is_match ? at + len : next;
+}
+
+/* A match at `at`, or all up to the next one; NULL: PCRE2 gave up. */
+static place piece(const struct split *s, place at, place end, bool *is_match)
+{
+	place stop = end;
+
+	*is_match = true;
 	switch (s->kind) {
 	case SPLIT_GPT2:
-		return gpt2_word(at, end);
+		stop = gpt2_word(at, end);
+		break;
 	case SPLIT_CL100K:
-		return cl100k_word(s, at, end);
+		stop = cl100k_word(s, at, end);
+		break;
 	case SPLIT_O200K:
-		return o200k_word(s, at, end);
-	case SPLIT_DIGITS:
-		return digits_word(s, at, end);
+		stop = o200k_word(s, at, end);
+		break;
 	case SPLIT_META:
 	case SPLIT_META_RUNS:
-		return meta_word(s, at, end);
+		stop = meta_word(s, at, end);
+		break;
+	case SPLIT_CHARACTERS:
+		stop = character_piece(s, at, end, is_match);
+		break;
+	case SPLIT_TEXT:
+		stop = text_piece(s, at, end, is_match);
+		break;
 	case SPLIT_REGEX:
-		return split_regex_word(s->regex, at, end);
+		stop = split_regex_piece(s->regex, at, end, is_match);
+		break;
 	case SPLIT_NOTHING:
 		break;
 	}
-	return end;
+	*is_match ^= s->inverts;
+	return stop;
+}
+
+/* Behind the neighbours of a piece that are of its sort. */
+static place contiguous(const struct split *s, place stop, place end, bool is_match)
+{
+	while (stop && stop < end) {
+		bool next_matches;
+		place next = piece(s, stop, end, &next_matches);
+		if (next && next_matches != is_match)
+			break;
+		stop = next;
+	}
+	return stop;
+}
+
+const unsigned char *split_word(const struct split *s, const unsigned char *at,
+				const unsigned char *end, bool *is_left_out)
+{
+	bool is_match, next_matches;
+	place stop = piece(s, at, end, &is_match);
+
+	bool joins = (s->behavior == SPLIT_MERGED_WITH_PREVIOUS && !is_match) ||
+		     (s->behavior == SPLIT_MERGED_WITH_NEXT && is_match);
+
+	*is_left_out = s->behavior == SPLIT_REMOVED && is_match;
+	if (s->behavior == SPLIT_CONTIGUOUS)
+		return contiguous(s, stop, end, is_match);
+	if (!joins || !stop || stop == end)
+		return stop;
+	place next = piece(s, stop, end, &next_matches);
+	return !next || next_matches != is_match ? next : stop;
 }

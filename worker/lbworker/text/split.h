@@ -13,21 +13,38 @@
 struct split_regex; /* split_regex.h */
 
 enum split_kind {
-	SPLIT_NOTHING,   /* the text is one word */
-	SPLIT_GPT2,      /* letters, numbers, others, each with a blank in front */
-	SPLIT_CL100K,    /* one character of another kind in front; numbers in threes */
-	SPLIT_O200K,     /* letters also where upper case begins again */
-	SPLIT_DIGITS,    /* numbers, and what is between them */
-	SPLIT_META,      /* before each U+2581, which stands for a blank */
-	SPLIT_META_RUNS, /* the same, but not between several of them */
-	SPLIT_REGEX,
+	SPLIT_NOTHING,    /* the text is one word */
+	SPLIT_GPT2,       /* letters, numbers, others, each with a blank in front */
+	SPLIT_CL100K,     /* one character of another kind in front; numbers in threes */
+	SPLIT_O200K,      /* letters also where upper case begins again */
+	SPLIT_META,       /* before each U+2581, which stands for a blank */
+	SPLIT_META_RUNS,  /* the same, but not between several of them */
+	SPLIT_CHARACTERS, /* each character of some kinds is a match */
+	SPLIT_TEXT,       /* each occurrence of a text is one */
+	SPLIT_REGEX,      /* each match of a pattern is one */
+};
+
+/* What becomes of matches, and of what lies between them: words of their own; matches are left out; a
+ * match joins what is in front of it, or behind it, where that is no match; neighbours that are both
+ * matches, or both none, are one word. */
+enum split_behavior {
+	SPLIT_ISOLATED,
+	SPLIT_REMOVED,
+	SPLIT_MERGED_WITH_PREVIOUS,
+	SPLIT_MERGED_WITH_NEXT,
+	SPLIT_CONTIGUOUS,
 };
 
 struct split {
 	enum split_kind kind;
-	unsigned digits;           /* CL100K, O200K, DIGITS: at most so many in a word */
+	enum split_behavior behavior;
+	bool inverts;              /* what is no match counts as one, and the other way round */
+	bool mapped;               /* sees each byte as tokenizer_alphabet() writes it */
+	unsigned digits;           /* CL100K, O200K: at most so many in a word */
 	bool joins_end;            /* CL100K: white space at the end of the text is one word */
 	bool contractions;         /* O200K: 's and the like stay with their word */
+	unsigned kinds;            /* CHARACTERS: enum unicode_kind */
+	const char *text;          /* TEXT: borrowed, not empty */
 	struct split_regex *regex; /* borrowed */
 };
 
@@ -39,9 +56,10 @@ bool split_named(struct split *out, const char *name, const char **names);
 /* The pattern of that name, as a regular expression; NULL when there is none. */
 const char *split_pattern(const char *name);
 
-/* Behind the last byte of the word that begins at `at`, which is before `end`, the text's. NULL:
- * PCRE2 gave up. REGEX wants UTF-8, the others take any bytes. */
+/* Behind the last byte of the word that begins at `at`, which is before `end`, the text's;
+ * *is_left_out: it is none, and makes no tokens. NULL: PCRE2 gave up. REGEX wants UTF-8, the others take
+ * any bytes. */
 const unsigned char *split_word(const struct split *split, const unsigned char *at,
-				const unsigned char *end);
+				const unsigned char *end, bool *is_left_out);
 
 #endif

@@ -1,19 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* split_regex.h - a pattern of which nobody has written down the words, by PCRE2. */
+/* split_regex.h - a pattern of which nobody has written down the words, by PCRE2. Patterns are those of
+ * Oniguruma in its Ruby dialect, as Hugging Face's library reads them: what PCRE2 would read
+ * otherwise is put into its words, or refused. */
 #ifndef LBWORKER_SPLIT_REGEX_H
 #define LBWORKER_SPLIT_REGEX_H
+
+#include <stdbool.h>
 
 #include "common/base/err.h"
 
 struct split_regex;
 
-/* NULL with err when the pattern is none. */
+/* NULL with err when the pattern is none, or says what cannot be done. */
 struct split_regex *split_regex_create(const char *pattern, struct err *err);
 void split_regex_destroy(struct split_regex *regex); /* NULL is fine */
 
 /* Behind the match that begins at `at`; where none begins, where the next one does, or `end`.
  * NULL: it takes too long. From `at` to `end` is UTF-8. */
-const unsigned char *split_regex_word(const struct split_regex *regex, const unsigned char *at,
-				      const unsigned char *end);
+const unsigned char *split_regex_piece(const struct split_regex *regex, const unsigned char *at,
+				       const unsigned char *end, bool *is_match);
 
 #endif

@@ -122,8 +122,10 @@ void tokenizer_close(struct tokenizer *t)
 {
 	if (!t)
 		return;
-	for (size_t i = 0; i < SPLITS_MAX; i++)
+	for (size_t i = 0; i < t->regexes; i++)
 		split_regex_destroy(t->regex[i]);
+	for (size_t i = 0; i < t->texts; i++)
+		free(t->text[i]);
 	added_tokens_fini(&t->added);
 	vocabulary_fini(&t->vocabulary);
 	bpe_destroy(t->bpe);
@@ -153,7 +155,7 @@ const char *tokenizer_path(const struct tokenizer *t)
 
 int64_t tokenizer_find(const struct tokenizer *t, const char *name)
 {
-	const struct added_token *added = added_tokens_named(&t->added, name, strlen(name));
+	const struct added_token *added = added_tokens_named(&t->added, name);
 
 	if (added)
 		return added->id;
@@ -167,8 +169,7 @@ int64_t tokenizer_end_of_text(const struct tokenizer *t)
 					     "<eos>",         "<EOT>",           "<|eos|>" };
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		const struct added_token *a = added_tokens_named(&t->added, names[i],
-								 strlen(names[i]));
+		const struct added_token *a = added_tokens_named(&t->added, names[i]);
 		if (a)
 			return a->id;
 	}
@@ -187,7 +188,7 @@ static bool is_byte(const struct tokenizer *t, uint32_t token, const char *bytes
 	return t->byte[*byte] == token;
 }
 
-/* U+2581 is a blank again; the first one of a text was not in it. */
+/* U+2581 is a blank again; the first one of a text was not in it, or all that its first token has. */
 static int put_blanks(const struct tokenizer *t, const char *bytes, size_t len, bool begins,
 		      struct buf *out)
 {
@@ -196,7 +197,8 @@ static int put_blanks(const struct tokenizer *t, const char *bytes, size_t len, 
 
 	for (size_t at = 0; rc == 0 && at < len;) {
 		bool is_meta = len - at >= 3 && memcmp(bytes + at, meta, 3) == 0;
-		bool is_added = at == 0 && begins && t->meta_prefix != META_NEVER;
+		bool is_added = begins && (t->first_blank == BLANKS_DROPPED ||
+					   (at == 0 && t->first_blank == BLANK_DROPPED));
 		if (!is_meta)
 			rc = buf_add(out, bytes + at, 1);
 		else if (!is_added)
@@ -213,7 +215,7 @@ bool tokenizer_put(const struct tokenizer *t, uint32_t token, bool begins, struc
 	size_t len;
 
 	if (a)
-		return buf_add(out, a->text, a->len) == 0;
+		return buf_add(out, added_token_name(a), strlen(added_token_name(a))) == 0;
 	const char *bytes = vocabulary_bytes(&t->vocabulary, token, &len);
 	if (!bytes)
 		return false;

@@ -285,3 +285,16 @@ int unicode_nfc(const char *text, size_t len, struct buf *out)
 	free(k.part);
 	return is_full || buf_add(out, copied, (size_t)(end - copied)) ? -1 : 0;
 }
+
+int unicode_young(const char *category, struct buf *out)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < unicode_young_count && rc == 0; i++) {
+		const struct unicode_run *r = &unicode_young_runs[i];
+		if (r->value >> 8 == (unsigned char)category[0] &&
+		    (category[1] == '\0' || (r->value & 0xFF) == (unsigned char)category[1]))
+			rc = buf_addf(out, "\\x{%x}-\\x{%x}", r->first, r->last);
+	}
+	return rc;
+}

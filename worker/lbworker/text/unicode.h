@@ -17,6 +17,8 @@ enum unicode_kind {
 	UNI_NUMBER = 16,
 	UNI_SPACE = 32, /* White_Space */
 	UNI_STIRS = 64, /* may change under NFC, or what stands before it */
+	UNI_PUNCTUATION =
+		128, /* as Hugging Face's library has it: Unicode 8, and all of ASCII's symbols */
 };
 
 enum { UNI_LIMIT = 0x110000, UNI_BAD = UNI_LIMIT };
@@ -42,5 +44,9 @@ unsigned unicode_encode(uint32_t character, unsigned char *out);
 
 /* text[0..len) in NFC, added to `out`; bytes that are no UTF-8 stay. -1 when out is full. */
 int unicode_nfc(const char *text, size_t len, struct buf *out);
+
+/* Adds the characters of a general category ("L", "Lu") that came after Unicode 14, as ranges
+ * \x{10ec2}-\x{10ec4} of a regular expression. -1 when out is full. */
+int unicode_young(const char *category, struct buf *out);
 
 #endif

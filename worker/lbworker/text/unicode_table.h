@@ -25,5 +25,8 @@ extern const struct unicode_pair unicode_decompositions[]; /* by whole */
 extern const size_t unicode_decomposition_count;
 extern const struct unicode_pair unicode_compositions[]; /* by first, second */
 extern const size_t unicode_composition_count;
+extern const struct unicode_run
+	unicode_young_runs[]; /* since Unicode 14: the two letters of a category */
+extern const size_t unicode_young_count;
 
 #endif

@@ -1,10 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-# unicode_table.py - prints unicode_table.c. Wants Unicode 16, which `pip install unicodedata2==16.0.0` has: what
+# unicode_table.py - prints unicode_table.c. Wants Python 3.11 for Unicode 14, `pip install unicodedata2==16.0.0` for
+# Unicode 16, and tokenizers for what it calls punctuation: what
 # the split patterns of Hugging Face's tokenizers 0.23 and tiktoken 0.14 go by (tests/text/check.py compares).
+import unicodedata as old
+
 import unicodedata2 as u
+from tokenizers import pre_tokenizers
 
 assert u.unidata_version == "16.0.0", u.unidata_version
+assert old.unidata_version == "14.0.0", old.unidata_version  # of PCRE2 10.40 to 10.42
 # Of NFC Hugging Face's library knows Unicode 9: what came later has no combining class there, and no parts.
 LATER = [
     (0x7FD, 0x7FD), (0x897, 0x89F), (0x8CA, 0x8D3), (0x9FE, 0x9FE), (0xC3C, 0xC3C), (0xD3B, 0xD3C),
@@ -20,6 +25,9 @@ LATER = [
 ]
 LATER = {c for first, last in LATER for c in range(first, last + 1)}
 SPACES = set([*range(9, 14), 32, 0x85, 0xA0, 0x1680, *range(0x2000, 0x200B), 0x2028, 0x2029, 0x202F, 0x205F, 0x3000])
+MARKED = pre_tokenizers.Punctuation("isolated")
+PUNCTUATION = {c for c in range(0x110000) if not 0xD800 <= c < 0xE000 and
+               len(MARKED.pre_tokenize_str("a" + chr(c))) == 2}
 BIT = {"Lu": 1, "Lt": 1, "Ll": 2, "Lm": 4, "Lo": 4, "Mn": 8, "Mc": 8, "Me": 8, "Nd": 16, "Nl": 16, "No": 16}
 
 
@@ -32,7 +40,12 @@ def kind(c):
     # May not stand in NFC as it is, or may join with what is before it.
     if combining(c) or c in STIRRED:
         bits |= 64
-    return bits
+    return bits | (128 if c in PUNCTUATION else 0)
+
+
+def young(c):
+    now = u.category(chr(c))
+    return ord(now[0]) << 8 | ord(now[1]) if now != "Cn" and old.category(chr(c)) == "Cn" else 0
 
 
 decomposed = []  # of one code point: one or two, as the standard has it, not to the end
@@ -88,4 +101,7 @@ print("const size_t unicode_decomposition_count = %d;" % len(decompositions))
 compositions = [(c, a, b) for a, b, c in composed]
 table("const struct unicode_pair unicode_compositions[]", compositions)
 print("const size_t unicode_composition_count = %d;" % len(compositions))
+later = runs(young)
+table("const struct unicode_run unicode_young_runs[]", later)
+print("const size_t unicode_young_count = %d;" % len(later))
 print("/* clang-format on */")
