@@ -129,6 +129,27 @@ for batch in 4 8; do
 	done
 done
 
+# The other families, whose layers have norms, windows and gates of their own.
+for family in mistral qwen3 olmo2 gemma2 gemma3; do
+	case $short:$family in 1:mistral | 1:olmo2 | 1:gemma2) continue ;; esac
+	options="--model.name $family"
+	# a window that is shorter than a sequence
+	case $family in mistral | gemma*) options="$options --model.sliding_window 9" ;; esac
+	# shellcheck disable=SC2086 # words
+	train "$B/lbworker" extra 1 $options || { cat "$T/extra.err"; exit 1; }
+	for way in 2:2:1:-1 4:2:2:1 4:1:4:3; do
+		case $short:$way in 1:4:2:2:1) continue ;; esac
+		IFS=: read -r ranks replicate shard stage <<-WAY
+			$way
+		WAY
+		# shellcheck disable=SC2086 # words
+		same "$family: $ranks ranks, $replicate x $shard, ZeRO $stage" extra $ranks $options \
+			--parallelism.data_parallel_replicate_degree $replicate \
+			--parallelism.data_parallel_shard_degree $shard --parallelism.zero_stage $stage
+	done
+	rm -rf "$T/extra"
+done
+
 family=llama
 
 # Step 2 of a training, and on from there by so many ranks: the same checkpoint of step 4.

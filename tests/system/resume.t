@@ -71,14 +71,20 @@ same_steps() { # same_steps FOLDER FOLDER
 	[ $((compared % steps)) = 0 ]
 }
 
-for family in llama neox gpt2; do
+for family in llama neox gpt2 mistral qwen3 olmo2 gemma2 gemma3; do
 	: >"$T/err"
 	train $family "$T/whole" >"$T/log" 2>>"$T/err"
 	ok $? "$family: an undisturbed training"
-	grep -q 'is left out' "$T/err" && grep -q '"usual_norm": [0-9.]*[1-9]' \
-		"$T/whole/step-00000028/train_state.json"
-	ok $? "$family: with a step left out, so that the guard's memory matters"
+	case $family in
+	llama | neox | gpt2)
+		grep -q 'is left out' "$T/err" && grep -q '"usual_norm": [0-9.]*[1-9]' \
+			"$T/whole/step-00000028/train_state.json"
+		ok $? "$family: with a step left out, so that the guard's memory matters"
+		;;
+	esac
 	for at in 'step 3/*' 'step 5/*' 'checkpoint *-00000011 *' 'step 19/*' 'step 25/*'; do
+		# a checkpoint knows nothing of families: at a few moments they show that their tensors are in it
+		case $family:$at in llama:* | neox:* | gpt2:* | *:'step 5/'* | *:checkpoint*) ;; *) continue ;; esac
 		kill_at $family "$T/killed" "$at"
 		ok $? "$family: kill -9 at '$at'"
 		# and once more, soon after it went on
