@@ -22,6 +22,11 @@ LBCUDA   := $(if $(HAVE_CUDA),$(if $(SAN),,$(B)/liblbcuda.so))
 
 $(B)/obj/kernels/cuda/%.o: CPPFLAGS += -isystem $(CUDA_HOME)/include
 $(B)/obj/kernels/cuda/%.o: CFLAGS += -fPIC -fvisibility=hidden
+# Formats of few bits are the host's, too: the same objects.
+CUFORMATS := $(patsubst %.c,$(B)/obj/%.o,$(wildcard kernels/formats/*.c))
+$(CUFORMATS): CFLAGS += -fPIC -fvisibility=hidden
+# Sums of squares must come out as on the host.
+$(B)/cuda/ops/scales.o $(B)/release/ops/scales.o: NVCCFLAGS += -fmad=false
 # What the assembler said of registers and spills is kept beside the object: tests/gpu/objects.sh.
 $(B)/cuda/%.o: kernels/cuda/%.cu
 	@mkdir -p $(@D)
@@ -29,8 +34,8 @@ $(B)/cuda/%.o: kernels/cuda/%.cu
 $(B)/release/%.o: kernels/cuda/%.cu
 	@mkdir -p $(@D)
 	$(call say,NVCC) $(NVCC) $(NVCCFLAGS) $(RELEASE) -MD -MF $@.d -c -o $@ $< 2>$@.log || { cat $@.log; exit 1; }
-$(B)/liblbcuda.so: $(CU:%=$(B)/cuda/%.o) $(CUC:%=$(B)/obj/kernels/cuda/%.o)
-$(B)/release/liblbcuda.so: $(CU:%=$(B)/release/%.o) $(CUC:%=$(B)/obj/kernels/cuda/%.o)
+$(B)/liblbcuda.so: $(CU:%=$(B)/cuda/%.o) $(CUC:%=$(B)/obj/kernels/cuda/%.o) $(CUFORMATS)
+$(B)/release/liblbcuda.so: $(CU:%=$(B)/release/%.o) $(CUC:%=$(B)/obj/kernels/cuda/%.o) $(CUFORMATS)
 $(B)/liblbcuda.so $(B)/release/liblbcuda.so:
 	$(call say,LINK) $(CC) -o $@ $^ $(CULINK)
 
@@ -44,7 +49,7 @@ $(B)/emulated/%.o: kernels/cuda/%.cu tests/emulation/emulate.h
 	$(call say,CXX) $(CXX) $(CPPFLAGS) -isystem $(CUDA_HOME)/include $(CXXFLAGS) -fPIC \
 		-fvisibility=hidden -ffp-contract=off -Wno-unused-function -Wno-unknown-pragmas -x c++ \
 		-include tests/emulation/emulate.h -c -o $@ $<
-$(B)/liblbcuda-emulated.so: $(CU:%=$(B)/emulated/%.o) $(EMULATION:%=$(B)/obj/tests/emulation/%.o) \
+$(B)/liblbcuda-emulated.so: $(CUFORMATS) $(CU:%=$(B)/emulated/%.o) $(EMULATION:%=$(B)/obj/tests/emulation/%.o) \
 		$(patsubst %,$(B)/obj/kernels/cuda/%.o,$(filter-out lib/cudnn_api,$(CUC)))
 	$(call say,LINK) $(CXX) $(SANFLAGS) -shared -o $@ $^ -ldl -lm
 # NCCL between emulated GPUs, and with the faults that tests want.

@@ -258,7 +258,7 @@ lint: format-check tidy cppcheck shellcheck
 # sanitized (hundreds of starts of lbd, trainings on an emulated GPU, trainings that are killed and compared to
 # the bit), and what looks at files, at make or at sbatch, where a sanitizer has nothing to find. Unit tests
 # run sanitized only: check-quick has them as they are.
-HEAVY    := $(foreach t,faults chaos gpu-check gpu-bench resume low-bits convert demo options install cookbook contributing hardened prove \
+HEAVY    := $(foreach t,faults chaos gpu-check gpu-bench gpu-low-bits resume low-bits convert demo options install cookbook contributing hardened prove \
 	    ranks-slurm preflight nccl,tests/system/$(t).t)
 PLAIN    := $(foreach t,gpu trainer lbrun crash instructions lbd,tests/system/$(t).t)
 PLAIN    := $(filter $(HEAVY) $(PLAIN),$(LONG)) $(filter-out $(LONG),$(HEAVY) $(PLAIN))

@@ -26,7 +26,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { BACKEND_ABI = 11, BACKEND_TEXT_BYTES = 256 };
+enum { BACKEND_ABI = 12, BACKEND_TEXT_BYTES = 256 };
 
 struct format; /* kernels/formats/format.h */
 struct encoding;
@@ -77,7 +77,7 @@ enum gemm_then { GEMM_PLAIN, GEMM_GELU, GEMM_GELU_BACKWARD };
  * use_a, use_b: A and B as numbers of few bits (operand.h); NULL: as they are. Where both are integers
  * whose scales do not change along k (at most 131,071), the sum over k is one of integers, exact on
  * CPUs: C[i,j] = alpha (a_i (b_j sum)) + ... in fp32, with the scales a and b. Bias and the sums know
- * nothing of any of it. A device that has no such products leaves `encode` NULL and is not asked.
+ * nothing of any of it. A device that has no such products leaves `quantize` NULL and is not asked.
  * aside: what is queued behind it, up to the next join(), neither reads C nor writes A, B or C; so
  * it may run beside that. */
 struct gemm {
@@ -355,6 +355,14 @@ struct backend {
 	 * columns] without gaps. Not in place. */
 	void (*quantize)(struct device *dev, float *out, const float *x, const struct stored *shape,
 			 const struct operand_use *use);
+	/* Of x, in the type that the device computes in, codes of at most 8 bits with what is summed over along
+	 * memory, [across][along], and of each tile that shares a scale this scale, [across][along]. What
+	 * products of few bits are made of where a device has them in hardware. */
+	void (*codes)(struct device *dev, uint8_t *codes, float *scales, const void *x,
+		      const struct stored *shape, const struct operand_use *use);
+	/* Between two steps, where histories (operand.h) are in the device's memory: in each of `count`, of
+	 * AMAX_PAST + `length` floats, what is noted becomes the newest. NULL: the host does it. */
+	void (*amax_step)(struct device *dev, float *histories, size_t count, size_t length);
 
 	/* What an optimizer keeps in few bits. Moments: codes of a map, which are MOMENTS_CODES
 	 * numbers that rise to 1, and a scale, the largest |x|, for each MOMENTS_SHARE elements from

@@ -62,9 +62,9 @@ kernels/cpu/narrow   kernels kernels/cpu kernels/formats
 kernels/cpu/products kernels kernels/cpu
 kernels/cpu/device   kernels kernels/machine kernels/cpu
 kernels/comm    kernels
-kernels/cuda    kernels
-kernels/cuda/ops kernels kernels/cuda
-kernels/cuda/lib kernels kernels/cuda
+kernels/cuda    kernels ./formats
+kernels/cuda/ops kernels kernels/cuda kernels/formats
+kernels/cuda/lib kernels kernels/cuda kernels/formats
 kernels/cuda/device kernels kernels/cuda kernels/cuda/lib
 daemon/engine   common/* sql slurm
 daemon/calendar common/* slurm/batch

@@ -66,6 +66,13 @@ struct program {
 	cudaGraphExec_t recorded; /* NULL: not yet */
 };
 
+/* Memory that grows with what is asked of it. */
+struct work_area {
+	void *memory;
+	size_t bytes;
+	const char *what; /* a literal */
+};
+
 struct gemm_state;      /* lib/gemm.c */
 struct attention_state; /* lib/attention.c */
 struct marks; /* beside.c: from fork to its end what is queued goes beside the rest; false: not, or a failure. */
@@ -95,9 +102,8 @@ struct device {
 	struct weight_range weights[WEIGHT_RANGES];
 	struct block *block;
 	size_t blocks, blocks_room;
-	struct block refused; /* the last that there was no room for */
-	void *scratch;        /* of one operation at a time */
-	size_t scratch_bytes;
+	struct block refused;     /* the last that there was no room for */
+	struct work_area scratch; /* of one operation at a time */
 	struct program program[PROGRAMS];
 	unsigned next_program;
 	int fetches_lost; /* were not even queued; read by other threads (__atomic) */
@@ -135,6 +141,8 @@ void cuda_free_host(struct device *dev, void *memory);
 /* At least that many bytes for one operation; NULL (and a failure) without memory. Grows, with a
  * wait, in the first steps only. */
 void *cuda_scratch(struct device *dev, const struct place *at, size_t bytes);
+/* The same of an area of one's own, which its owner gives back. What lay there is gone when it grows. */
+void *cuda_grown(struct device *dev, const struct place *at, struct work_area *area, size_t bytes);
 /* A piece of weights in the compute type; `weights` itself in fp32, or where it is no such piece. */
 const void *cuda_narrow(const struct device *dev, const float *weights);
 /* The same of a matrix; a failure where it computes in bf16 and this is none of its own. */

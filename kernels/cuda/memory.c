@@ -210,10 +210,10 @@ void cuda_free_host(struct device *dev, void *memory)
 	cudaFreeHost(memory);
 }
 
-void *cuda_scratch(struct device *dev, const struct place *at, size_t bytes)
+void *cuda_grown(struct device *dev, const struct place *at, struct work_area *area, size_t bytes)
 {
-	if (bytes <= dev->scratch_bytes)
-		return dev->scratch;
+	if (bytes <= area->bytes)
+		return area->memory;
 	if (dev->is_recording) {
 		cuda_fail(dev, at, "its area would have to grow in the middle of a recording");
 		return NULL;
@@ -221,10 +221,16 @@ void *cuda_scratch(struct device *dev, const struct place *at, size_t bytes)
 	cuda_programs_clear(dev);
 	if (!cuda_ok(dev, at, cudaStreamSynchronize(dev->stream)))
 		return NULL;
-	cuda_give(dev, dev->scratch);
-	dev->scratch = cuda_take(dev, bytes, "reductions");
-	dev->scratch_bytes = dev->scratch ? bytes : 0;
-	if (!dev->scratch)
+	cuda_give(dev, area->memory);
+	area->memory = cuda_take(dev, bytes, area->what);
+	area->bytes = area->memory ? bytes : 0;
+	if (!area->memory)
 		cuda_fail(dev, at, "out of memory");
-	return dev->scratch;
+	return area->memory;
+}
+
+void *cuda_scratch(struct device *dev, const struct place *at, size_t bytes)
+{
+	dev->scratch.what = "reductions";
+	return cuda_grown(dev, at, &dev->scratch, bytes);
 }

@@ -7,8 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "kernels/philox.h"
-
 /* A new format is one row here, when its name alone does not say it. Integers: the sign is the
  * mantissa's, and their unit is 1. */
 /* clang-format off */
@@ -260,15 +258,4 @@ float format_decode(const struct format *f, uint32_t code)
 	else
 		exponent = 1;
 	return sign * ldexpf(significand, exponent - f->bias - f->mantissa);
-}
-
-uint32_t random_word(const struct random_stream *s, uint64_t element)
-{
-	const uint32_t counter[4] = { (uint32_t)(element / 4), (uint32_t)(element / 4 >> 32),
-				      s->tensor, s->step };
-	const uint32_t key[2] = { (uint32_t)s->key, (uint32_t)(s->key >> 32) };
-	uint32_t words[4];
-
-	philox4x32_10(words, counter, key);
-	return words[element % 4];
 }

@@ -14,6 +14,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "kernels/formats/random.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 enum format_kind {
 	FORMAT_IEEE,    /* the largest exponent is Inf (m = 0) and NaN */
 	FORMAT_FN,      /* all ones below the sign is NaN; no Inf */
@@ -65,11 +71,6 @@ uint32_t format_max_code(const struct format *f);
 /* The exponent of the largest power of two: emax in the MX specification. */
 int format_emax(const struct format *f);
 
-/* The four words of a Philox block (philox.h) are the random numbers of elements 4i..4i+3. */
-struct random_stream {
-	uint64_t key;
-	uint32_t tensor, step; /* the upper half of the counter; the lower half is i */
-};
 /* Codes of a vector, as backend.h's encode makes them. */
 struct encoding {
 	struct format format;
@@ -78,6 +79,8 @@ struct encoding {
 	uint64_t first; /* the random number of element 0 is that of this one */
 };
 
-uint32_t random_word(const struct random_stream *stream, uint64_t element);
+#ifdef __cplusplus
+}
+#endif
 
 #endif

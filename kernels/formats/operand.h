@@ -58,23 +58,23 @@ struct operand_stats {
 	float amax, least_scale, most_scale;
 	uint64_t binade[BINADES];
 };
-void operand_stats_scale(struct operand_stats *stats, float scale); /* one more scale */
-void operand_stats_add(struct operand_stats *to, const struct operand_stats *of);
 
-/* The amax of past steps, newest first, and the largest so far of the present one. */
-struct amax_history {
-	float now;
-	uint32_t filled;
-	float past[];
-};
+/* The amax of past steps in floats: the largest so far of the present one, how many there are, and these, newest
+ * first. */
+enum { AMAX_NOW, AMAX_FILLED, AMAX_PAST };
 
 /* An operand in one product. */
 struct operand_use {
 	const struct operand_cast *cast;
 	struct random_stream random;
-	struct operand_stats *stats;        /* added to; NULL: not wanted */
-	const struct amax_history *history; /* of cast->history entries; NULL without */
-	float *newest; /* takes the largest |x| of this tensor, if larger; NULL: nothing does */
+	/* In the device's memory: key and step come from there, as a program that is recorded asks; NULL: from
+	 * `random` */
+	const struct random_stream *now;
+	/* Added to; NULL: not wanted. A device of a memory of its own leaves it alone. */
+	struct operand_stats *stats;
+	/* AMAX_PAST + cast->history floats, at least, in the device's memory; NULL without */
+	float *history;
+	bool notes; /* the history takes the largest |x| of this tensor, if larger */
 };
 
 /* s for the largest |x| of those that share it, and what x is multiplied with to be divided by it.
@@ -82,8 +82,16 @@ struct operand_use {
 struct scale {
 	float multiply, scale;
 };
+void operand_stats_scale(struct operand_stats *stats, float scale); /* one more scale */
+void operand_stats_add(struct operand_stats *to, const struct operand_stats *of);
+#ifdef __cplusplus
+extern "C" {
+#endif
 struct scale operand_scale(const struct operand_cast *cast, float amax, float tensor, float most);
 /* S of an operand whose largest |x| is amax. */
 float operand_tensor_scale(const struct operand_cast *cast, float amax);
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -3,6 +3,8 @@
 // beta C + bias, fp32 sums, and nothing but the attributes and epilogues that the backend sets.
 // LB_EMULATION_EPILOGUES=bias: of the epilogues only that one is offered, as on an older GPU; =none: not even
 // that one; =slow: each takes its time. Sums of parts in the output's type are refused: backend.h promises fp32.
+// FP8: what the manual (13.1, 3.1.4) asks of types, order, alignment and scales on compute capability 9.0;
+// LB_EMULATION_FP8=none: the library has no such product; =slow: each takes its time.
 #include <cublasLt.h>
 #include <math.h>
 #include <stdlib.h>
@@ -27,7 +29,39 @@ struct what {
 	const void *bias;	// or where the sums of an operand go
 	void *aux;
 	int64_t aux_ld;
+	const float *scale_a, *scale_b;
+	int32_t mode_a, mode_b;
 };
+
+bool is_fp8(const layout &l)
+{
+	return l.type == CUDA_R_8F_E4M3 || l.type == CUDA_R_8F_E5M2;
+}
+
+// OCP 8-bit floating point specification 1.0
+float decoded(uint8_t code, bool e5m2)
+{
+	const int y = e5m2 ? 2 : 3, bias = e5m2 ? 15 : 7;
+	const int exponent = (code & 0x7f) >> y, part = code & ((1 << y) - 1);
+	const float sign = code & 0x80 ? -1.0f : 1.0f;
+	if (e5m2 ? exponent == 31 : (code & 0x7f) == 0x7f)
+		return e5m2 && part == 0 ? sign * INFINITY : NAN;
+	return sign * (exponent ? ldexpf((float)(part + (1 << y)), exponent - bias - y)
+				: ldexpf((float)part, 1 - bias - y));
+}
+
+// The scale of element `inner` of the sum in row `outer` of an operand that has so many of each.
+float scale_of(const float *scale, int32_t mode, size_t outer, size_t inner, size_t outers, size_t inners)
+{
+	const size_t blocks = (inners + 127) / 128;
+	switch (mode) {
+	case CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F: return scale[outer];
+	case CUBLASLT_MATMUL_MATRIX_SCALE_VEC128_32F: return scale[inner / 128 * outers + outer];
+	case CUBLASLT_MATMUL_MATRIX_SCALE_BLK128x128_32F:
+		return scale[outer / 128 * ((blocks + 3) / 4 * 4) + inner / 128];
+	default: return scale ? *scale : 1.0f;
+	}
+}
 
 // GELU by its tanh form is the library's only one.
 float gelu(float x)
@@ -46,6 +80,8 @@ float read(const void *x, cudaDataType_t type, size_t i)
 {
 	if (type == CUDA_R_32F)
 		return ((const float *)x)[i];
+	if (type == CUDA_R_8F_E4M3 || type == CUDA_R_8F_E5M2)
+		return decoded(((const uint8_t *)x)[i], type == CUDA_R_8F_E5M2);
 	uint32_t bits = (uint32_t)((const uint16_t *)x)[i] << 16;
 	float y;
 	memcpy(&y, &bits, sizeof(y));
@@ -84,6 +120,10 @@ void product(const what &w, float alpha, const void *a, const layout &la, const 
 	std::vector<float> right = opened(b, lb, w.b != CUBLAS_OP_T);
 	size_t inner = left.size() / lc.rows;
 
+	for (size_t i = 0; is_fp8(la) && i < left.size(); i++)
+		left[i] *= scale_of(w.scale_a, w.mode_a, i / inner, i % inner, lc.rows, inner);
+	for (size_t i = 0; is_fp8(lb) && i < right.size(); i++)
+		right[i] *= scale_of(w.scale_b, w.mode_b, i / inner, i % inner, lc.columns, inner);
 	for (size_t j = 0; j < lc.columns; j++)
 		for (size_t i = 0; i < lc.rows; i++) {
 			float sum = 0;
@@ -141,6 +181,33 @@ bool offered(const what &w, const layout &c)
 	       w.epilogue == CUBLASLT_EPILOGUE_DEFAULT;
 }
 
+// A pair of scale modes that goes together on Hopper.
+bool go_together(int32_t a, int32_t b)
+{
+	const int32_t scalar = CUBLASLT_MATMUL_MATRIX_SCALE_SCALAR_32F;
+	const int32_t vector = CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F;
+	const int32_t blocks = CUBLASLT_MATMUL_MATRIX_SCALE_BLK128x128_32F;
+	const int32_t vec128 = CUBLASLT_MATMUL_MATRIX_SCALE_VEC128_32F;
+	return (a == scalar && b == scalar) || (a == vector && b == vector) ||
+	       (a == vec128 && b == vec128) || (a == vec128 && b == blocks) ||
+	       (a == blocks && b == vec128);
+}
+
+// What the manual asks of FP8: A turned and B not, all sides multiples of 16 bytes, not both of e5m2, scales
+// that lie on 16 bytes, and D no FP8.
+bool is_fp8_product(const what &w, const layout &a, const layout &b, const layout &c)
+{
+	const size_t out = c.type == CUDA_R_32F ? 4 : 2;
+	const char *how = getenv("LB_EMULATION_FP8");
+	return is_fp8(b) && !(a.type == CUDA_R_8F_E5M2 && b.type == CUDA_R_8F_E5M2) &&
+	       w.a == CUBLAS_OP_T && w.b == CUBLAS_OP_N && !(how && strcmp(how, "none") == 0) &&
+	       (a.rows | a.columns | b.columns | (uint64_t)a.ld | (uint64_t)b.ld) % 16 == 0 &&
+	       (uint64_t)c.ld * out % 16 == 0 && w.scale_a && w.scale_b &&
+	       (uintptr_t)w.scale_a % 16 == 0 && (uintptr_t)w.scale_b % 16 == 0 &&
+	       go_together(w.mode_a, w.mode_b) && w.epilogue == CUBLASLT_EPILOGUE_DEFAULT &&
+	       (c.type == CUDA_R_32F || c.type == CUDA_R_16BF);
+}
+
 bool fits(const what &w, const layout &a, const layout &b, const layout &c)
 {
 	uint64_t m = w.a == CUBLAS_OP_T ? a.columns : a.rows;
@@ -183,7 +250,8 @@ cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t *out, cublasCompute
 	if (compute != CUBLAS_COMPUTE_32F || scale != CUDA_R_32F)
 		return CUBLAS_STATUS_NOT_SUPPORTED;
 	*out = (cublasLtMatmulDesc_t) new what{ CUBLAS_OP_N, CUBLAS_OP_N,
-						CUBLASLT_EPILOGUE_DEFAULT, NULL, NULL, 0 };
+						CUBLASLT_EPILOGUE_DEFAULT, NULL, NULL, 0,
+						NULL, NULL, 0, 0 };
 	return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -197,7 +265,11 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t d,
 		 : name == CUBLASLT_MATMUL_DESC_EPILOGUE ? (void *)&w->epilogue
 		 : name == CUBLASLT_MATMUL_DESC_BIAS_POINTER ? (void *)&w->bias
 		 : name == CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER ? (void *)&w->aux
-		 : name == CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD ? (void *)&w->aux_ld : NULL;
+		 : name == CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD ? (void *)&w->aux_ld
+		 : name == CUBLASLT_MATMUL_DESC_A_SCALE_POINTER ? (void *)&w->scale_a
+		 : name == CUBLASLT_MATMUL_DESC_B_SCALE_POINTER ? (void *)&w->scale_b
+		 : name == CUBLASLT_MATMUL_DESC_A_SCALE_MODE ? (void *)&w->mode_a
+		 : name == CUBLASLT_MATMUL_DESC_B_SCALE_MODE ? (void *)&w->mode_b : NULL;
 	if (!to)
 		return CUBLAS_STATUS_NOT_SUPPORTED;
 	memcpy(to, value, bytes);
@@ -256,7 +328,9 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
 	*count = 0;
 	if (!fits(*(what *)d, *(layout *)a, *(layout *)b, *(layout *)c))
 		return CUBLAS_STATUS_INVALID_VALUE;
-	if (!offered(*(what *)d, *(layout *)c))
+	if (!offered(*(what *)d, *(layout *)c) ||
+	    (is_fp8(*(layout *)a) &&
+	     !is_fp8_product(*(what *)d, *(layout *)a, *(layout *)b, *(layout *)c)))
 		return CUBLAS_STATUS_NOT_SUPPORTED;
 	for (int i = 0; i < room && i < 3; i++, ++*count) {
 		memset(&out[i], 0, sizeof(out[i]));
@@ -305,6 +379,12 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t d, const vo
 	if (c != out || !algo || algo->data[0] / 2 != 0xe0 / 2 || !fits(w, first, second, third) ||
 	    !offered(w, third))
 		return CUBLAS_STATUS_INVALID_VALUE;
+	if (is_fp8(first) && (!is_fp8_product(w, first, second, third) || (uintptr_t)a % 16 ||
+			      (uintptr_t)b % 16 || (uintptr_t)out % 16))
+		return CUBLAS_STATUS_NOT_SUPPORTED;
+	const char *fp8 = getenv("LB_EMULATION_FP8");
+	if (is_fp8(first) && fp8 && strcmp(fp8, "slow") == 0)
+		usleep(3000);
 	const char *how = getenv("LB_EMULATION_EPILOGUES");
 	if (how && strcmp(how, "slow") == 0 && w.epilogue != CUBLASLT_EPILOGUE_DEFAULT)
 		usleep(3000);

@@ -22,14 +22,23 @@ static const struct {
 	const char *name;
 	void (*run)(struct suite *s);
 } operations[] = {
-	{ "rmsnorm", ops_rmsnorm },     { "layernorm", ops_layernorm },
-	{ "bias", ops_bias },           { "positions", ops_positions },
-	{ "embedding", ops_embedding }, { "rope", ops_rope },
-	{ "attention", ops_attention }, { "swiglu", ops_swiglu },
-	{ "gelu", ops_gelu },           { "cross_entropy", ops_cross_entropy },
-	{ "adamw", ops_adamw },         { "sum_squares", ops_sum_squares },
-	{ "weights", ops_weights },     { "gemm", ops_gemm },
+	{ "rmsnorm", ops_rmsnorm },
+	{ "layernorm", ops_layernorm },
+	{ "bias", ops_bias },
+	{ "positions", ops_positions },
+	{ "embedding", ops_embedding },
+	{ "rope", ops_rope },
+	{ "attention", ops_attention },
+	{ "swiglu", ops_swiglu },
+	{ "gelu", ops_gelu },
+	{ "cross_entropy", ops_cross_entropy },
+	{ "adamw", ops_adamw },
+	{ "sum_squares", ops_sum_squares },
+	{ "weights", ops_weights },
+	{ "gemm", ops_gemm },
 	{ "normal", ops_normal },
+	{ "few_bits", ops_few_bits },
+	{ "few_bits_products", ops_few_bits_products },
 };
 
 /* --- the program ------------------------------------------------------------------------------ */

@@ -80,7 +80,7 @@ void shape(struct suite *s, const char *format, ...) __attribute__((format(print
 #define ON(tensor) (on_gpu ? (tensor)->gpu : (void *)(tensor)->cpu)
 /* clang-format on */
 
-/* One draw of each operation: ops_rows.c, ops_attention.c, ops_products.c, ops_update.c. */
+/* One draw of each operation: ops_rows.c, ops_attention.c, ops_products.c, ops_update.c, ops_few_bits.c. */
 void ops_rmsnorm(struct suite *s);
 void ops_layernorm(struct suite *s);
 void ops_bias(struct suite *s);
@@ -96,5 +96,7 @@ void ops_sum_squares(struct suite *s);
 void ops_gemm(struct suite *s);
 void ops_normal(struct suite *s);
 void ops_weights(struct suite *s);
+void ops_few_bits(struct suite *s);
+void ops_few_bits_products(struct suite *s);
 
 #endif

@@ -425,20 +425,20 @@ static void test_history(void **state)
 	for (int64_t step = 1; step <= 3; step++) {
 		precision_step(p, step, false);
 		assert_true(precision_use(p, 0, MODULE_UP, PRODUCT_INPUT, 1, &use));
-		assert_int_equal(use.history->filled, step - 1);
-		*use.newest = (float)step;
+		assert_true(use.notes && use.history[AMAX_FILLED] == (float)(step - 1));
+		use.history[AMAX_NOW] = (float)step;
 	}
-	assert_true(use.history->past[0] == 2 && use.history->past[1] == 1);
+	assert_true(use.history[AMAX_PAST] == 2 && use.history[AMAX_PAST + 1] == 1);
 	size_t count = precision_history_count(p);
 	float *kept = xcalloc(count, sizeof(*kept));
 	precision_history_get(p, kept);
 	precision_history_set(again, kept);
 	precision_step(again, 4, false);
 	assert_true(precision_use(again, 0, MODULE_UP, PRODUCT_INPUT, 1, &use));
-	assert_true(use.history->past[0] == 3 && use.history->filled == 3);
+	assert_true(use.history[AMAX_PAST] == 3 && use.history[AMAX_FILLED] == 3);
 	precision_evaluating(again, true);
 	assert_true(precision_use(again, 0, MODULE_UP, PRODUCT_INPUT, 1, &use));
-	assert_null(use.newest);
+	assert_false(use.notes);
 	free(kept);
 	precision_destroy(p);
 	precision_destroy(again);

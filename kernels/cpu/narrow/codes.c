@@ -9,24 +9,6 @@
 
 enum { BLOCK = 65536, PIECE = 256, LANES = 16, TABLE = 256 };
 
-struct grid grid_of(const struct format *f, const struct format_cast *how)
-{
-	bool integer = f->kind == FORMAT_INTEGER;
-	uint32_t y = f->mantissa, lowest = integer ? 127u + y : (uint32_t)(128 - f->bias);
-	float max = format_max(f), inf = format_decode(f, format_encode(f, INFINITY, how, 0));
-	bool stays = how->rounding == ROUND_TOWARD_ZERO;
-
-	return (struct grid){ .lowest = lowest << 23,
-			      .unit = y << 23,
-			      .inverse = (254 + y) << 23,
-			      .limit = integer ? (float)(1u << y) : ldexpf(1, format_emax(f) + 1),
-			      .max = max,
-			      .beyond = stays ? max : inf,
-			      .inf = inf,
-			      .nan = format_decode(f, format_encode(f, NAN, how, 0)),
-			      .extra = integer ? 1 : 0 };
-}
-
 /* The rounds of philox.h with the lanes inside, so that each is a vector. */
 static void philox_lanes(uint32_t c[4][LANES], uint64_t key)
 {

@@ -15,7 +15,7 @@
 #include "kernels/cpu/narrow/tell.h"
 #include "kernels/cpu/narrow/turn.h"
 #include "kernels/cpu/round.h"
-#include "kernels/formats/operand.h"
+#include "kernels/formats/scale.h"
 
 enum { LANES = 64, TASKS_MAX = 256, RANDOM_PIECE = TELL_MOST, LINE = 16, ROWS_AHEAD = 8 };
 
@@ -86,21 +86,6 @@ static float tensor_amax(struct device *dev, struct quantizing *q)
 	for (size_t i = 0; i < tasks; i++)
 		most = amax[i] > most ? amax[i] : most;
 	return float_of(most);
-}
-
-/* Delayed: notes this one's, and answers with the largest of the past; without a past, with this. */
-static float delayed(const struct operand_use *use, float amax)
-{
-	const struct amax_history *h = use->history;
-	float most = 0;
-
-	if (use->newest && (amax > *use->newest || isnan(amax)))
-		*use->newest = amax;
-	if (!h || use->cast->history == 0)
-		return amax;
-	for (uint32_t i = 0; i < h->filled; i++)
-		most = h->past[i] > most ? h->past[i] : most;
-	return h->filled > 0 ? most : amax;
 }
 
 /* --- rounding --------------------------------------------------------------------------------- */
@@ -416,7 +401,8 @@ static void quantize(struct device *dev, struct quantizing *q)
 	q->tile_columns = q->upright ? across : along;
 	q->one_scale = is_whole_tensor(c);
 	if (q->one_scale && c->scale != SCALE_NONE) {
-		float amax = delayed(q->use, tensor_amax(dev, q));
+		float amax = delayed_amax(q->use->history, c->history, q->use->notes,
+					  tensor_amax(dev, q));
 		q->shared = operand_scale(c, amax, 0, q->grid.max);
 	} else if (c->scale == SCALE_E4M3) {
 		q->tensor = operand_tensor_scale(c, tensor_amax(dev, q));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* backend.c - opening a GPU, and the table of what it does. */
-#include "kernels/cuda/cuda.h"
+#include "kernels/cuda/few_bits.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ static void cuda_close(struct device *dev)
 		if (dev->stage[i].passed)
 			cudaEventDestroy(dev->stage[i].passed);
 	}
-	cuda_give(dev, dev->scratch);
+	cuda_give(dev, dev->scratch.memory);
 	if (dev->computed)
 		cudaEventDestroy(dev->computed);
 	if (dev->fetched)
@@ -223,6 +223,9 @@ static const struct backend backend_cuda = {
 	.sum_losses = cuda_sum_losses,
 	.decide = cuda_decide,
 	.adamw = cuda_adamw,
+	.quantize = cuda_quantize,
+	.codes = cuda_codes,
+	.amax_step = cuda_amax_step,
 	.arrays = &cuda_arrays,
 	.weights_wanted = cuda_weights_wanted,
 	.weights_came = cuda_weights_came,

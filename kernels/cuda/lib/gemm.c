@@ -11,6 +11,9 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include "kernels/cuda/few_bits.h"
 
 enum { ALIGN_MAX = 256, WAYS = 3 };
 
@@ -22,7 +25,8 @@ static uint32_t alignment(const void *a, const void *b, const void *c)
 	return (uint32_t)(bits & (~bits + 1));
 }
 
-static struct kind kind_of(const struct device *dev, const struct gemm *g, const void *b)
+static struct kind kind_of(const struct device *dev, const struct gemm *g, const void *b,
+			   uint32_t more_flags)
 {
 	struct kind k = { g->m, g->n, g->k, g->lda, g->ldb, g->ldc, 0, alignment(g->a, b, g->c) };
 
@@ -35,15 +39,14 @@ static struct kind kind_of(const struct device *dev, const struct gemm *g, const
 		  (dev->compute == COMPUTE_BF16 ? FLAG_BF16 : 0) |
 		  (dev->deterministic ? FLAG_FIXED : 0) | (g->then == GEMM_GELU ? FLAG_GELU : 0) |
 		  (g->then == GEMM_GELU_BACKWARD ? FLAG_SLOPE : 0) | (g->sum_a ? FLAG_SUM_A : 0) |
-		  (g->sum_b ? FLAG_SUM_B : 0);
+		  (g->sum_b ? FLAG_SUM_B : 0) | more_flags;
 	return k;
 }
 
-/* The product of that kind, ready to run; NULL and a failure, or it is_refused. */
-static struct product *ready(struct device *dev, const struct place *at, const struct gemm *g,
-			     const void *b)
+struct product *gemm_ready(struct device *dev, const struct place *at, const struct gemm *g,
+			   const void *b, uint32_t more_flags)
 {
-	const struct kind kind = kind_of(dev, g, b);
+	const struct kind kind = kind_of(dev, g, b, more_flags);
 	struct product *p = gemm_find(dev->gemms, &kind);
 	bool is_known = p != NULL;
 
@@ -116,8 +119,7 @@ static size_t ways_of(const struct device *dev, const struct gemm *g, struct gem
 	return count;
 }
 
-/* What of g is not in f, which has run. */
-static void complete(struct device *dev, const struct gemm *g, const struct gemm *f)
+void gemm_complete(struct device *dev, const struct gemm *g, const struct gemm *f)
 {
 	const bool add = g->beta != 0.0f;
 
@@ -139,7 +141,7 @@ static struct product *compared(struct device *dev, const struct place *at, stru
 				const struct gemm *g, const struct gemm *way, const void *b)
 {
 	const struct kind kind = p->kind;
-	const struct product *next = ready(dev, at, &way[1], b);
+	const struct product *next = gemm_ready(dev, at, &way[1], b, 0);
 	float with, without;
 
 	p = gemm_find(dev->gemms, &kind); /* the next one may have moved it */
@@ -147,8 +149,9 @@ static struct product *compared(struct device *dev, const struct place *at, stru
 	if (!next)
 		return p;
 	product_set_places(dev, at, p, &way[0]);
-	with = gemm_time(dev, at, &(struct trial){ p, &p->algo, &way[0], g, b, complete });
-	without = gemm_time(dev, at, &(struct trial){ next, &next->algo, &way[1], g, b, complete });
+	with = gemm_time(dev, at, &(struct trial){ p, &p->algo, &way[0], g, b, gemm_complete });
+	without = gemm_time(dev, at,
+			    &(struct trial){ next, &next->algo, &way[1], g, b, gemm_complete });
 	p->is_refused = without < with;
 	return p;
 }
@@ -158,7 +161,7 @@ static struct product *pick(struct device *dev, const struct place *at, const st
 			    const struct gemm *way, size_t count, const void *b, size_t *picked)
 {
 	for (size_t i = 0; i < count && dev->error[0] == '\0'; i++) {
-		struct product *p = ready(dev, at, &way[i], b);
+		struct product *p = gemm_ready(dev, at, &way[i], b, 0);
 		if (p && i + 1 < count && !p->is_compared && gemm_may_measure(dev, p))
 			p = compared(dev, at, p, g, &way[i], b);
 		*picked = i;
@@ -189,6 +192,10 @@ void cuda_gemm(struct device *dev, const struct gemm *g)
 
 	if (g->m == 0 || g->n == 0 || dev->error[0] != '\0')
 		return;
+	if (g->use_a || g->use_b) {
+		cuda_gemm_of_few_bits(dev, g);
+		return;
+	}
 	struct product *p = pick(dev, at, g, way, ways_of(dev, g, way), b, &picked);
 	if (!p)
 		return;
@@ -202,7 +209,7 @@ void cuda_gemm(struct device *dev, const struct gemm *g)
 	if (aside)
 		cuda_fork_end(dev, at);
 	cuda_ok(dev, at, cudaGetLastError());
-	complete(dev, g, &way[picked]);
+	gemm_complete(dev, g, &way[picked]);
 }
 
 /* --- open and close ----------------------------------------------------------------------- */
@@ -210,7 +217,10 @@ void cuda_gemm(struct device *dev, const struct gemm *g)
 bool cuda_gemm_open(struct device *dev, char *why)
 {
 	struct gemm_state *s = dev->gemms = calloc(1, sizeof(*s));
+	const char *few_bits = getenv("LB_CUDA_FEW_BITS");
 
+	if (s)
+		s->emulates = few_bits && strcmp(few_bits, "emulated") == 0;
 	if (s && cublasLtCreate(&s->library) == CUBLAS_STATUS_SUCCESS &&
 	    (s->workspace = cuda_take(dev, GEMM_WORKSPACE_BYTES, "matrix products")) != NULL &&
 	    cudaEventCreate(&s->start) == cudaSuccess && cudaEventCreate(&s->end) == cudaSuccess) {
@@ -242,6 +252,8 @@ void cuda_gemm_close(struct device *dev)
 		product_clear(&s->product[i]);
 	cuda_give(dev, s->workspace);
 	cuda_give(dev, s->beside);
+	cuda_give(dev, s->operand[0].memory);
+	cuda_give(dev, s->operand[1].memory);
 	if (s->start)
 		cudaEventDestroy(s->start);
 	if (s->end)

@@ -24,7 +24,14 @@ enum {
 	FLAG_GELU = 128,
 	FLAG_SLOPE = 256,
 	FLAG_SUM_A = 512,
-	FLAG_SUM_B = 1024
+	FLAG_SUM_B = 1024,
+	FLAG_CODES = 2048, /* A and B are codes of 8 bits, e4m3fn or */
+	FLAG_A_E5M2 = 4096,
+	FLAG_B_E5M2 = 8192,
+	FLAG_MEASURED = 16384, /* no product: whether that of codes is slower than one of A and B */
+	/* how the library has their scales (cublasLtMatmulMatrixScale_t), three bits each */
+	MODE_A_BIT = 15,
+	MODE_B_BIT = 18
 };
 /* What the library may be asked to do behind a product. */
 enum { FLAGS_FUSED = FLAG_BIAS | FLAG_GELU | FLAG_SLOPE | FLAG_SUM_A | FLAG_SUM_B };
@@ -47,6 +54,10 @@ struct gemm_state {
 	size_t products, room;
 	cudaEvent_t start, end;
 	bool is_new; /* something was measured that is not in the cache */
+	/* products of few bits (narrow.c): A and B as numbers, or as codes with their scales behind them */
+	struct work_area operand[2];
+	const float *scale[2];
+	bool emulates; /* LB_CUDA_FEW_BITS=emulated: never as codes */
 };
 
 static const size_t GEMM_WORKSPACE_BYTES = (size_t)64 << 20;
@@ -59,6 +70,11 @@ struct product *gemm_add(struct gemm_state *s, const struct kind *kind);
 /* False, and the failure is kept. */
 bool gemm_lt_ok(struct device *dev, const struct place *at, cublasStatus_t status);
 
+/* The product of g's kind, with more flags of it, ready to run; NULL and a failure, or it is refused. Moves all others. */
+struct product *gemm_ready(struct device *dev, const struct place *at, const struct gemm *g,
+			   const void *b, uint32_t more_flags);
+/* What of g is not in f, which has run: by kernels of ours. */
+void gemm_complete(struct device *dev, const struct gemm *g, const struct gemm *f);
 /* The library's descriptors of p->kind; false and a failure. */
 bool product_describe(struct device *dev, const struct place *at, struct product *p);
 /* Bias, sums and what GELU keeps lie elsewhere in every layer: their places are set before each

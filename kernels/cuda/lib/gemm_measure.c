@@ -170,7 +170,7 @@ bool gemm_choose_algorithm(struct device *dev, const struct place *at, struct pr
 	if (take_twin(dev, p))
 		return true;
 	found = propose(dev, at, p, proposal);
-	p->is_refused = found == 0 && (p->kind.flags & FLAGS_FUSED);
+	p->is_refused = found == 0 && (p->kind.flags & (FLAGS_FUSED | FLAG_CODES));
 	dev->gemms->is_new = true;
 	if (p->is_refused)
 		return false;

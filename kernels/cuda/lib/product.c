@@ -24,13 +24,18 @@ static bool make_layouts(struct device *dev, const struct place *at, struct prod
 	bool ta = k->flags & FLAG_TRANS_A, tb = k->flags & FLAG_TRANS_B;
 	cudaDataType_t in = k->flags & FLAG_BF16 ? CUDA_R_16BF : CUDA_R_32F;
 	cudaDataType_t out = k->flags & FLAG_GRADIENT ? CUDA_R_32F : in;
+	cudaDataType_t first = in, second = in; /* the library's */
 
+	if (k->flags & FLAG_CODES) {
+		first = k->flags & FLAG_B_E5M2 ? CUDA_R_8F_E5M2 : CUDA_R_8F_E4M3;
+		second = k->flags & FLAG_A_E5M2 ? CUDA_R_8F_E5M2 : CUDA_R_8F_E4M3;
+	}
 	return gemm_lt_ok(dev, at,
-			  cublasLtMatrixLayoutCreate(&p->a, in, tb ? k->k : k->n, tb ? k->n : k->k,
-						     (int64_t)k->ldb)) &&
+			  cublasLtMatrixLayoutCreate(&p->a, first, tb ? k->k : k->n,
+						     tb ? k->n : k->k, (int64_t)k->ldb)) &&
 	       gemm_lt_ok(dev, at,
-			  cublasLtMatrixLayoutCreate(&p->b, in, ta ? k->m : k->k, ta ? k->k : k->m,
-						     (int64_t)k->lda)) &&
+			  cublasLtMatrixLayoutCreate(&p->b, second, ta ? k->m : k->k,
+						     ta ? k->k : k->m, (int64_t)k->lda)) &&
 	       gemm_lt_ok(dev, at,
 			  cublasLtMatrixLayoutCreate(&p->c, out, k->n, k->m, (int64_t)k->ldc));
 }
@@ -78,9 +83,38 @@ static bool make_what(struct device *dev, const struct place *at, struct product
 							 &aux_ld, sizeof(aux_ld)));
 }
 
+/* How many elements share a scale. Partial sums of FP8 go on in fp32 every so often, which is what the library
+ * does unless it is asked for speed (CUBLASLT_MATMUL_DESC_FAST_ACCUM). */
+static bool make_modes(struct device *dev, const struct place *at, struct product *p)
+{
+	const int32_t first = (int32_t)(p->kind.flags >> MODE_B_BIT & 7);
+	const int32_t second = (int32_t)(p->kind.flags >> MODE_A_BIT & 7);
+
+	if (!(p->kind.flags & FLAG_CODES))
+		return true;
+	return gemm_lt_ok(dev, at,
+			  cublasLtMatmulDescSetAttribute(p->what, CUBLASLT_MATMUL_DESC_A_SCALE_MODE,
+							 &first, sizeof(first))) &&
+	       gemm_lt_ok(dev, at,
+			  cublasLtMatmulDescSetAttribute(p->what, CUBLASLT_MATMUL_DESC_B_SCALE_MODE,
+							 &second, sizeof(second)));
+}
+
 bool product_describe(struct device *dev, const struct place *at, struct product *p)
 {
-	return make_layouts(dev, at, p) && make_what(dev, at, p);
+	return make_layouts(dev, at, p) && make_what(dev, at, p) && make_modes(dev, at, p);
+}
+
+static void set_scales(struct device *dev, const struct place *at, struct product *p)
+{
+	const float *const *scale = dev->gemms->scale;
+
+	gemm_lt_ok(dev, at,
+		   cublasLtMatmulDescSetAttribute(p->what, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER,
+						  &scale[1], sizeof(scale[1])));
+	gemm_lt_ok(dev, at,
+		   cublasLtMatmulDescSetAttribute(p->what, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER,
+						  &scale[0], sizeof(scale[0])));
 }
 
 void product_set_places(struct device *dev, const struct place *at, struct product *p,
@@ -98,6 +132,8 @@ void product_set_places(struct device *dev, const struct place *at, struct produ
 			   cublasLtMatmulDescSetAttribute(p->what,
 							  CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER,
 							  &g->kept, sizeof(g->kept)));
+	if (p->kind.flags & FLAG_CODES)
+		set_scales(dev, at, p);
 }
 
 cublasStatus_t product_multiply(struct device *dev, const struct product *p, const struct gemm *g,

@@ -219,13 +219,8 @@ static int check_precision(const struct config *c, const struct toml *toml, stru
 		snprintf(key, sizeof(key), "quantize.%s", which);
 		return keys_refuse(toml, key, why.text, err);
 	}
-	bool is_cpu = !precision || c->device == DEVICE_CPU;
 	precision_destroy(precision);
-	return is_cpu ? 0
-		      : keys_refuse(toml, "device.name",
-				    "must be \"cpu\" with quantize.recipe: recipes are emulated "
-				    "there",
-				    err);
+	return 0;
 }
 
 const char *few_bits_key(const struct config *c)

@@ -395,15 +395,12 @@ static int load_document(struct toml *toml, const struct config_order *o, struct
 	return 0;
 }
 
-/* auto: recipes are emulated, on the CPU. */
+/* auto: what only the CPU has. */
 static void work_out_device(struct config *c, const struct toml *toml, FILE *notes)
 {
-	bool has_recipe = strcmp(c->recipe, "none") != 0 || c->recipe_rules.count > 0;
+	const char *key = few_bits_key(c);
 
-	if (c->device != DEVICE_AUTO)
-		return;
-	const char *key = has_recipe ? "quantize.recipe" : few_bits_key(c);
-	if (!key)
+	if (c->device != DEVICE_AUTO || !key)
 		return;
 	c->device = DEVICE_CPU;
 	config_note(toml, key, notes, "is emulated on the CPU: device.name is \"cpu\"");

@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "common/base/mem.h"
+#include "kernels/backend.h"
+#include "kernels/formats/scale.h"
 #include "worker/lbworker/recipes/rules.h"
 
 struct precision {
@@ -18,8 +20,18 @@ struct precision {
 	bool watched, evaluating;
 	struct operand_stats *stats; /* [layers + 1][MODULE_COUNT][SLOTS] */
 	size_t history;              /* the longest of all slots; 0: none is delayed */
-	struct amax_history **past;  /* as stats */
+	/* Of each slot AMAX_PAST + history floats (operand.h); NULL: none is delayed. The device's memory, where
+	 * there is one, else ours */
+	float *past;
+	const struct backend *backend; /* of precision_attach; NULL: operands are the host's */
+	struct device *device;
+	struct random_stream *now; /* in the device's memory */
 };
+
+static size_t past_floats(const struct precision *p)
+{
+	return AMAX_PAST + p->history;
+}
 
 static size_t place(size_t layer, enum module module, int slot)
 {
@@ -81,15 +93,38 @@ static bool does_anything(const struct precision *p)
 
 static void make_room(struct precision *p)
 {
-	size_t bytes = sizeof(struct amax_history) + p->history * sizeof(float);
-
 	p->stats = xcalloc(places(p), sizeof(*p->stats));
-	if (p->history == 0)
+	if (p->history > 0)
+		p->past = xcalloc(places(p) * past_floats(p), sizeof(*p->past));
+}
+
+int precision_attach(struct precision *p, const struct backend *be, struct device *dev,
+		     struct err *err)
+{
+	if (!p || !be->amax_step)
+		return 0;
+	size_t bytes = places(p) * past_floats(p) * sizeof(float);
+	float *past = p->past ? be->alloc(dev, bytes, "amax of past steps") : NULL;
+	p->now = be->alloc(dev, sizeof(*p->now), "amax of past steps");
+	if (!p->now || (p->past && !past))
+		return err_set(err, ERR_IO, "no memory for the amax of past steps (%zu KiB)",
+			       bytes >> 10);
+	p->backend = be;
+	p->device = dev;
+	free(p->past);
+	p->past = past;
+	return 0;
+}
+
+void precision_detach(struct precision *p)
+{
+	if (!p || !p->backend)
 		return;
-	/* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers */
-	p->past = xcalloc(places(p), sizeof(*p->past));
-	for (size_t i = 0; i < places(p); i++)
-		p->past[i] = xcalloc(1, bytes);
+	p->backend->free(p->device, p->past);
+	p->backend->free(p->device, p->now);
+	p->past = NULL;
+	p->now = NULL;
+	p->backend = NULL;
 }
 
 static int read_wish(struct precision *p, const struct precision_wish *w, const char **which,
@@ -132,8 +167,7 @@ void precision_destroy(struct precision *p)
 {
 	if (!p)
 		return;
-	for (size_t i = 0; p->past && i < places(p); i++)
-		free(p->past[i]);
+	precision_detach(p);
 	for (size_t i = 0; i < p->rules; i++)
 		recipe_clear(&p->recipe[i]);
 	free(p->past);
@@ -146,16 +180,6 @@ void precision_destroy(struct precision *p)
 
 /* --- using it --------------------------------------------------------------------------------- */
 
-static void into_past(struct amax_history *h, size_t length)
-{
-	if (h->now == 0) /* the operand was not used */
-		return;
-	memmove(h->past + 1, h->past, (length - 1) * sizeof(float));
-	h->past[0] = h->now;
-	h->now = 0;
-	h->filled += h->filled < length;
-}
-
 void precision_step(struct precision *p, int64_t step, bool watched)
 {
 	if (!p)
@@ -164,14 +188,29 @@ void precision_step(struct precision *p, int64_t step, bool watched)
 	p->watched = watched;
 	if (watched)
 		memset(p->stats, 0, places(p) * sizeof(*p->stats));
-	for (size_t i = 0; p->past && i < places(p); i++)
-		into_past(p->past[i], p->history);
+	if (p->past && p->backend)
+		p->backend->amax_step(p->device, p->past, places(p), p->history);
+	for (size_t i = 0; p->past && !p->backend && i < places(p); i++)
+		amax_into_past(p->past + i * past_floats(p), (uint32_t)p->history);
 }
 
 void precision_pass(struct precision *p, uint64_t sample)
 {
-	if (p)
-		p->pass_key = p->key ^ (sample + 1) * 0x9e3779b97f4a7c15u;
+	if (!p)
+		return;
+	p->pass_key = p->key ^ (sample + 1) * 0x9e3779b97f4a7c15u;
+	const struct random_stream now = { .key = p->pass_key, .step = (uint32_t)p->step };
+	if (p->backend)
+		p->backend->upload(p->device, p->now, &now, sizeof(now));
+}
+
+uint64_t precision_program(const struct precision *p)
+{
+	uint64_t program = 0;
+
+	for (size_t i = 0; p && i < p->rules; i++)
+		program = 2 * program + rule_holds(&p->rule[i], p->step);
+	return program;
 }
 
 void precision_evaluating(struct precision *p, bool evaluating)
@@ -197,9 +236,10 @@ bool precision_use(struct precision *p, size_t layer, enum module module, enum p
 	*use = (struct operand_use){
 		.cast = cast,
 		.random = { .key = p->pass_key, .tensor = (uint32_t)at, .step = (uint32_t)p->step },
+		.now = p->now,
 		.stats = p->watched && !p->evaluating ? &p->stats[at] : NULL,
-		.history = p->past ? p->past[at] : NULL,
-		.newest = p->past && !p->evaluating ? &p->past[at]->now : NULL,
+		.history = p->past ? p->past + at * past_floats(p) : NULL,
+		.notes = !p->evaluating,
 	};
 	return true;
 }
@@ -217,26 +257,28 @@ size_t precision_layers(const struct precision *p)
 
 /* --- in checkpoints --------------------------------------------------------------------------- */
 
-/* For each operand: the present step's, how many past ones, and these. */
+/* As they lie in memory: for each operand the present step's, how many past ones, and these. */
 size_t precision_history_count(const struct precision *p)
 {
-	return p && p->past ? places(p) * (2 + p->history) : 0;
+	return p && p->past ? places(p) * past_floats(p) : 0;
 }
 
 void precision_history_get(const struct precision *p, float *to)
 {
-	for (size_t i = 0; p && p->past && i < places(p); i++, to += 2 + p->history) {
-		to[0] = p->past[i]->now;
-		to[1] = (float)p->past[i]->filled;
-		memcpy(to + 2, p->past[i]->past, p->history * sizeof(float));
-	}
+	size_t bytes = precision_history_count(p) * sizeof(float);
+
+	if (bytes > 0 && p->backend)
+		p->backend->download(p->device, to, p->past, bytes);
+	else if (bytes > 0)
+		memcpy(to, p->past, bytes);
 }
 
 void precision_history_set(struct precision *p, const float *from)
 {
-	for (size_t i = 0; p && p->past && i < places(p); i++, from += 2 + p->history) {
-		p->past[i]->now = from[0];
-		p->past[i]->filled = (uint32_t)from[1];
-		memcpy(p->past[i]->past, from + 2, p->history * sizeof(float));
-	}
+	size_t bytes = precision_history_count(p) * sizeof(float);
+
+	if (bytes > 0 && p->backend)
+		p->backend->upload(p->device, p->past, from, bytes);
+	else if (bytes > 0)
+		memcpy(p->past, from, bytes);
 }

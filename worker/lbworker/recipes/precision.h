@@ -15,6 +15,9 @@
 
 #include "worker/lbworker/recipes/recipe.h"
 
+struct backend; /* kernels/backend.h */
+struct device;
+
 /* The products of a layer, in the order of a pass; and the head, in the layer behind the last. */
 enum module { MODULE_QKV, MODULE_OUT, MODULE_UP, MODULE_DOWN, MODULE_OUTPUT, MODULE_COUNT };
 
@@ -37,12 +40,20 @@ struct precision;
 int precision_create(struct precision **out, const struct precision_wish *wish, const char **which,
 		     struct err *err);
 void precision_destroy(struct precision *p); /* NULL is fine */
+/* Operands are in the memory of a device, which keeps there what is known of past steps. detach (or destroy) before
+ * the device is closed. p may be NULL. */
+int precision_attach(struct precision *p, const struct backend *be, struct device *dev,
+		     struct err *err);
+void precision_detach(struct precision *p);
 
 /* Before a step (from 1): amax of the step before goes into the past; statistics begin anew when
  * `watched`, and are not kept otherwise. p may be NULL, here and below. */
 void precision_step(struct precision *p, int64_t step, bool watched);
 /* Before a pass: the number of its first sample. It and the step key the random numbers. */
 void precision_pass(struct precision *p, uint64_t sample);
+
+/* A number for the rules that hold in this step: the same number, the same recipes everywhere. */
+uint64_t precision_program(const struct precision *p);
 
 /* While it is true products are rounded all the same, but leave no trace: no statistics, no amax. */
 void precision_evaluating(struct precision *p, bool evaluating);

@@ -120,6 +120,11 @@ static bool is_within(const struct range *r, int64_t value)
 	return value >= r->first && value <= r->last;
 }
 
+bool rule_holds(const struct rule *r, int64_t step)
+{
+	return is_within(&r->steps, step);
+}
+
 bool rule_fits(const struct rule *r, int64_t step, size_t layer, enum module module,
 	       enum product product)
 {

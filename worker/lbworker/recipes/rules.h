@@ -26,6 +26,7 @@ struct rule {
 
 /* `layers`: how many there are, for those that count from the end. */
 int rule_parse(struct rule *out, const char *text, size_t layers, struct err *err);
+bool rule_holds(const struct rule *rule, int64_t step); /* somewhere */
 bool rule_fits(const struct rule *rule, int64_t step, size_t layer, enum module module,
 	       enum product product);
 

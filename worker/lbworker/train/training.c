@@ -235,7 +235,8 @@ static int make_model(struct training *t, const struct plan *plan, struct err *e
 	t->is_too_large = plan_fits(plan, t->backend == backend_cpu(),
 				    t->backend->available(t->device) / sharers_of(t), err) != 0;
 	if (t->is_too_large || config_precision(c, &t->precision, NULL, err) ||
-	    model_create(&t->model, &c->shape, t->backend, t->device, &options, err))
+	    model_create(&t->model, &c->shape, t->backend, t->device, &options, err) ||
+	    precision_attach(t->precision, t->backend, t->device, err))
 		return -1;
 	t->model->precision = t->precision;
 	if (share_model(t, err))

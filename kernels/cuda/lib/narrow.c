@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: MIT */
+/* narrow.c - products of operands of few bits: by the matrix units for 8 bits where cuBLASLt has such a
+ * product on this GPU, else emulated: codes times their scales, in the type that the device computes in.
+ *
+ *   scales                       cuBLASLt's mode           compute capability
+ *   one for a tensor             SCALAR_32F                8.9 and later
+ *   one for a row                OUTER_VEC_32F             9.0
+ *   128 along, 1 or 128 across   VEC128_32F, BLK128x128    9.0 (not both of 128 x 128)
+ *
+ * Of codes what is summed over lies along memory in both operands: before compute capability 10 the library has
+ * no other order. Bias, GELU and sums of an operand are kernels of ours behind it. */
+#include <cublasLt.h>
+
+#include "kernels/cuda/few_bits.h"
+#include "kernels/cuda/lib/gemm.h"
+
+enum { SIDES = 2, ALIGN = 16, LIBRARY_ALIGN = 256, BLOCK_128 = 128 };
+
+/* An operand as it is given. */
+struct side {
+	const void *in;
+	struct stored shape;
+	const struct operand_use *use;
+};
+
+static void sides_of(struct device *dev, const struct place *at, const struct gemm *g,
+		     struct side side[SIDES])
+{
+	side[0] = (struct side){ g->a,
+				 { g->trans_a ? g->k : g->m, g->trans_a ? g->m : g->k, g->lda,
+				   !g->trans_a },
+				 g->use_a };
+	side[1] = (struct side){ g->b_is_weight ? cuda_table(dev, at, g->b) : g->b,
+				 { g->trans_b ? g->n : g->k, g->trans_b ? g->k : g->n, g->ldb,
+				   g->trans_b },
+				 g->use_b };
+}
+
+static void *operand_area(struct device *dev, const struct place *at, int side, size_t bytes)
+{
+	struct work_area *area = &dev->gemms->operand[side];
+
+	area->what = "operands of few bits";
+	return cuda_grown(dev, at, area, bytes);
+}
+
+/* --- by the hardware --------------------------------------------------------------------------- */
+
+/* How a slot's scales are handed over; false: the library has no such mode. */
+static bool layout_of(const struct operand_cast *c, enum scale_layout *layout)
+{
+	bool is_fp32 = c->scale == SCALE_FP32 || c->scale == SCALE_POW2;
+
+	if (c->along == OPERAND_ALL && c->across == OPERAND_ALL)
+		*layout = LAYOUT_SCALAR;
+	else if (c->along == OPERAND_ALL && c->across == 1)
+		*layout = LAYOUT_VECTOR;
+	else if (c->along == BLOCK_128 && c->across == 1)
+		*layout = LAYOUT_VEC128;
+	else if (c->along == BLOCK_128 && c->across == BLOCK_128)
+		*layout = LAYOUT_BLOCKS;
+	else
+		return false;
+	return is_fp32;
+}
+
+/* Scales of both sides go together: a scalar beside a vector is repeated. */
+static bool layouts_of(const struct device *dev, const struct gemm *g,
+		       enum scale_layout layout[SIDES])
+{
+	const int hopper = 90, ada = 89;
+
+	if (!layout_of(g->use_a->cast, &layout[0]) || !layout_of(g->use_b->cast, &layout[1]))
+		return false;
+	if (layout[0] == LAYOUT_SCALAR && layout[1] == LAYOUT_SCALAR)
+		return dev->capability >= ada;
+	if (dev->capability != hopper)
+		return false;
+	for (int i = 0; i < SIDES; i++)
+		if (layout[i] == LAYOUT_SCALAR && layout[1 - i] == LAYOUT_VECTOR)
+			layout[i] = LAYOUT_VECTOR;
+	if (layout[0] == LAYOUT_VECTOR || layout[1] == LAYOUT_VECTOR)
+		return layout[0] == layout[1];
+	return layout[0] != LAYOUT_SCALAR && layout[1] != LAYOUT_SCALAR &&
+	       (layout[0] == LAYOUT_VEC128 || layout[1] == LAYOUT_VEC128);
+}
+
+static bool is_e5m2(const struct operand_use *use)
+{
+	return use->cast->format.exponent == 5;
+}
+
+static bool is_fp8(const struct operand_use *use)
+{
+	const struct format *f = &use->cast->format;
+
+	return (f->kind == FORMAT_FN && f->exponent == 4 && f->mantissa == 3) ||
+	       (f->kind == FORMAT_IEEE && f->exponent == 5 && f->mantissa == 2);
+}
+
+static bool hardware_has(const struct device *dev, const struct gemm *g,
+			 enum scale_layout layout[SIDES])
+{
+	const size_t out = g->c_is_gradient ? sizeof(float) : compute_bytes(dev->compute);
+
+	return !dev->gemms->emulates && g->use_a && g->use_b && is_fp8(g->use_a) &&
+	       is_fp8(g->use_b) && !(is_e5m2(g->use_a) && is_e5m2(g->use_b)) &&
+	       (g->m | g->n | g->k) % ALIGN == 0 && g->ldc * out % ALIGN == 0 &&
+	       (uintptr_t)g->c % ALIGN == 0 && layouts_of(dev, g, layout);
+}
+
+static uint32_t mode_of(enum scale_layout layout)
+{
+	switch (layout) {
+	case LAYOUT_VECTOR:
+		return CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F;
+	case LAYOUT_VEC128:
+		return CUBLASLT_MATMUL_MATRIX_SCALE_VEC128_32F;
+	case LAYOUT_BLOCKS:
+		return CUBLASLT_MATMUL_MATRIX_SCALE_BLK128x128_32F;
+	default:
+		return CUBLASLT_MATMUL_MATRIX_SCALE_SCALAR_32F;
+	}
+}
+
+/* Codes, and behind them their scales. */
+static const uint8_t *coded(struct device *dev, const struct place *at, int i,
+			    const struct side *side, enum scale_layout layout)
+{
+	size_t bytes = side->shape.rows * side->shape.columns;
+	size_t codes = (bytes + LIBRARY_ALIGN - 1) / LIBRARY_ALIGN * LIBRARY_ALIGN;
+	size_t scales = cuda_scale_floats(layout, side->use->cast, &side->shape) * sizeof(float);
+	uint8_t *memory = operand_area(dev, at, i, codes + scales);
+	const struct few_bits f = { .in = side->in,
+				    .shape = side->shape,
+				    .use = side->use,
+				    .codes = memory,
+				    .scales = (float *)(void *)(memory + codes),
+				    .layout = layout };
+
+	if (!memory)
+		return NULL;
+	dev->gemms->scale[i] = f.scales;
+	cuda_few_bits(dev, at, &f);
+	return memory;
+}
+
+/* False: the library turned out to have no such product, or there is a failure. */
+static bool by_codes(struct device *dev, const struct place *at, const struct gemm *g,
+		     const struct side side[SIDES], const enum scale_layout layout[SIDES])
+{
+	const uint32_t flags = FLAG_CODES | (is_e5m2(g->use_a) ? FLAG_A_E5M2 : 0) |
+			       (is_e5m2(g->use_b) ? FLAG_B_E5M2 : 0) |
+			       mode_of(layout[0]) << MODE_A_BIT | mode_of(layout[1]) << MODE_B_BIT;
+	const uint8_t *codes[SIDES];
+	struct gemm f = { .m = g->m,
+			  .n = g->n,
+			  .k = g->k,
+			  .c = g->then == GEMM_GELU ? g->kept : g->c,
+			  .c_is_gradient = g->c_is_gradient,
+			  .lda = g->k,
+			  .ldb = g->k,
+			  .ldc = g->ldc,
+			  .trans_b = true,
+			  .alpha = g->alpha,
+			  .beta = g->beta };
+
+	for (int i = 0; i < SIDES; i++) {
+		codes[i] = coded(dev, at, i, &side[i], layout[i]);
+		if (!codes[i])
+			return false;
+	}
+	f.a = codes[0];
+	f.b = codes[1];
+	struct product *p = gemm_ready(dev, at, &f, f.b, flags);
+	if (!p)
+		return false;
+	product_set_places(dev, at, p, &f);
+	cuda_range_push(dev, at->operation);
+	gemm_lt_ok(dev, at, product_multiply(dev, p, &f, f.b, &p->algo, dev->gemms->workspace));
+	cuda_range_pop(dev);
+	cuda_ok(dev, at, cudaGetLastError());
+	gemm_complete(dev, g, &f);
+	return true;
+}
+
+/* --- emulated ---------------------------------------------------------------------------------- */
+
+static const void *numbers(struct device *dev, const struct place *at, int i,
+			   const struct side *side)
+{
+	size_t count = side->shape.rows * side->shape.columns;
+	const struct few_bits f = { .in = side->in,
+				    .shape = side->shape,
+				    .use = side->use,
+				    .values = operand_area(dev, at, i,
+							   count * compute_bytes(dev->compute)) };
+
+	if (f.values)
+		cuda_few_bits(dev, at, &f);
+	return f.values;
+}
+
+/* Sums are those of the operands as they were. */
+static void by_numbers(struct device *dev, const struct place *at, const struct gemm *g,
+		       const struct side side[SIDES])
+{
+	struct gemm f = *g, sums = *g;
+
+	f.use_a = f.use_b = NULL;
+	f.sum_a = f.sum_b = NULL;
+	f.aside = false; /* the next product makes its operands in the same place */
+	if (g->use_a)
+		f.a = numbers(dev, at, 0, &side[0]), f.lda = side[0].shape.columns;
+	if (g->use_b) {
+		f.b = numbers(dev, at, 1, &side[1]), f.ldb = side[1].shape.columns;
+		f.b_is_weight = false;
+	}
+	if (!f.a || !f.b)
+		return;
+	cuda_gemm(dev, &f);
+	sums.bias = NULL;
+	sums.then = GEMM_PLAIN;
+	gemm_complete(dev, &sums, &f);
+}
+
+void cuda_gemm_of_few_bits(struct device *dev, const struct gemm *g)
+{
+	const struct place *at = AT("gemm of few bits", g->m, g->n, g->k, 0);
+	enum scale_layout layout[SIDES];
+	struct side side[SIDES];
+
+	sides_of(dev, at, g, side);
+	if (dev->error[0] == '\0' && hardware_has(dev, g, layout) &&
+	    by_codes(dev, at, g, side, layout))
+		return;
+	if (dev->error[0] == '\0')
+		by_numbers(dev, at, g, side);
+}

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: MIT */
+/* ops_few_bits.c - operands of few bits, for each slot of each recipe: codes, scales and their products with each
+ * other have the CPU's bits; and products of such operands. */
+#include "tests/gpu/suite.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/mem.h"
+#include "kernels/formats/scale.h"
+#include "worker/lbworker/recipes/recipe.h"
+
+enum { SLOTS_MAX = 64 };
+
+/* An operand on both sides; random numbers are keyed from the device's memory. */
+struct operand {
+	struct operand_cast cast;
+	struct stored shape;
+	struct operand_use cpu, gpu;
+	struct random_stream *now;
+	struct tensor *x, *history;
+};
+
+static const struct random_stream stream = { 77, 3, 9 };
+
+/* Numbers of many sizes, and a row that dwarfs the others. */
+static struct tensor *operand_tensor(struct suite *s, struct tensors *all,
+				     const struct stored *shape, bool is_activation)
+{
+	struct tensor *t = random_tensor(s, all, shape->rows * shape->ld, is_activation, 1);
+
+	for (size_t i = 0; i < t->count; i++)
+		t->cpu[i] = i % 11 == 0 ? 0
+					: ldexpf(t->cpu[i], (int)(i * 7 % 13) - 6 +
+								    (i / shape->ld == 20 ? 9 : 0));
+	to_gpu(s, t);
+	return t;
+}
+
+static void make(struct suite *s, struct tensors *all, struct operand *o, bool is_activation)
+{
+	const struct random_stream wrong = { 1, stream.tensor, 2 };
+	size_t floats = AMAX_PAST + AMAX_HISTORY_MAX;
+
+	o->x = operand_tensor(s, all, &o->shape, is_activation);
+	o->now = s->be->alloc(s->gpu, sizeof(stream), "a test");
+	s->be->upload(s->gpu, o->now, &stream, sizeof(stream));
+	o->cpu = (struct operand_use){ .cast = &o->cast, .random = stream, .notes = true };
+	o->gpu = (struct operand_use){
+		.cast = &o->cast, .random = wrong, .now = o->now, .notes = true
+	};
+	if (o->cast.history == 0)
+		return;
+	o->history = add(s, all, floats, false);
+	memset(o->history->cpu, 0, floats * sizeof(float));
+	to_gpu(s, o->history);
+	o->cpu.history = o->history->cpu;
+	o->gpu.history = o->history->gpu;
+}
+
+/* What the CPU makes of it, beside codes times their scales. */
+static void compare_codes(struct suite *s, struct tensors *all, const struct operand *o)
+{
+	const struct stored *h = &o->shape;
+	size_t count = h->rows * h->columns, differ = 0, at = 0;
+	size_t along = h->k_along_memory ? h->columns : h->rows;
+	size_t others = h->k_along_memory ? h->rows : h->columns;
+	size_t tile_along = o->cast.along && o->cast.along < along ? o->cast.along : along;
+	size_t tile_across = o->cast.across && o->cast.across < others ? o->cast.across : others;
+	size_t right = (along + tile_along - 1) / tile_along;
+	size_t tiles = right * ((others + tile_across - 1) / tile_across);
+	struct tensor *want = poisoned(s, all, count, false),
+		      *bytes = poisoned(s, all, count, false);
+	struct tensor *scales = poisoned(s, all, tiles, false);
+	uint8_t *codes = xmalloc(count + 4);
+
+	backend_cpu()->quantize(s->cpu, want->cpu, o->x->cpu, h, &o->cpu);
+	s->be->codes(s->gpu, bytes->gpu, scales->gpu, o->x->gpu, h, &o->gpu);
+	s->be->download(s->gpu, codes, bytes->gpu, count);
+	s->be->download(s->gpu, scales->got, scales->gpu, tiles * sizeof(float));
+	for (size_t i = 0; i < others; i++)
+		for (size_t k = 0; k < along; k++) {
+			float scale = scales->got[i / tile_across * right + k / tile_along];
+			float got = format_decode(&o->cast.format, codes[i * along + k]) * scale;
+			size_t place = h->k_along_memory ? i * h->columns + k : k * h->columns + i;
+			bool same = o->cast.format.kind == FORMAT_INTEGER /* has one zero */
+					    ? got == want->cpu[place]
+					    : bits_of(got) == bits_of(want->cpu[place]);
+			if (!same && differ++ == 0)
+				at = place;
+		}
+	s->compared++;
+	s->failed += differ > 0;
+	printf("%-6s %-20s %-9s %-28s %zu of %zu differ, the first at %zu\n",
+	       differ ? "not ok" : "ok", "few_bits", "codes", s->shape, differ, count, at);
+	free(codes);
+}
+
+static void compare_values(struct suite *s, struct tensors *all, const struct operand *o)
+{
+	struct tensor *out = poisoned(s, all, o->shape.rows * o->shape.columns, false);
+
+	s->be->quantize(s->gpu, out->gpu, o->x->gpu, &o->shape, &o->gpu);
+	backend_cpu()->quantize(s->cpu, out->cpu, o->x->cpu, &o->shape, &o->cpu);
+	compare_bits(s, "few_bits", "values", out);
+}
+
+/* Three steps of a slot that looks at steps before. */
+static void compare_history(struct suite *s, struct tensors *all, const struct operand *o)
+{
+	for (int step = 0; step < 3; step++) {
+		for (size_t i = 0; i < o->x->count; i++)
+			o->x->cpu[i] *= step == 1 ? 0.25f : 8;
+		to_gpu(s, o->x);
+		compare_values(s, all, o);
+		all->count--; /* its place is used again; the memory is freed with the others' */
+		backend_cpu()->free(s->cpu, all->t[all->count].cpu);
+		s->be->free(s->gpu, all->t[all->count].gpu);
+		free(all->t[all->count].got);
+		amax_into_past(o->history->cpu, o->cast.history);
+		s->be->amax_step(s->gpu, o->history->gpu, 1, o->cast.history);
+	}
+	compare_bits(s, "few_bits", "history", o->history);
+}
+
+static void one_slot(struct suite *s, const char *text, bool along)
+{
+	struct tensors all = { .count = 0 };
+	struct operand o = { 0 };
+	struct err err = { 0 };
+	bool is_even = draw(s) % 2; /* as products by hardware need it, or as it comes */
+	size_t rows = is_even ? 16 * between(s, 1, 10) : between(s, 1, 90);
+	size_t columns = is_even ? 16 * between(s, 1, 12) : between(s, 1, 150);
+
+	if (slot_parse(&o.cast, text, &err) || o.cast.format.bits == 0)
+		return;
+	o.shape = (struct stored){ rows, columns,
+				   columns + (draw(s) % 2 ? 16
+					      : is_even   ? 0
+							  : 7),
+				   along };
+	shape(s, "%zux%zu%s %s", rows, columns, along ? "" : " T", text);
+	make(s, &all, &o, false);
+	if (o.cast.history)
+		compare_history(s, &all, &o);
+	else
+		compare_values(s, &all, &o);
+	s->be->free(s->gpu, o.now);
+	release(s, &all);
+	make(s, &all, &o, true);
+	if (o.cast.format.bits <= 8)
+		compare_codes(s, &all, &o);
+	s->be->free(s->gpu, o.now);
+	release(s, &all);
+}
+
+void ops_few_bits(struct suite *s)
+{
+	const char *seen[SLOTS_MAX];
+	size_t count = 0;
+
+	for (size_t r = 0; recipe_row(r); r++)
+		for (int i = 0; i < SLOTS; i++) {
+			const char *text = recipe_row(r)->slot[i];
+			size_t at = 0;
+			while (at < count && strcmp(seen[at], text) != 0)
+				at++;
+			if (at < count || count == SLOTS_MAX)
+				continue;
+			seen[count++] = text;
+			if (!s->only && draw(s) % 4 > 0)
+				continue; /* some each round; all when asked for */
+			one_slot(s, text, false);
+			one_slot(s, text, true);
+		}
+}
+
+/* --- products ----------------------------------------------------------------------------------- */
+
+/* One of the three products of a matrix of weights, in the order of recipe.h. */
+static struct gemm product_of(enum product product, size_t m, size_t n, size_t k)
+{
+	return (struct gemm){ .m = m,
+			      .n = n,
+			      .k = k,
+			      .lda = product == PRODUCT_WEIGHT ? m : k,
+			      .ldb = product == PRODUCT_FORWARD ? k : n,
+			      .ldc = n,
+			      .trans_a = product == PRODUCT_WEIGHT,
+			      .trans_b = product == PRODUCT_FORWARD,
+			      .b_is_weight = product != PRODUCT_WEIGHT,
+			      .c_is_gradient = product == PRODUCT_WEIGHT,
+			      .alpha = 1 };
+}
+
+static void one_product(struct suite *s, const struct recipe_row *row, enum product product)
+{
+	struct tensors all = { .count = 0 };
+	struct operand_cast cast[OPERANDS];
+	struct err err = { 0 };
+	bool is_even = draw(s) % 3 != 0;
+	size_t most = pick(s, 9, 60);
+	size_t m = is_even ? 16 * between(s, 1, most) : between(s, 1, 70);
+	size_t n = is_even ? 16 * between(s, 1, most) : between(s, 1, 70);
+	size_t k = is_even ? 16 * between(s, 1, most + 4) : between(s, 1, 150);
+	struct gemm g = product_of(product, m, n, k);
+	struct tensor *a = random_tensor(s, &all, m * k, true, 1);
+	struct tensor *b = g.b_is_weight ? random_weights(s, &all, k * n, k * n)
+					 : random_tensor(s, &all, k * n, true, 1);
+	struct tensor *c = poisoned(s, &all, m * n, !g.c_is_gradient);
+	struct tensor *sum = poisoned(s, &all, m, false);
+	const bool has_sum = product == PRODUCT_WEIGHT && draw(s) % 2;
+
+	for (int i = 0; i < OPERANDS; i++)
+		if (slot_parse(&cast[i], row->slot[(int)product * OPERANDS + i], &err))
+			exit(1);
+	for (size_t i = 0; g.b_is_weight && s->compute == COMPUTE_BF16 && i < b->count; i++)
+		b->cpu[i] = widen(narrow(b->cpu[i]));
+	const struct operand_use use[OPERANDS] = { { .cast = &cast[0], .random = stream },
+						   { .cast = &cast[1], .random = stream } };
+	g.use_a = cast[0].format.bits ? &use[0] : NULL;
+	g.use_b = cast[1].format.bits ? &use[1] : NULL;
+	shape(s, "%zux%zux%zu %s%s", m, n, k, row->name, has_sum ? " sum a" : "");
+	g.a = a->gpu, g.b = b->gpu, g.c = c->gpu, g.sum_a = has_sum ? sum->gpu : NULL;
+	s->be->gemm(s->gpu, &g);
+	g.a = a->cpu, g.b = b->cpu, g.c = c->cpu, g.sum_a = has_sum ? sum->cpu : NULL;
+	backend_cpu()->gemm(s->cpu, &g);
+	/* emulated in bf16, code times scale is rounded once more unless the scale is a power of two */
+	compare(s, "few_bits", "c", c, s->compute == COMPUTE_BF16 ? 40 * (double)k : (double)k);
+	if (has_sum)
+		compare(s, "few_bits", "sum", sum, (double)k);
+	release(s, &all);
+}
+
+void ops_few_bits_products(struct suite *s)
+{
+	for (size_t r = 1; recipe_row(r); r++)
+		for (int p = 0; p < PRODUCT_COUNT; p++)
+			if (s->only || draw(s) % 4 == 0)
+				one_product(s, recipe_row(r), (enum product)p);
+}

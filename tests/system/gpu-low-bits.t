@@ -1,0 +1,109 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# gpu-low-bits.t - recipes of few bits on the CUDA backend, run on the host (tests/emulation): the CPU's codes and
+# scales to the bit, by FP8 products of the library and emulated; whole trainings go as on the CPU, and go on to the bit.
+#   B=build prove --exec sh tests/system/gpu-low-bits.t
+. "$(dirname "$0")/trainer.sh"
+
+need_emulated
+
+# --- operands and products ---------------------------------------------------------------------------
+ops() { LB_CUDA_LIBRARY=$emulated "$B/gpu/ops" "$@" >"$T/ops" 2>"$T/err"; }
+agree() { # agree NAME ARGUMENTS...
+	name=$1
+	shift
+	ops "$@"
+	status=$?
+	ok "$status" "$name"
+	[ "$status" = 0 ] || grep -v '^ok' "$T/ops" | sed 's/^/# /'
+}
+agree "every slot of every recipe has the CPU's codes and scales, to the bit" --fp32 --only few_bits --rounds 2
+agree "and from bf16" --only few_bits --rounds 2 --seed 7
+cp "$T/ops" "$T/forward"
+LB_EMULATION_ORDER=reverse ops --only few_bits --rounds 2 --seed 7
+cmp -s "$T/forward" "$T/ops"
+ok $? "with threads and blocks in the other order the bits are the same"
+for type in --fp32 --seed\ 3; do
+	# shellcheck disable=SC2086 # words
+	agree "products of few bits, by FP8 where the library has it (${type%% *})" $type --only few_bits_products --rounds 2
+done
+LB_EMULATION_FP8=none agree "… where it has none" --fp32 --only few_bits_products --rounds 1
+LB_CUDA_FEW_BITS=emulated agree "… and where it is not asked" --fp32 --only few_bits_products --rounds 1 --seed 5
+
+# --- whole trainings -----------------------------------------------------------------------------------
+awk 'BEGIN { srand(5); for (i = 0; i < 9000; i++) printf "%c", 97 + int(rand() * rand() * 26) }' >"$T/text"
+"$B/lbworker" prepare --out "$T/text.tokens" "$T/text" >"$T/out" 2>"$T/err"
+cat >"$T/small.toml" <<-END
+	[model]
+	flavor = "debugmodel"
+	[lr_scheduler]
+	warmup_steps = 2
+	total_steps = 8
+	[training]
+	dataset_path = "$T/text.tokens"
+	local_batch_size = 1
+	global_batch_size = 2
+	seq_len = 16
+	mixed_precision_param = "float32"
+	steps = 8
+	[checkpoint]
+	interval = 4
+	keep_latest_k = 0
+	[metrics]
+	log_freq = 1
+	peak_tflops = 1
+END
+train() { # train FOLDER OPTIONS...
+	folder=$1
+	shift
+	LB_CUDA_LIBRARY=$emulated "$B/lbworker" train "$T/small.toml" --job.dump_folder "$T/$folder" "$@" \
+		>"$T/$folder.log" 2>"$T/err"
+}
+losses() { sed -n 's/^step \([0-9]*\)\/[0-9]* loss \([0-9.]*\) .*/\1 \2/p' "$T/$1.log"; }
+near() { # near FOLDER FOLDER STEPS TOLERANCE: as many steps, losses no further apart (relative)
+	losses "$1" >"$T/a"
+	losses "$2" >"$T/b"
+	awk -v steps="$3" -v most="$4" '
+	NR == FNR { loss[$1] = $2; next }
+	$1 in loss { both++; d = (loss[$1] - $2) / $2; if (d > most || -d > most) bad = 1 }
+	END { exit both != steps || bad }' "$T/a" "$T/b"
+}
+train none --device cuda
+losses none >"$T/before"
+for recipe in $("$B/lbworker" recipes | sed -n 's/^\([a-z][^ :]*\):.*/\1/p' | grep -vx none); do
+	train "cpu-$recipe" --device cpu --quantize.recipe "$recipe" --checkpoint.enable false
+	train "gpu-$recipe" --device cuda --quantize.recipe "$recipe" --checkpoint.enable false
+	near "gpu-$recipe" "cpu-$recipe" 8 4e-4 && ! losses "gpu-$recipe" | cmp -s - "$T/before"
+	ok $? "a training with $recipe goes as on the CPU"
+	losses "gpu-$recipe" >"$T/before"
+done
+# Other codes in the middle of a training are another program of the device.
+for device in cpu cuda; do
+	train "rules-$device" --device $device --quantize.recipe nvfp4 --checkpoint.enable false \
+		--quantize.rules '["steps=5- recipe=tensorwise", "steps=7- layers=0 products=forward recipe=none"]'
+done
+near rules-cuda rules-cpu 8 4e-4 && ! near rules-cuda gpu-nvfp4 8 1e-6
+ok $? "and one whose recipe changes on its way"
+
+# In bf16, each step one program; killed in the middle it goes on to the bit.
+narrow="--device cuda --training.mixed_precision_param bfloat16"
+for recipe in tensorwise delayed blockwise mxfp4; do
+	# shellcheck disable=SC2086 # words
+	train "whole-$recipe" $narrow --quantize.recipe $recipe
+	mkdir -p "$T/again-$recipe/checkpoints"
+	cp -r "$T/whole-$recipe/checkpoints/step-00000004" "$T/again-$recipe/checkpoints/"
+	# shellcheck disable=SC2086 # words
+	train "again-$recipe" $narrow --quantize.recipe $recipe
+	near "whole-$recipe" "cpu-$recipe" 8 1e-2 &&
+		cmp "$T/whole-$recipe/checkpoints/step-00000008/model.safetensors" \
+			"$T/again-$recipe/checkpoints/step-00000008/model.safetensors" >"$T/out"
+	ok $? "$recipe in bf16: as on the CPU, and a resumed training ends with the same bits"
+done
+# With two steps more there are four graphs more (two micro-batches), 12 copies, and one of random keys for each pass.
+counts() { LB_EMULATION_COUNTS=$T/counts train "counted-$1" --device cuda --training.steps "$1" --quantize.recipe delayed \
+	--checkpoint.interval 0 && cat "$T/counts"; }
+counts 6 >"$T/a" && counts 8 >"$T/b"
+seen=$(paste "$T/a" "$T/b" | awk '{ print $4 - $1, $5 - $2, $6 - $3 }')
+[ "$seen" = "4 18 0" ]
+ok $? "a micro-batch is one graph; beside it keys, and a step of the histories; nothing is allocated ($seen)"
+echo "1..$count"
