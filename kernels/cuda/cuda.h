@@ -194,7 +194,7 @@ void cuda_marks_destroy(struct device *dev);
 void cuda_range_push(struct device *dev, const char *name);
 void cuda_range_pop(struct device *dev);
 
-/* lib/gemm.c: opens cuBLASLt; false with a line in why. */
+/* lib/gemm.c, and lib/narrow.c for operands of few bits. open: cuBLASLt; false with a line in why. */
 bool cuda_gemm_open(struct device *dev, char *why);
 void cuda_gemm_close(struct device *dev);
 /* The library's, as "cuBLASLt 13.1". */

@@ -57,9 +57,6 @@ void cuda_codes(struct device *dev, uint8_t *codes, float *scales, const void *x
 		const struct stored *shape, const struct operand_use *use);
 void cuda_amax_step(struct device *dev, float *histories, size_t count, size_t length);
 
-/* lib/narrow.c: a product with use_a or use_b. */
-void cuda_gemm_of_few_bits(struct device *dev, const struct gemm *g);
-
 #ifdef __cplusplus
 }
 #endif

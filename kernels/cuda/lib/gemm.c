@@ -13,8 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/cuda/few_bits.h"
-
 enum { ALIGN_MAX = 256, WAYS = 3 };
 
 /* --- kinds -------------------------------------------------------------------------------- */
@@ -183,7 +181,7 @@ static bool goes_aside(struct device *dev, const struct gemm *g, const struct ge
 	return s->beside != NULL;
 }
 
-void cuda_gemm(struct device *dev, const struct gemm *g)
+void gemm_plain(struct device *dev, const struct gemm *g)
 {
 	const struct place *at = AT("gemm", g->m, g->n, g->k, 0);
 	const void *b = g->b_is_weight ? cuda_table(dev, at, g->b) : g->b;
@@ -192,10 +190,6 @@ void cuda_gemm(struct device *dev, const struct gemm *g)
 
 	if (g->m == 0 || g->n == 0 || dev->error[0] != '\0')
 		return;
-	if (g->use_a || g->use_b) {
-		cuda_gemm_of_few_bits(dev, g);
-		return;
-	}
 	struct product *p = pick(dev, at, g, way, ways_of(dev, g, way), b, &picked);
 	if (!p)
 		return;

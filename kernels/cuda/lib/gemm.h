@@ -70,6 +70,8 @@ struct product *gemm_add(struct gemm_state *s, const struct kind *kind);
 /* False, and the failure is kept. */
 bool gemm_lt_ok(struct device *dev, const struct place *at, cublasStatus_t status);
 
+/* A product of operands as they are: cuda_gemm without use_a and use_b. */
+void gemm_plain(struct device *dev, const struct gemm *g);
 /* The product of g's kind, with more flags of it, ready to run; NULL and a failure, or it is refused. Moves all others. */
 struct product *gemm_ready(struct device *dev, const struct place *at, const struct gemm *g,
 			   const void *b, uint32_t more_flags);

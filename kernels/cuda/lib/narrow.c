@@ -218,13 +218,13 @@ static void by_numbers(struct device *dev, const struct place *at, const struct 
 	}
 	if (!f.a || !f.b)
 		return;
-	cuda_gemm(dev, &f);
+	gemm_plain(dev, &f);
 	sums.bias = NULL;
 	sums.then = GEMM_PLAIN;
 	gemm_complete(dev, &sums, &f);
 }
 
-void cuda_gemm_of_few_bits(struct device *dev, const struct gemm *g)
+static void of_few_bits(struct device *dev, const struct gemm *g)
 {
 	const struct place *at = AT("gemm of few bits", g->m, g->n, g->k, 0);
 	enum scale_layout layout[SIDES];
@@ -236,4 +236,12 @@ void cuda_gemm_of_few_bits(struct device *dev, const struct gemm *g)
 		return;
 	if (dev->error[0] == '\0')
 		by_numbers(dev, at, g, side);
+}
+
+void cuda_gemm(struct device *dev, const struct gemm *g)
+{
+	if (!g->use_a && !g->use_b)
+		gemm_plain(dev, g);
+	else if (g->m > 0 && g->n > 0 && g->k > 0)
+		of_few_bits(dev, g);
 }

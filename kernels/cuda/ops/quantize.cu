@@ -46,17 +46,13 @@ DEVICE float rounded_to(const struct casting &c, float x, float multiply, uint32
 	return round_to_grid(&c.grid, x * multiply, c.rounding, random);
 }
 
-/* The random numbers of V elements from `element` on, where they are asked for. */
+/* The random numbers of V elements from `element` on, a multiple of 4; or of one, anywhere. */
 template <int V> DEVICE void draw(uint32_t (&random)[V], const struct casting &c, uint64_t element)
 {
 	const struct random_stream s = stream_of(c);
 
-	if (V == 1) {
-		random[0] = random_word(&s, element);
-		return;
-	}
 #pragma unroll
-	for (int j = 0; j + 3 < V; j += 4) { /* V elements begin at a multiple of 4 */
+	for (int j = 0; j < V; j += 4) {
 		uint32_t words[4];
 		random_block(words, &s, element / 4 + (uint64_t)(j / 4));
 		random[j] = words[0];
@@ -64,6 +60,13 @@ template <int V> DEVICE void draw(uint32_t (&random)[V], const struct casting &c
 		random[j + 2] = words[2];
 		random[j + 3] = words[3];
 	}
+}
+
+DEVICE void draw(uint32_t (&random)[1], const struct casting &c, uint64_t element)
+{
+	const struct random_stream s = stream_of(c);
+
+	random[0] = random_word(&s, element);
 }
 
 template <typename T, typename U, int V> KERNEL(BLOCK) cast_values(struct casting c)
@@ -77,7 +80,7 @@ template <typename T, typename U, int V> KERNEL(BLOCK) cast_values(struct castin
 		return;
 	load<T, V>(x, c.in, (row * c.ld + column) / V);
 	if (c.rounding == ROUND_STOCHASTIC)
-		draw<V>(random, c, row * c.columns + column);
+		draw(random, c, row * c.columns + column);
 	size_t tile = row / c.tiles.rows * c.tiles.right;
 	bool is_one = c.tiles.columns % V == 0;
 	struct scale s = c.scale[tile + column / c.tiles.columns];
@@ -131,7 +134,7 @@ DEVICE uint32_t four_codes(const struct casting &c, size_t row, size_t column,
 
 	load<T, 4>(x, c.in, (row * c.ld + column) / 4);
 	if (c.rounding == ROUND_STOCHASTIC)
-		draw<4>(random, c, row * c.columns + column);
+		draw(random, c, row * c.columns + column);
 #pragma unroll
 	for (int j = 0; j < 4; j++) {
 		float multiply = c.tiles.columns == 1 ? at[j].multiply : at->multiply;
