@@ -65,7 +65,7 @@ $(B)/unit/test_ettr: $(B)/ettr.a
 
 # The fault tests' negative controls: the real programs, each with one protection taken out.
 CONTROLS := $(B)/controls/lbd $(B)/controls/lbrun $(B)/controls/lbworker $(if $(HAVE_SLURM),$(B)/controls/lbd-slurm)
-WRAP_lbworker  := clock_gettime device_open reduction_push reduction_finish ranks_open ranks_exchange data_sample squares_sum sharded_stream ranks_compare model_sum_norms slice_is_whole model_queue layer_backward optimizer_update context_position
+WRAP_lbworker  := clock_gettime device_open reduction_push reduction_finish ranks_open ranks_exchange comm_lane_open arrays_begin arrays_wait data_sample squares_sum sharded_stream ranks_compare model_sum_norms slice_is_whole model_queue layer_backward optimizer_update context_position
 WRAP_lbrun     := attempt_claim_take attempt_newest_claim predecessor_may_live
 WRAP_lbd       := reconcile
 WRAP_lbd-slurm := slurm_submit_batch_job
@@ -224,7 +224,7 @@ check-layers: all
 # the paths of a function; its time is in proportion. clang's own 225000 takes nine times as long as this.
 NODES    ?= 25000
 LINTED   := $(wildcard common/*/*.c sql/*.c slurm/*.c slurm/*/*.c daemon/*.c daemon/*/*.c ctl/*.c ctl/*/*.c \
-	    worker/*/*.c worker/*/*/*.c kernels/*.c kernels/comm/shared.c kernels/machine/*.c kernels/formats/*.c $(call rooms,kernels/cpu) tests/sim/*.c tests/sim/ettr/*.c \
+	    worker/*/*.c worker/*/*/*.c kernels/*.c kernels/comm/shared.c kernels/comm/lane.c kernels/machine/*.c kernels/formats/*.c $(call rooms,kernels/cpu) tests/sim/*.c tests/sim/ettr/*.c \
 	    $(if $(HAVE_CUDA),kernels/cuda/*.c kernels/cuda/*/*.c tests/gpu/*.c))
 LINTED   := $(if $(HAVE_SLURM),$(LINTED),$(filter-out slurm/helper/%,$(LINTED)))
 $(B)/lint/%.tidy: % .clang-tidy | $(B)/gen/queries.h $(B)/gen/words.h $(B)/gen/trackers.h $(B)/gen/hang.h $(B)/demo/top_demo.h

@@ -5,6 +5,7 @@
  * Gathers, broadcasts and reductions are exchanges (worker/lbworker/ranks/). Nothing is summed on the
  * way, so that the order of all sums is ours, whoever carries the bytes.
  *
+ * kernels/comm/lane.c: exchanges beside what their caller computes;
  * kernels/comm/shared.c: ranks on one machine, over shared memory; kernels/comm/mpi.c: over MPI, a
  * library of its own, liblbmpi.so, which is opened when it is needed. */
 #ifndef KERNELS_COMM_H
@@ -14,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { COMM_ABI = 3, COMM_TEXT_BYTES = 256, COMM_RANKS_MAX = 4096, COMM_NODE_BYTES = 64 };
+enum { COMM_ABI = 4, COMM_TEXT_BYTES = 256, COMM_RANKS_MAX = 4096, COMM_NODE_BYTES = 64 };
 
 enum comm_result {
 	COMM_OK = 0,
@@ -40,6 +41,7 @@ struct comm_options {
 /* Implementations have a larger one that begins so. */
 struct comm {
 	int rank, size;
+	bool one_thread; /* only the thread that opened it may call */
 };
 
 struct comm_table {
@@ -63,6 +65,38 @@ struct comm_table {
 	bool (*is_told)(struct comm *comm, char *why);
 	void (*set_deadline)(struct comm *comm, double deadline_s);
 };
+
+/* --- exchanges that go on while their caller computes: lane.c ---
+ *
+ * One thread of each rank makes those of a lane, one after the other in the order in which they were
+ * begun; so the ranks make the same calls in the same order. One caller at a time, and nobody beside
+ * the lane exchanges anything over its comm. */
+
+struct comm_lane;
+
+/* The comm and its table are borrowed until close. NULL without memory. */
+struct comm_lane *comm_lane_open(const struct comm_table *table, struct comm *comm);
+/* Of the comm's exchanges those that were begun are ended first. NULL is fine. */
+void comm_lane_close(struct comm_lane *lane);
+/* exchange() of the table, begun: a ticket for comm_lane_wait, never 0. The bytes are borrowed until
+ * then, send and receive only for the call. Waits when very many are under way. */
+uint64_t comm_lane_begin(struct comm_lane *lane, const struct comm_part *send,
+			 const struct comm_part *receive);
+/* Until that one and all before it are over (UINT64_MAX: all): how they ended. The first failure
+ * sticks. */
+enum comm_result comm_lane_wait(struct comm_lane *lane, uint64_t ticket, char *why);
+/* exchange() of the table behind all that was begun, by the calling thread. */
+enum comm_result comm_lane_exchange(struct comm_lane *lane, const struct comm_part *send,
+				    const struct comm_part *receive, char *why);
+
+/* An exchange, for a trace; microseconds of CLOCK_MONOTONIC. */
+struct comm_span {
+	double start_us, end_us;
+	size_t bytes; /* sent */
+};
+/* Notes exchanges from now on in span[room], while there is room; NULL: none. How many it noted since
+ * the call before. */
+size_t comm_lane_note(struct comm_lane *lane, struct comm_span *span, size_t room);
 
 /* --- arrays in the memory of a device that the host does not look into ---
  *
@@ -93,14 +127,17 @@ struct arrays_options {
 struct arrays_table {
 	/* NULL with a line in why[COMM_TEXT_BYTES]. */
 	struct arrays *(*open)(struct device *dev, const struct arrays_options *options, char *why);
-	/* As exchange of struct comm_table, but queued behind the device's operations: it may return
-	 * before anything is sent, and while a program is recorded it becomes a part of it. What fails
-	 * is told by failed(). */
-	void (*exchange)(struct arrays *a, const struct comm_part *send,
-			 const struct comm_part *receive);
-	/* Rank r gets the sums over all ranks of what each has at part[r], fp32, in its own place,
-	 * part[own]; in whatever order the library adds up. */
-	void (*reduce)(struct arrays *a, const struct comm_part *part);
+	/* As exchange of struct comm_table, but begun: behind what is queued on the device so far and
+	 * beside what is queued next, in the order of these calls. A ticket for wait; 0: there is
+	 * nothing to wait for. While a program is recorded it becomes a part of it, with its wait. What
+	 * fails is told by failed(). */
+	uint64_t (*begin)(struct arrays *a, const struct comm_part *send,
+			  const struct comm_part *receive);
+	/* The same: rank r gets the sums over all ranks of what each has at part[r], fp32, in its own
+	 * place, part[own]; in whatever order the library adds up. */
+	uint64_t (*begin_sum)(struct arrays *a, const struct comm_part *part);
+	/* What is queued from here on comes behind that one and all before it. */
+	void (*wait)(struct arrays *a, uint64_t ticket);
 	/* The GPU's compute capability: 90 is 9.0. */
 	int (*capability)(const struct device *dev);
 	/* COMM_OK, or the first failure: then all that was queued has ended or will. */

@@ -3,8 +3,12 @@
  * site without MPI lacks nothing else.
  *
  * Calls do not block but are asked about, between short sleeps: a blocking one on fewer cores than
- * ranks takes ten times as long, and could not keep to a deadline. */
+ * ranks takes ten times as long, and could not keep to a deadline.
+ *
+ * Any thread may call MPI, one at a time (MPI_THREAD_SERIALIZED, which takes no lock within MPICH):
+ * who waits lets others in while it sleeps, so that a rank can end all in the midst of an exchange. */
 #include <mpi.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,6 +31,17 @@ struct mpi {
 	int requests, room;
 	char (*node)[COMM_NODE_BYTES]; /* by rank */
 };
+
+static pthread_mutex_t calls = PTHREAD_MUTEX_INITIALIZER; /* into MPI, of which there is one */
+
+static void nap(long ns)
+{
+	const struct timespec pause = { 0, ns };
+
+	pthread_mutex_unlock(&calls);
+	nanosleep(&pause, NULL);
+	pthread_mutex_lock(&calls);
+}
 
 static void mpi_close(struct comm *comm)
 {
@@ -142,7 +157,6 @@ static void answer(void)
 /* is_there: [size]. Late answers to an earlier question may be among them: they are as good. */
 static void ask(const struct mpi *m, bool *is_there)
 {
-	const struct timespec pause = { 0, NAP_MOST_NS };
 	double until = seconds() + answer_s;
 	int left = m->comm.size - 1;
 
@@ -153,7 +167,7 @@ static void ask(const struct mpi *m, bool *is_there)
 		answer();
 		int who = take_word(TAG_ANSWER);
 		if (who < 0) {
-			nanosleep(&pause, NULL);
+			nap(NAP_MOST_NS);
 			continue;
 		}
 		left -= !is_there[who];
@@ -211,32 +225,43 @@ static enum comm_result wait_all(struct mpi *m, char *why)
 			return COMM_FAILED;
 		}
 		before = left;
-		const struct timespec pause = { 0, ns };
 		if (turn >= YIELDS) {
 			answer();
-			nanosleep(&pause, NULL);
+			nap(ns);
 		}
 		ns = ns * 5 / 4 < NAP_MOST_NS ? ns * 5 / 4 : NAP_MOST_NS;
 	}
+}
+
+static int begin_all(struct mpi *m, const struct comm_part *send, const struct comm_part *receive)
+{
+	int me = m->comm.rank, size = m->comm.size, rc = MPI_SUCCESS;
+
+	m->requests = 0;
+	for (int i = 1; rc == MPI_SUCCESS && i < size; i++)
+		rc = begin(m, &receive[(me + i) % size], (me + i) % size, false);
+	for (int i = 1; rc == MPI_SUCCESS && i < size; i++)
+		rc = begin(m, &send[(me + i) % size], (me + i) % size, true);
+	return rc;
 }
 
 static enum comm_result mpi_exchange(struct comm *comm, const struct comm_part *send,
 				     const struct comm_part *receive, char *why)
 {
 	struct mpi *m = (struct mpi *)comm;
-	int me = comm->rank, rc = MPI_SUCCESS;
+	enum comm_result result = COMM_FAILED;
+	int me = comm->rank;
 
-	m->requests = 0;
 	if (receive[me].bytes > 0 && receive[me].at != send[me].at)
 		memcpy(receive[me].at, send[me].at, receive[me].bytes);
-	for (int i = 1; rc == MPI_SUCCESS && i < comm->size; i++)
-		rc = begin(m, &receive[(me + i) % comm->size], (me + i) % comm->size, false);
-	for (int i = 1; rc == MPI_SUCCESS && i < comm->size; i++)
-		rc = begin(m, &send[(me + i) % comm->size], (me + i) % comm->size, true);
+	pthread_mutex_lock(&calls);
+	int rc = begin_all(m, send, receive);
 	if (rc == MPI_SUCCESS)
-		return wait_all(m, why);
-	snprintf(why, COMM_TEXT_BYTES, "MPI error %d", rc);
-	return COMM_FAILED;
+		result = wait_all(m, why);
+	else
+		snprintf(why, COMM_TEXT_BYTES, "MPI error %d", rc);
+	pthread_mutex_unlock(&calls);
+	return result;
 }
 
 /* The launcher ends all, ourselves first: the last chance to say why. */
@@ -245,7 +270,9 @@ static void mpi_fail(struct comm *comm, const char *text)
 	(void)comm;
 	fprintf(stderr, "lbworker: %s\n", text);
 	fflush(NULL);
+	pthread_mutex_lock(&calls);
 	MPI_Abort(MPI_COMM_WORLD, 1);
+	pthread_mutex_unlock(&calls);
 }
 
 static void mpi_set_deadline(struct comm *comm, double deadline_s)
@@ -284,12 +311,13 @@ static struct comm *mpi_open(const struct comm_options *options, char *why)
 	struct mpi *m = calloc(1, sizeof(*m));
 	int provided;
 
-	if (!m || MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided) != MPI_SUCCESS) {
+	if (!m || MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &provided) != MPI_SUCCESS) {
 		snprintf(why, COMM_TEXT_BYTES, "MPI_Init_thread failed");
 		free(m);
 		return NULL;
 	}
 	m->deadline_s = options->deadline_s;
+	m->comm.one_thread = provided < MPI_THREAD_SERIALIZED;
 	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
 	MPI_Comm_rank(MPI_COMM_WORLD, &m->comm.rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &m->comm.size);

@@ -113,7 +113,7 @@ static struct comm *shared_open(const struct comm_options *options, char *why)
 	struct room *room = options->room;
 
 	if (s) {
-		*s = (struct shared){ .comm = { options->rank, room->size },
+		*s = (struct shared){ .comm = { .rank = options->rank, .size = room->size },
 				      .room = room,
 				      .deadline_s = options->deadline_s };
 		s->sent = calloc((size_t)room->size, sizeof(*s->sent));

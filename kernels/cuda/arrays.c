@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* arrays.c - arrays of one rank to the others, by NCCL on the device's stream (struct arrays_table of
- * kernels/comm.h).
+/* arrays.c - arrays of one rank to the others, by NCCL on a stream of their own, the lane (struct
+ * arrays_table of kernels/comm.h). Each exchange is forked from the device's stream by an event and
+ * joined to it by another, its ticket, so that within a recorded program it is a branch of the graph.
  *
  * A kernel of NCCL whose peer is gone never ends, and whoever waits for the stream waits with it. So a
  * thread of our own looks at what is under way: the events behind each exchange, the library's own
@@ -16,7 +17,7 @@
 #include "kernels/cuda/cuda.h"
 #include "kernels/nccl.h"
 
-enum { UNDER_WAY = 64, LOOK_MS = 20, LEAVE_MS = 500, POLL_NS = 200000 };
+enum { UNDER_WAY = 64, TICKETS = 32, LOOK_MS = 20, LEAVE_MS = 500, POLL_NS = 200000 };
 
 struct arrays {
 	struct device *dev;
@@ -24,6 +25,9 @@ struct arrays {
 	const struct nccl *nccl;
 	nccl_comm comm;
 	int gpu;
+	cudaStream_t lane;
+	cudaEvent_t forked, ticket[TICKETS]; /* at number % TICKETS */
+	uint64_t tickets;
 	pthread_t watchdog;
 	pthread_mutex_t call; /* held by a call into NCCL */
 	pthread_mutex_t lock; /* of what follows */
@@ -206,7 +210,7 @@ static bool begin_call(struct arrays *a)
 }
 
 /* An event behind it, unless it is a part of a program that is recorded. */
-static void note_queued(struct arrays *a)
+static void note_queued(struct arrays *a, cudaStream_t stream)
 {
 	const struct place *at = AT("exchange", 0, 0, 0, 0);
 
@@ -215,20 +219,21 @@ static void note_queued(struct arrays *a)
 	cudaEvent_t event = a->event[a->queued % UNDER_WAY];
 	pthread_mutex_unlock(&a->lock);
 	if (a->dev->is_recording || !has_room ||
-	    !cuda_ok(a->dev, at, cudaEventRecord(event, a->dev->stream)))
+	    !cuda_ok(a->dev, at, cudaEventRecord(event, stream)))
 		return;
 	pthread_mutex_lock(&a->lock);
 	a->queued++;
 	pthread_mutex_unlock(&a->lock);
 }
 
-static void end_call(struct arrays *a, const char *what, enum nccl_result result)
+static void end_call(struct arrays *a, const char *what, enum nccl_result result,
+		     cudaStream_t stream)
 {
 	result = settle(a, result);
 	if (result != NCCL_SUCCESS)
 		fail_call(a, what, result);
 	else if (is_well(a))
-		note_queued(a);
+		note_queued(a, stream);
 	set_calling(a, false);
 	pthread_mutex_unlock(&a->call);
 }
@@ -248,7 +253,7 @@ bool cuda_arrays_launch(struct device *dev, const struct place *at, cudaGraphExe
 		return true; /* it is known why, and told */
 	bool good = cuda_ok(dev, at, cudaGraphLaunch(program, dev->stream));
 	if (a)
-		end_call(a, "replay", NCCL_SUCCESS);
+		end_call(a, "replay", NCCL_SUCCESS, dev->stream);
 	return good;
 }
 
@@ -263,11 +268,11 @@ static enum nccl_result queue_parts(struct arrays *a, const struct comm_part *se
 		int to = (me + i) % size, from = (me + size - i) % size;
 		if (send[to].bytes > 0)
 			result = a->nccl->send(send[to].at, send[to].bytes, NCCL_UINT8, to, a->comm,
-					       a->dev->stream);
+					       a->lane);
 		if (receive[from].bytes > 0 &&
 		    (result == NCCL_SUCCESS || result == NCCL_IN_PROGRESS))
 			result = a->nccl->receive(receive[from].at, receive[from].bytes, NCCL_UINT8,
-						  from, a->comm, a->dev->stream);
+						  from, a->comm, a->lane);
 		if (result == NCCL_IN_PROGRESS)
 			result = NCCL_SUCCESS; /* the group's end tells */
 	}
@@ -283,17 +288,46 @@ static bool has_parts(const struct arrays *a, const struct comm_part *part)
 	return false;
 }
 
-static void exchange(struct arrays *a, const struct comm_part *send,
-		     const struct comm_part *receive)
+/* What goes on the lane next comes behind what is on the device's stream. */
+static bool fork_lane(struct arrays *a, const struct place *at)
 {
+	return cuda_ok(a->dev, at, cudaEventRecord(a->forked, a->dev->stream)) &&
+	       cuda_ok(a->dev, at, cudaStreamWaitEvent(a->lane, a->forked, 0));
+}
+
+/* Behind what is on the lane. */
+static uint64_t make_ticket(struct arrays *a, const struct place *at)
+{
+	uint64_t ticket = a->tickets + 1;
+
+	if (!cuda_ok(a->dev, at, cudaEventRecord(a->ticket[ticket % TICKETS], a->lane)))
+		return 0;
+	return a->tickets = ticket;
+}
+
+static void wait_ticket(struct arrays *a, uint64_t ticket)
+{
+	if (ticket > 0)
+		cuda_ok(a->dev, AT("wait", 0, 0, 0, 0),
+			cudaStreamWaitEvent(a->dev->stream, a->ticket[ticket % TICKETS], 0));
+}
+
+static uint64_t begin(struct arrays *a, const struct comm_part *send,
+		      const struct comm_part *receive)
+{
+	const struct place *at = AT("exchange", 0, 0, 0, 0);
 	int me = a->options.rank;
 
 	if (receive[me].bytes > 0 && receive[me].at != send[me].at)
-		cuda_ok(a->dev, AT("exchange", receive[me].bytes, 0, 0, 0),
+		cuda_ok(a->dev, at,
 			cudaMemcpyAsync(receive[me].at, send[me].at, receive[me].bytes,
 					cudaMemcpyDeviceToDevice, a->dev->stream));
-	if ((has_parts(a, send) || has_parts(a, receive)) && begin_call(a))
-		end_call(a, "exchange", queue_parts(a, send, receive));
+	if ((!has_parts(a, send) && !has_parts(a, receive)) || !begin_call(a))
+		return 0;
+	bool is_forked = fork_lane(a, at);
+	end_call(a, "exchange", is_forked ? queue_parts(a, send, receive) : NCCL_CUDA_ERROR,
+		 a->lane);
+	return is_forked ? make_ticket(a, at) : 0;
 }
 
 static enum nccl_result queue_reduce(struct arrays *a, const struct comm_part *part)
@@ -304,7 +338,7 @@ static enum nccl_result queue_reduce(struct arrays *a, const struct comm_part *p
 		if (part[r].bytes > 0)
 			result = a->nccl->reduce(part[r].at, part[r].at,
 						 part[r].bytes / sizeof(float), NCCL_FLOAT32,
-						 NCCL_SUM, r, a->comm, a->dev->stream);
+						 NCCL_SUM, r, a->comm, a->lane);
 		if (result == NCCL_IN_PROGRESS)
 			result = NCCL_SUCCESS;
 	}
@@ -312,10 +346,15 @@ static enum nccl_result queue_reduce(struct arrays *a, const struct comm_part *p
 	return result != NCCL_SUCCESS ? result : end;
 }
 
-static void reduce(struct arrays *a, const struct comm_part *part)
+static uint64_t begin_sum(struct arrays *a, const struct comm_part *part)
 {
-	if (begin_call(a))
-		end_call(a, "reduce", queue_reduce(a, part));
+	const struct place *at = AT("reduce", 0, 0, 0, 0);
+
+	if (!begin_call(a))
+		return 0;
+	bool is_forked = fork_lane(a, at);
+	end_call(a, "reduce", is_forked ? queue_reduce(a, part) : NCCL_CUDA_ERROR, a->lane);
+	return is_forked ? make_ticket(a, at) : 0;
 }
 
 static enum comm_result failed(struct arrays *a, char *why)
@@ -335,8 +374,10 @@ static void close_arrays(struct arrays *a)
 	if (!a)
 		return;
 	bool well = is_well(a) && a->dev->error[0] == '\0';
-	if (well) /* while the watchdog looks on */
+	if (well) { /* while the watchdog looks on */
 		cudaStreamSynchronize(a->dev->stream);
+		cudaStreamSynchronize(a->lane);
+	}
 	pthread_mutex_lock(&a->lock);
 	a->ends = true;
 	pthread_mutex_unlock(&a->lock);
@@ -349,21 +390,37 @@ static void close_arrays(struct arrays *a)
 	for (size_t i = 0; i < UNDER_WAY; i++)
 		if (a->event[i])
 			cudaEventDestroy(a->event[i]);
+	for (size_t i = 0; i < TICKETS; i++)
+		if (a->ticket[i])
+			cudaEventDestroy(a->ticket[i]);
+	if (a->forked)
+		cudaEventDestroy(a->forked);
+	if (a->lane)
+		cudaStreamDestroy(a->lane);
 	a->dev->arrays = NULL;
 	pthread_mutex_destroy(&a->call);
 	pthread_mutex_destroy(&a->lock);
 	free(a);
 }
 
-static bool make_events(struct arrays *a)
+static bool make_event(struct arrays *a, cudaEvent_t *event)
+{
+	return cuda_ok(a->dev, AT("open", 0, 0, 0, 0),
+		       cudaEventCreateWithFlags(event, cudaEventDisableTiming));
+}
+
+static bool make_lane(struct arrays *a)
 {
 	const struct place *at = AT("open", 0, 0, 0, 0);
+	bool good = make_event(a, &a->forked);
 
-	for (size_t i = 0; i < UNDER_WAY; i++)
-		if (!cuda_ok(a->dev, at,
-			     cudaEventCreateWithFlags(&a->event[i], cudaEventDisableTiming)))
-			return false;
-	return cuda_ok(a->dev, at, cudaGetDevice(&a->gpu));
+	for (size_t i = 0; good && i < UNDER_WAY; i++)
+		good = make_event(a, &a->event[i]);
+	for (size_t i = 0; good && i < TICKETS; i++)
+		good = make_event(a, &a->ticket[i]);
+	return good &&
+	       cuda_ok(a->dev, at, cudaStreamCreateWithFlags(&a->lane, cudaStreamNonBlocking)) &&
+	       cuda_ok(a->dev, at, cudaGetDevice(&a->gpu));
 }
 
 /* Meets the others. */
@@ -411,7 +468,7 @@ static struct arrays *open_arrays(struct device *dev, const struct arrays_option
 	pthread_mutex_init(&a->call, NULL);
 	pthread_mutex_init(&a->lock, NULL);
 	dev->arrays = a;
-	if (!make_events(a))
+	if (!make_lane(a))
 		fail(a, COMM_FAILED, dev->error);
 	else if (pthread_create(&a->watchdog, NULL, watch, a) != 0)
 		fail(a, COMM_FAILED, "no thread for the watchdog of NCCL");
@@ -433,8 +490,9 @@ static int capability(const struct device *dev)
 const struct arrays_table cuda_arrays = {
 	.capability = capability,
 	.open = open_arrays,
-	.exchange = exchange,
-	.reduce = reduce,
+	.begin = begin,
+	.begin_sum = begin_sum,
+	.wait = wait_ticket,
 	.failed = failed,
 	.close = close_arrays,
 };

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include <atomic>
 #include <map>
 #include <vector>
 
@@ -18,6 +19,8 @@ namespace {
 typedef std::vector<std::function<void()>> work_list;
 
 work_list late;			// of streams beside the first
+unsigned long kept_late;	// so many were ever put there,
+std::atomic<unsigned long> done_late; // and so many are done
 void *first_stream;
 work_list *captured;		// NULL: nothing is captured
 std::map<void *, size_t> taken;	// device memory
@@ -53,6 +56,7 @@ double now_ms()
 struct event {
 	double at_ms;
 	bool is_captured;	// recorded within the capture
+	std::atomic<unsigned long> after; // so much of what was late; another thread may ask
 };
 
 // What was left for later is done now.
@@ -60,8 +64,10 @@ void catch_up()
 {
 	work_list now;
 	now.swap(late);
-	for (auto &work : now)
+	for (auto &work : now) {
 		emulated_enqueue(work);
+		done_late++;
+	}
 }
 
 cudaError_t not_now()
@@ -85,14 +91,17 @@ void emulated_enqueue_on(void *stream, const std::function<void()> &work)
 {
 	if (stream == first_stream)
 		emulated_enqueue(work);
-	else
+	else {
+		kept_late++;
 		late.push_back(work);
+	}
 }
 
 // For the stand-in of NCCL, which is a library of its own: what it does is queued like all else.
-extern "C" __attribute__((visibility("default"))) void lb_emulated_enqueue(void (*work)(void *), void *arg)
+extern "C" __attribute__((visibility("default"))) void lb_emulated_enqueue(void *stream, void (*work)(void *),
+									    void *arg)
 {
-	emulated_enqueue([=] { work(arg); });
+	emulated_enqueue_on(stream, [=] { work(arg); });
 }
 
 bool emulated_is_capturing(void)
@@ -286,16 +295,17 @@ cudaError_t cudaEventDestroy(cudaEvent_t e)
 	return cudaSuccess;
 }
 
-cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t)
+cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t stream)
 {
 	((event *)e)->is_captured = captured != NULL;
 	((event *)e)->at_ms = now_ms();
+	((event *)e)->after = (void *)stream == first_stream || captured ? 0 : kept_late;
 	return cudaSuccess;
 }
 
-cudaError_t cudaEventQuery(cudaEvent_t)
+cudaError_t cudaEventQuery(cudaEvent_t e)
 {
-	return cudaSuccess;
+	return ((event *)e)->after > done_late ? cudaErrorNotReady : cudaSuccess;
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t)
@@ -328,6 +338,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t, cudaGraph_t *out)
 	captured = NULL;
 	if (!late.empty()) { // a branch that nobody joined
 		late.clear();
+		done_late = kept_late;
 		return cudaErrorStreamCaptureUnjoined;
 	}
 	return cudaSuccess;

@@ -69,6 +69,7 @@ struct operation {
 /* What lies between group_start and group_end. */
 struct group {
 	nccl_comm comm;
+	void *stream;
 	size_t count;
 	struct operation operation[];
 };
@@ -237,7 +238,7 @@ static void run_reduce(void *arg)
 /* Groups are kept: one may be part of a recorded program, and run again. */
 static void enqueue(struct group *g)
 {
-	static void (*emulated)(void (*)(void *), void *);
+	static void (*emulated)(void *, void (*)(void *), void *);
 	static bool has_looked;
 	void (*work)(void *) = g->count > 0 && g->operation[0].kind == REDUCE ? run_reduce
 									      : run_group;
@@ -249,7 +250,7 @@ static void enqueue(struct group *g)
 	}
 	has_looked = true;
 	if (emulated)
-		emulated(work, g);
+		emulated(g->stream, work, g);
 	else
 		work(g);
 }
@@ -350,11 +351,12 @@ API enum nccl_result ncclGroupStart(void)
 	return open_group ? NCCL_SUCCESS : NCCL_SYSTEM_ERROR;
 }
 
-static enum nccl_result add(struct operation o, nccl_comm c)
+static enum nccl_result add(struct operation o, nccl_comm c, void *stream)
 {
 	if (!open_group || open_group->count == OPERATIONS || o.peer < 0 || o.peer >= c->size)
 		return NCCL_INTERNAL_ERROR;
 	open_group->comm = c;
+	open_group->stream = stream;
 	open_group->operation[open_group->count++] = o;
 	return NCCL_SUCCESS;
 }
@@ -364,10 +366,9 @@ API enum nccl_result ncclSend(const void *from, size_t count, enum nccl_type typ
 API enum nccl_result ncclSend(const void *from, size_t count, enum nccl_type type, int peer,
 			      nccl_comm c, void *stream)
 {
-	(void)stream;
 	return add((struct operation){ SEND, from, NULL, count * (type == NCCL_FLOAT32 ? 4 : 1),
 				       peer },
-		   c);
+		   c, stream);
 }
 
 API enum nccl_result ncclRecv(void *to, size_t count, enum nccl_type type, int peer, nccl_comm c,
@@ -375,10 +376,9 @@ API enum nccl_result ncclRecv(void *to, size_t count, enum nccl_type type, int p
 API enum nccl_result ncclRecv(void *to, size_t count, enum nccl_type type, int peer, nccl_comm c,
 			      void *stream)
 {
-	(void)stream;
 	return add((struct operation){ RECEIVE, NULL, to, count * (type == NCCL_FLOAT32 ? 4 : 1),
 				       peer },
-		   c);
+		   c, stream);
 }
 
 API enum nccl_result ncclReduce(const void *from, void *to, size_t count, enum nccl_type type,
@@ -386,10 +386,9 @@ API enum nccl_result ncclReduce(const void *from, void *to, size_t count, enum n
 API enum nccl_result ncclReduce(const void *from, void *to, size_t count, enum nccl_type type,
 				enum nccl_operation operation, int root, nccl_comm c, void *stream)
 {
-	(void)stream;
 	if (type != NCCL_FLOAT32 || operation != NCCL_SUM)
 		return NCCL_INTERNAL_ERROR;
-	return add((struct operation){ REDUCE, from, to, count * sizeof(float), root }, c);
+	return add((struct operation){ REDUCE, from, to, count * sizeof(float), root }, c, stream);
 }
 
 API enum nccl_result ncclGroupEnd(void);

@@ -9,10 +9,12 @@
 #include <unistd.h>
 
 #include "common/base/mem.h"
+#include "kernels/comm.h"
 #include "worker/lbworker/base/device.h"
 #include "worker/lbworker/data/data.h"
 #include "worker/lbworker/model/context.h"
 #include "worker/lbworker/model/slice.h"
+#include "worker/lbworker/ranks/arrays.h"
 #include "worker/lbworker/ranks/reduction.h"
 #include "worker/lbworker/ranks/sharded.h"
 #include "worker/lbworker/ranks/squares.h"
@@ -219,6 +221,62 @@ size_t __wrap_context_position(const struct model *m, size_t t);
 size_t __wrap_context_position(const struct model *m, size_t t)
 {
 	return is_control("places") ? t : __real_context_position(m, t);
+}
+
+/* --- too-early, one-by-one: exchanges beside what is computed ----------------------------- */
+
+/* LB_LINK=US:MB_PER_S: what an exchange takes at least, without a core, and how fast a rank can send. */
+static const struct comm_table *fast_table;
+
+static enum comm_result slow_exchange(struct comm *comm, const struct comm_part *send,
+				      const struct comm_part *receive, char *why)
+{
+	const char *link = getenv("LB_LINK"), *speed = link ? strchr(link, ':') : NULL;
+	double us = link ? strtod(link, NULL) : 0, mb_per_s = speed ? strtod(speed + 1, NULL) : 0;
+	double bytes = 0;
+
+	for (int r = 0; r < comm->size; r++)
+		bytes += r != comm->rank ? (double)send[r].bytes : 0;
+	if (mb_per_s > 0)
+		us += bytes / mb_per_s;
+	usleep((useconds_t)us);
+	return fast_table->exchange(comm, send, receive, why);
+}
+
+struct comm_lane *__real_comm_lane_open(const struct comm_table *table, struct comm *comm);
+struct comm_lane *__wrap_comm_lane_open(const struct comm_table *table, struct comm *comm);
+struct comm_lane *__wrap_comm_lane_open(const struct comm_table *table, struct comm *comm)
+{
+	static struct comm_table slow;
+
+	fast_table = table;
+	slow = *table;
+	slow.exchange = slow_exchange;
+	return __real_comm_lane_open(getenv("LB_LINK") ? &slow : table, comm);
+}
+
+/* one-by-one: each is waited for where it begins. */
+uint64_t __real_arrays_begin(struct ranks *ranks, const struct comm_part *send,
+			     const struct comm_part *receive, struct err *err);
+uint64_t __wrap_arrays_begin(struct ranks *ranks, const struct comm_part *send,
+			     const struct comm_part *receive, struct err *err);
+int __real_arrays_wait(struct ranks *ranks, uint64_t ticket, struct err *err);
+int __wrap_arrays_wait(struct ranks *ranks, uint64_t ticket, struct err *err);
+
+uint64_t __wrap_arrays_begin(struct ranks *ranks, const struct comm_part *send,
+			     const struct comm_part *receive, struct err *err)
+{
+	uint64_t ticket = __real_arrays_begin(ranks, send, receive, err);
+
+	if (is_control("one-by-one"))
+		(void)__real_arrays_wait(ranks, ticket, err);
+	return ticket;
+}
+
+/* too-early: what is under way is used before it is there. */
+int __wrap_arrays_wait(struct ranks *ranks, uint64_t ticket, struct err *err)
+{
+	return is_control("too-early") ? 0 : __real_arrays_wait(ranks, ticket, err);
 }
 
 /* --- wrong-product, wrong-memory, slow-product, clock: rank 1's, or that of LB_CONTROL_RANK ------- */

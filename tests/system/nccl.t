@@ -13,7 +13,7 @@ ok $? "the same bits on 1, 2 and 3 emulated GPUs, and not without what makes it 
 sed -n 's/^not ok/# not ok/p; $s/^/# /p' "$T/out"
 
 ranks_tokens "$B/lbworker" "$T" || exit 1
-ranks_config "$T" 8 4 0 >"$T/small.toml"
+ranks_config "$T" 8 8 0 >"$T/small.toml"
 
 # 3 ranks with a fault in the stand-in; $seconds that it took and $status.
 train() { # train FAULT [OPTION...]
@@ -46,7 +46,7 @@ said 1 'rank 2 did not answer'
 ok $? "one is stopped: those that wait for NCCL name it ($seconds s)"
 
 train stall=1:30
-said 1 'NCCL: nothing has moved for 2 s, though all ranks answer'
+said 1 'NCCL: nothing has moved for 4 s, though all ranks answer'
 ok $? "a kernel of NCCL that never ends is aborted ($seconds s)"
 
 train error=1:30

@@ -67,15 +67,24 @@ ok $? "one stands still: all end, soon after the deadline"
 ! pgrep -f "$T/long.toml" >/dev/null
 ok $? "and none is left"
 
-# Each rank's times, and its trace of a step.
-LB_CHECKPOINT_DIR=$T/seen "$B/lbworker" train "$T/long.toml" --device cpu --ranks 2 --training.steps 4 \
-	--job.dump_folder "$T/dump" --metrics.enable_tensorboard true --profiling.enable_profiling true \
-	--profiling.profile_freq 3 >"$T/log" 2>"$T/err" &&
+# Each rank's times, and its trace of a step; over a slow link, at which nobody waits who can compute
+# (tests/ranks/controls.c).
+traced() { # traced CONTROL: $overlap, milliseconds of exchanges beside operations
+	rm -rf "$T/dump"
+	LB_CONTROL=$1 LB_LINK=3000 LB_CHECKPOINT_DIR=$T/seen-$1 "$B/controls/lbworker" train "$T/long.toml" --device cpu \
+		--ranks 2 --training.steps 4 --training.seq_len 256 --training.local_batch_size 4 --job.dump_folder "$T/dump" --metrics.enable_tensorboard true \
+		--profiling.enable_profiling true --profiling.profile_freq 3 >"$T/log" 2>"$T/err" &&
+		"$B/lbworker" trace summary "$T/dump/profile_traces" >"$T/summary" &&
+		overlap=$(sed -n 's/^  overlap *\([0-9]*\)\..*/\1/p' "$T/summary")
+}
+traced none &&
 	grep -c '"own_ms":\[[0-9.e-]*,[0-9.e-]*\],"data_ms":\[[0-9.e-]*,[0-9.e-]*\]' "$T"/dump/tb/ranks.jsonl >"$T/times" &&
 	[ "$(cat "$T/times")" -ge 2 ] &&
 	grep -q '"distributedInfo":{"rank": 1,"world_size": 2}' "$T"/dump/profile_traces/iteration_3/rank1.*.json &&
 	grep -q '"rank": 0,"world_size": 2' "$T"/dump/profile_traces/iteration_3/rank0.*.json
 ok $? "each rank's times and trace"
+[ "$overlap" -ge 5 ] && traced one-by-one && [ "$overlap" = 0 ]
+ok $? "exchanges go on beside operations; not where each is waited for"
 
 begin asked
 kill -TERM $worker

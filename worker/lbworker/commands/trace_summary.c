@@ -3,7 +3,8 @@
  * went.
  *
  * Reads every *.pt.trace.json below FOLDER. A span of cat "kernel" is compute, "gpu_memcpy" and
- * "gpu_memset" are copies; in a trace of the CPU "cpu_op" spans are one or the other by their name.
+ * "gpu_memset" are copies, and so are exchanges with other ranks; in a trace of the CPU "cpu_op" spans are
+ * one or the other by their name.
  * Time is split over the moments of all steps ("user_annotation" named ProfilerStep#N; without one,
  * from the first span to the last): compute alone, copies alone, both at once, neither. */
 #include <ftw.h>
@@ -82,8 +83,9 @@ static bool is_copy(const char *cat, const char *name)
 {
 	if (strcmp(cat, "cpu_op") == 0)
 		return strcmp(name, "upload") == 0 || strcmp(name, "download") == 0 ||
-		       strcmp(name, "zero") == 0;
-	return strcmp(cat, "gpu_memcpy") == 0 || strcmp(cat, "gpu_memset") == 0;
+		       strcmp(name, "zero") == 0 || strcmp(name, "exchange") == 0;
+	return strcmp(cat, "gpu_memcpy") == 0 || strcmp(cat, "gpu_memset") == 0 ||
+	       strncmp(name, "nccl", 4) == 0;
 }
 
 static void add_event(struct summary *s, const json_t *event)

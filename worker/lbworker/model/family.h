@@ -137,6 +137,12 @@ static inline size_t model_unit_of_head(const struct model *m)
 	return m->shape.tied ? 0 : m->shape.layers + 1;
 }
 
+static inline void model_soon(const struct model *m, size_t unit)
+{
+	if (m->watch.soon)
+		m->watch.soon(m->watch.arg, unit);
+}
+
 static inline void model_need(const struct model *m, size_t unit)
 {
 	if (m->watch.need)

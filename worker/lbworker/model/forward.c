@@ -109,6 +109,9 @@ static void begin(const struct model *m, size_t first, size_t rows)
 
 	a->shared.first = first;
 	a->shared.rows = rows;
+	model_soon(m, m->units - 1);
+	model_soon(m, 0);
+	model_soon(m, 1 + model_first_layer(m));
 	model_need(m, m->units - 1);
 	model_need(m, 0);
 	embed(m, x, rows);
@@ -135,6 +138,10 @@ static void through_layers(const struct model *m)
 
 	for (size_t l = model_first_layer(m); l < model_end_layer(m); l++) {
 		model_need(m, 1 + l);
+		if (l + 1 < model_end_layer(m))
+			model_soon(m, 2 + l);
+		else if (model_is_last_stage(m))
+			model_soon(m, model_unit_of_head(m));
 		layer_forward(m, l, &a->layer[l], &a->shared, before);
 		model_release(m, 1 + l);
 		before = layer_stream(m, &a->layer[l]);
@@ -205,6 +212,8 @@ static void head_and_loss(const struct model *m, const struct head_pass *pass)
 	const void *final = split_gather(m, a->shared.gathered, a->final, all, s->dim);
 
 	model_need(m, unit);
+	if (pass->gradients)
+		model_soon(m, model_end_layer(m)); /* the last one's unit */
 	for (size_t row = 0; row < all; row += a->chunk_rows) {
 		size_t rows = all - row < a->chunk_rows ? all - row : a->chunk_rows;
 		const void *x = (const char *) final +
@@ -277,6 +286,8 @@ static void backward_layers(const struct model *m, bool accumulate)
 
 	for (size_t l = model_end_layer(m); l-- > model_first_layer(m);) {
 		model_need(m, 1 + l);
+		if (l > model_first_layer(m))
+			model_soon(m, l);
 		layer_again(m, l, &a->layer[l], &a->shared);
 		layer_backward(m, l, &a->layer[l], &a->shared, accumulate);
 		model_release(m, 1 + l);

@@ -181,6 +181,7 @@ struct model_unit {
 
 /* Who stands between a pass and parameters that are not all here (ranks/); members may be NULL. */
 struct model_watch {
+	void (*soon)(void *arg, size_t unit);    /* the next that is needed, after what follows */
 	void (*need)(void *arg, size_t unit);    /* its weights are read next */
 	void (*release)(void *arg, size_t unit); /* and are not, for a while */
 	void (*done)(void *arg, size_t unit);    /* its gradient of this pass is complete */

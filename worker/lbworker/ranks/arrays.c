@@ -199,7 +199,7 @@ static enum comm_result call_roll(struct ranks *w, char *why)
 		send[r] = (struct comm_part){ &word, 1 };
 		receive[r] = (struct comm_part){ words + r, 1 };
 	}
-	enum comm_result result = w->table->exchange(w->comm, send, receive, why);
+	enum comm_result result = comm_lane_exchange(w->lane, send, receive, why);
 	free(words);
 	free(receive);
 	free(send);
@@ -277,19 +277,36 @@ static void count_sent(struct ranks *r, const struct comm_part *send)
 		w->sent_bytes += i != r->rank ? send[i].bytes : 0;
 }
 
-int arrays_exchange(struct ranks *r, const struct comm_part *send, const struct comm_part *receive,
-		    struct err *err)
+uint64_t arrays_begin(struct ranks *r, const struct comm_part *send,
+		      const struct comm_part *receive, struct err *err)
 {
 	struct ranks *w = world_of(r);
 
 	if (!w->arrays)
-		return ranks_exchange(r, send, receive, err);
+		return ranks_begin(r, send, receive, err);
 	if (arrays_check(r, err))
-		return -1;
+		return 0;
 	count_sent(r, send);
-	w->arrays_table->exchange(w->arrays, in_world(r, r->world_send, send),
-				  in_world(r, r->world_receive, receive));
+	return w->arrays_table->begin(w->arrays, in_world(r, r->world_send, send),
+				      in_world(r, r->world_receive, receive));
+}
+
+int arrays_wait(struct ranks *r, uint64_t ticket, struct err *err)
+{
+	struct ranks *w = world_of(r);
+
+	if (!w->arrays)
+		return ranks_wait(r, ticket, err);
+	w->arrays_table->wait(w->arrays, ticket);
 	return arrays_check(r, err);
+}
+
+int arrays_exchange(struct ranks *r, const struct comm_part *send, const struct comm_part *receive,
+		    struct err *err)
+{
+	if (!world_of(r)->arrays)
+		return ranks_exchange(r, send, receive, err);
+	return arrays_wait(r, arrays_begin(r, send, receive, err), err);
 }
 
 bool arrays_can_reduce(const struct ranks *r)
@@ -299,13 +316,12 @@ bool arrays_can_reduce(const struct ranks *r)
 	return w->arrays && w->size == r->size;
 }
 
-int arrays_reduce(struct ranks *r, const struct comm_part *part, struct err *err)
+uint64_t arrays_begin_sum(struct ranks *r, const struct comm_part *part, struct err *err)
 {
 	struct ranks *w = world_of(r);
 
 	if (arrays_check(r, err))
-		return -1;
+		return 0;
 	count_sent(r, part);
-	w->arrays_table->reduce(w->arrays, part);
-	return arrays_check(r, err);
+	return w->arrays_table->begin_sum(w->arrays, part);
 }

@@ -18,10 +18,16 @@ void arrays_close(struct ranks *ranks);
 /* As ranks_exchange, of device memory; it may be only queued. */
 int arrays_exchange(struct ranks *ranks, const struct comm_part *send,
 		    const struct comm_part *receive, struct err *err);
-/* Are sums made on the way (arrays_reduce)? */
+/* As ranks_begin: behind what is queued on the device so far, beside what is queued next. */
+uint64_t arrays_begin(struct ranks *ranks, const struct comm_part *send,
+		      const struct comm_part *receive, struct err *err);
+/* What is queued from here on comes behind that one and all before it. */
+int arrays_wait(struct ranks *ranks, uint64_t ticket, struct err *err);
+/* Are sums made on the way (arrays_begin_sum)? */
 bool arrays_can_reduce(const struct ranks *ranks);
-/* Rank r gets the sums over all ranks of part[r], fp32, in its place. For all ranks of the world. */
-int arrays_reduce(struct ranks *ranks, const struct comm_part *part, struct err *err);
+/* Rank r gets the sums over all ranks of part[r], fp32, in its place. For all ranks of the world. A ticket
+ * for arrays_wait. */
+uint64_t arrays_begin_sum(struct ranks *ranks, const struct comm_part *part, struct err *err);
 /* What was queued has gone well so far; to be asked behind whatever waits for the device. */
 int arrays_check(struct ranks *ranks, struct err *err);
 

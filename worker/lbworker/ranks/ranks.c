@@ -87,8 +87,13 @@ int ranks_open(struct ranks *r, const struct ranks_options *o, struct err *err)
 	r->table = o->room ? &comm_shared : comm_load_mpi(why);
 	if (r->table)
 		r->comm = o->room ? r->table->open(&forked, why) : open_launched(r->table, o, why);
-	if (!r->comm)
+	if (!r->table || !r->comm)
 		return err_set(err, ERR_IO, "ranks: %s", why);
+	r->lane = comm_lane_open(r->table, r->comm);
+	if (!r->lane) {
+		r->table->close(r->comm);
+		return err_set(err, ERR_IO, "ranks: out of memory");
+	}
 	r->rank = r->comm->rank;
 	r->size = r->comm->size;
 	r->beside = r->size;
@@ -104,6 +109,7 @@ int ranks_open(struct ranks *r, const struct ranks_options *o, struct err *err)
 
 void ranks_close(struct ranks *r)
 {
+	comm_lane_close(r->lane);
 	if (r->comm)
 		r->table->close(r->comm);
 	free(r->send);
@@ -127,19 +133,6 @@ void ranks_group(struct ranks *g, struct ranks *world, int first, int stride, in
 	g->world_receive = xcalloc((size_t)world->size, sizeof(*g->world_receive));
 }
 
-/* By the numbers that they have in the world. */
-static int exchange_in_world(struct ranks *g, const struct comm_part *send,
-			     const struct comm_part *receive, struct err *err)
-{
-	if (g->size == 1 && g->world->failure.code == ERR_NONE)
-		return 0;
-	for (int r = 0; r < g->size; r++) {
-		g->world_send[g->first + g->stride * r] = send[r];
-		g->world_receive[g->first + g->stride * r] = receive[r];
-	}
-	return ranks_exchange(g->world, g->world_send, g->world_receive, err);
-}
-
 int ranks_threads(const struct ranks *r)
 {
 	int cores = (int)cpus_cores();
@@ -157,21 +150,35 @@ const char *ranks_own_words(const struct ranks *r, const char *text)
 	return strncmp(text, prefix, strlen(prefix)) == 0 ? text + strlen(prefix) : NULL;
 }
 
-int ranks_exchange(struct ranks *r, const struct comm_part *send, const struct comm_part *receive,
-		   struct err *err)
-{
-	char why[COMM_TEXT_BYTES];
-	double start_us = clock_mono_us();
+/* --- exchanges --------------------------------------------------------------------------------- */
 
-	if (r->world)
-		return exchange_in_world(r, send, receive, err);
-	if (r->failure.code != ERR_NONE)
-		return err_set(err, r->failure.code, "%s", r->failure.text);
-	if (r->size == 1)
-		return 0;
-	for (int i = 0; i < r->size; i++)
-		r->sent_bytes += i != r->rank ? send[i].bytes : 0;
-	enum comm_result result = r->table->exchange(r->comm, send, receive, why);
+/* By the numbers that they have in the world. */
+static void in_world(struct ranks *g, const struct comm_part *send, const struct comm_part *receive)
+{
+	for (int r = 0; r < g->size; r++) {
+		g->world_send[g->first + g->stride * r] = send[r];
+		g->world_receive[g->first + g->stride * r] = receive[r];
+	}
+}
+
+static struct ranks *world_of(struct ranks *r)
+{
+	return r->world ? r->world : r;
+}
+
+/* Nobody else is among them, or nothing goes any more: *rc is what to say. */
+static bool is_idle(struct ranks *r, int *rc, struct err *err)
+{
+	const struct err *failure = &world_of(r)->failure;
+
+	*rc = failure->code == ERR_NONE ? 0 : err_set(err, failure->code, "%s", failure->text);
+	return *rc != 0 || r->size == 1;
+}
+
+/* How an exchange of the world ended; a failure is kept. */
+static int note_end(struct ranks *r, enum comm_result result, const char *why, double start_us,
+		    struct err *err)
+{
 	r->waited_s += (clock_mono_us() - start_us) * 1e-6;
 	if (result == COMM_OK)
 		return 0;
@@ -180,6 +187,72 @@ int ranks_exchange(struct ranks *r, const struct comm_part *send, const struct c
 	err_set(&r->failure, result == COMM_TOLD ? ERR_REFUSED : ERR_TIMEOUT, "%s",
 		own ? own : why);
 	return err_set(err, r->failure.code, "%s", r->failure.text);
+}
+
+static void count_sent(struct ranks *r, const struct comm_part *send)
+{
+	for (int i = 0; i < r->size; i++)
+		r->sent_bytes += i != r->rank ? send[i].bytes : 0;
+}
+
+int ranks_exchange(struct ranks *r, const struct comm_part *send, const struct comm_part *receive,
+		   struct err *err)
+{
+	char why[COMM_TEXT_BYTES] = "";
+	double start_us = clock_mono_us();
+	int rc;
+
+	if (is_idle(r, &rc, err))
+		return rc;
+	if (r->world) {
+		in_world(r, send, receive);
+		return ranks_exchange(r->world, r->world_send, r->world_receive, err);
+	}
+	count_sent(r, send);
+	enum comm_result result = comm_lane_exchange(r->lane, send, receive, why);
+	return note_end(r, result, why, start_us, err);
+}
+
+uint64_t ranks_begin(struct ranks *r, const struct comm_part *send, const struct comm_part *receive,
+		     struct err *err)
+{
+	int rc;
+
+	if (is_idle(r, &rc, err))
+		return 0;
+	if (r->world) {
+		in_world(r, send, receive);
+		return ranks_begin(r->world, r->world_send, r->world_receive, err);
+	}
+	count_sent(r, send);
+	return comm_lane_begin(r->lane, send, receive);
+}
+
+int ranks_wait(struct ranks *r, uint64_t ticket, struct err *err)
+{
+	struct ranks *w = world_of(r);
+	char why[COMM_TEXT_BYTES] = "";
+	double start_us = clock_mono_us();
+	int rc;
+
+	if (is_idle(w, &rc, err) || ticket == 0)
+		return rc;
+	enum comm_result result = comm_lane_wait(w->lane, ticket, why);
+	return note_end(w, result, why, start_us, err);
+}
+
+void ranks_drain(struct ranks *r)
+{
+	struct ranks *w = world_of(r);
+	char why[COMM_TEXT_BYTES];
+
+	if (w->lane)
+		(void)comm_lane_wait(w->lane, UINT64_MAX, why);
+}
+
+size_t ranks_note(struct ranks *r, struct comm_span *span, size_t room)
+{
+	return r->lane ? comm_lane_note(r->lane, span, room) : 0;
 }
 
 int ranks_gather(struct ranks *r, const void *mine, size_t bytes, void *all, struct err *err)

@@ -28,6 +28,7 @@ struct ranks {
 	struct comm_part *world_send, *world_receive; /* [world->size] */
 	const struct comm_table *table;               /* NULL: we are alone */
 	struct comm *comm;
+	struct comm_lane *lane;                  /* makes all exchanges of the comm */
 	const struct arrays_table *arrays_table; /* arrays.h; the world's */
 	struct arrays *arrays;                   /* NULL: arrays go as words do */
 	double begin_s, deadline_s;
@@ -58,6 +59,16 @@ int ranks_threads(const struct ranks *ranks);
 /* send, receive: [size] (comm.h). */
 int ranks_exchange(struct ranks *ranks, const struct comm_part *send,
 		   const struct comm_part *receive, struct err *err);
+/* The same, begun, to go on beside what the caller computes: a ticket for ranks_wait, or 0 when there is
+ * nothing to wait for, which err tells when it failed. The bytes are borrowed until that wait; of the
+ * world and its groups all go in the order in which they were begun. */
+uint64_t ranks_begin(struct ranks *ranks, const struct comm_part *send,
+		     const struct comm_part *receive, struct err *err);
+int ranks_wait(struct ranks *ranks, uint64_t ticket, struct err *err);
+/* Nothing that was begun is under way behind it. */
+void ranks_drain(struct ranks *ranks);
+/* For a trace (comm_lane_note); 0 when alone. */
+size_t ranks_note(struct ranks *ranks, struct comm_span *span, size_t room);
 /* all[size] pieces of `bytes`, by rank. */
 int ranks_gather(struct ranks *ranks, const void *mine, size_t bytes, void *all, struct err *err);
 /* What rank 0 has there. */

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "common/base/err.h"
+#include "worker/lbworker/ranks/arrays.h"
 #include "worker/lbworker/ranks/reduction.h"
 #include "worker/lbworker/ranks/sharded.h"
 
@@ -16,6 +17,14 @@ struct pass {
 };
 enum { PASSES = 16 };
 
+/* The gradient of a unit on its way to those who add it up. */
+struct under_way {
+	size_t unit;
+	uint64_t ticket; /* of arrays_wait */
+	float *received; /* device: of the others, by rank */
+};
+enum { UNDER_WAY = 2 };
+
 struct sharded {
 	struct ranks *ranks, *world, *tensor; /* ranks: those that share the gradients */
 	struct ranks *pipe, *plane; /* other stages of the same samples; all but other slices */
@@ -23,18 +32,46 @@ struct sharded {
 	struct model *model;
 	struct sharded_options options;
 	struct reduction *reduction;
-	bool *whole;                       /* by unit: its weights are all there, and new */
-	size_t *own_at;                    /* by unit: where our part lies in the reduction */
-	double *squares;                   /* device, one of each piece; NULL: none is needed */
-	float *received;                   /* device: the others' parts of a unit, by rank */
-	struct comm_part *send, *receive;  /* [plane->size] */
-	int64_t first, leaves;             /* of the present wave */
-	bool reduces;                      /* in this wave */
-	struct pass passes[PASSES], *pass; /* pass: the present one */
+	bool *whole;                           /* by unit: its weights are all there, and new */
+	bool *comes;                           /* or on their way, */
+	uint64_t *ticket;                      /* of arrays_wait */
+	size_t *own_at;                        /* by unit: where our part lies in the reduction */
+	double *squares;                       /* device, one of each piece; NULL: none is needed */
+	struct under_way under_way[UNDER_WAY]; /* at number % UNDER_WAY */
+	unsigned sent_off, taken_in;           /* gradients */
+	struct comm_part *send, *receive;      /* [plane->size] */
+	int64_t first, leaves;                 /* of the present wave */
+	bool reduces;                          /* in this wave */
+	struct pass passes[PASSES], *pass;     /* pass: the present one */
 	unsigned next_pass;
 	uint64_t sent_before; /* by the world, before the pass */
 	struct err failure;   /* of the passes since the last sum */
 };
+
+/* sharded_weights.c. struct model_watch's. */
+void sharded_soon(void *arg, size_t unit);
+void sharded_need(void *arg, size_t unit);
+void sharded_release(void *arg, size_t unit);
+/* The whole unit, as far as it is of this stage. */
+struct model_unit sharded_unit(const struct sharded *s, size_t unit);
+/* The rows of a mesh share an array among their ranks: begins to give each other what each has of the
+ * unit; a ticket. What fails sticks, in s->failure. */
+uint64_t sharded_gather(struct sharded *s, float *array, size_t unit);
+uint64_t sharded_begin(struct sharded *s); /* of s->send, s->receive */
+void sharded_wait(struct sharded *s, uint64_t ticket);
+/* What a pass has sent by now is what it sends when it is replayed. */
+void sharded_note_sent(struct sharded *s);
+/* Of an array all but our shard. */
+void sharded_discard_others(const struct sharded *s, float *array, size_t unit);
+
+static inline struct comm_part sharded_bytes(float *array, struct model_unit range)
+{
+	return (struct comm_part){ array + range.first, range.count * sizeof(float) };
+}
+
+/* sharded_gradients.c. What of a unit's gradient this rank adds up; struct model_watch's done. */
+struct model_unit sharded_part(const struct sharded *s, size_t unit);
+void sharded_done(void *arg, size_t unit);
 
 /* sharded_losses.c. One exchange for all that is told at the end of a step: our note and our losses, one a
  * wave. notes[world->size]: what all say; *sum: of all losses, in the order of micro-batches. -1 with err. */

@@ -167,13 +167,14 @@ void plan_share(struct plan *p, const struct config_mesh *m)
 		return;
 	for (int64_t width = 1; width < m->width; width *= 2)
 		levels++;
-	p->sums = levels * (all / ranks) + p->widest;
+	/* A unit is used while the next is gathered; of gradients one is made while two are under way. */
+	p->sums = levels * (all / ranks) + 2 * p->widest;
 	if (m->stage >= 1)
 		p->moments /= shard;
 	if (m->stage >= 2)
-		p->gradients = all / shard + p->widest;
+		p->gradients = all / shard + 3 * p->widest;
 	if (m->stage >= 3)
-		p->weights = p->weights / shard + p->widest;
+		p->weights = p->weights / shard + 2 * p->widest;
 }
 
 uint64_t plan_bytes(const struct plan *p)

@@ -16,11 +16,13 @@
 #include "common/base/paths.h"
 
 enum { FOLDER_MODE = 0755, SIZES = 3 };
+enum { HOST_TRACK = 0, EXCHANGE_TRACK = 1, DEVICE_TRACK = 7 };
 
 struct span {
 	const char *name; /* a literal */
 	double start_us, end_us;
 	size_t size[SIZES]; /* what the operation worked on; 0: nothing more */
+	bool is_exchange;   /* with other ranks */
 	bool on_device;     /* the device's own times: marks until the trace ends */
 	uint32_t start_mark, end_mark;
 };
@@ -42,18 +44,33 @@ struct trace {
 
 static struct trace *current; /* operations know their device, but not us */
 
+static struct span *next_span(struct trace *t)
+{
+	if (t->spans == t->room) {
+		t->room = t->room ? 2 * t->room : 1024;
+		t->span = xrealloc(t->span, t->room * sizeof(*t->span));
+	}
+	return &t->span[t->spans++];
+}
+
 static void add_span(struct trace *t, const char *name, double start_us, size_t a, size_t b,
 		     size_t c)
 {
 	double end_us = clock_mono_us();
 
-	if (t->spans == t->room) {
-		t->room = t->room ? 2 * t->room : 1024;
-		t->span = xrealloc(t->span, t->room * sizeof(*t->span));
-	}
-	t->span[t->spans++] = (struct span){
+	*next_span(t) = (struct span){
 		.name = name, .start_us = start_us, .end_us = end_us, .size = { a, b, c }
 	};
+}
+
+void trace_exchanges(struct trace *t, const struct comm_span *span, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		*next_span(t) = (struct span){ .name = "exchange",
+					       .start_us = span[i].start_us,
+					       .end_us = span[i].end_us,
+					       .size = { span[i].bytes },
+					       .is_exchange = true };
 }
 
 void trace_span(struct trace *t, const char *name, double start_us)
@@ -165,13 +182,14 @@ static void write_span(FILE *out, const struct span *s, size_t number, int64_t s
 
 	snprintf(whole, sizeof(whole), "ProfilerStep#%" PRId64, step);
 	fprintf(out,
-		",\n{\"ph\":\"X\",\"name\":\"%s\",\"cat\":\"%s\",\"pid\":0,\"tid\":0,\"ts\":%.3f,"
+		",\n{\"ph\":\"X\",\"name\":\"%s\",\"cat\":\"%s\",\"pid\":0,\"tid\":%d,\"ts\":%.3f,"
 		"\"dur\":%.3f",
 		strcmp(s->name, "step") == 0 ? whole : s->name,
-		!s->size[0]    ? "user_annotation"
+		s->is_exchange ? "cpu_op"
+		: !s->size[0]  ? "user_annotation"
 		: s->on_device ? "cuda_runtime"
 			       : "cpu_op",
-		s->start_us, s->end_us - s->start_us);
+		s->is_exchange ? EXCHANGE_TRACK : HOST_TRACK, s->start_us, s->end_us - s->start_us);
 	if (s->size[0]) {
 		fputs(",\"args\":{", out);
 		write_sizes(out, s);
@@ -222,9 +240,11 @@ static int write_file(const struct trace *t, const char *path, const struct trac
 		"\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n"
 		"{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":0,\"args\":{\"name\":\"rank %d, %s\"}}",
 		place->rank, place->world, place->rank, t->inner->name);
-	write_track(out, 0, "host");
+	write_track(out, HOST_TRACK, "host");
+	if (place->world > 1)
+		write_track(out, EXCHANGE_TRACK, "exchanges with other ranks");
 	if (t->device)
-		write_track(out, 7, "stream 7, device 0");
+		write_track(out, DEVICE_TRACK, "stream 7, device 0");
 	for (size_t i = 0; i < t->spans; i++)
 		write_span(out, &t->span[i], i + 1, place->step);
 	for (size_t i = 0; t->device && i < t->spans; i++)

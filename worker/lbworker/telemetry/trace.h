@@ -13,6 +13,7 @@
 
 #include "common/base/err.h"
 #include "kernels/backend.h"
+#include "kernels/comm.h"
 
 struct trace;
 
@@ -22,6 +23,9 @@ struct trace *trace_begin(const struct backend *backend);
 const struct backend *trace_backend(struct trace *trace);
 /* A span of the loop itself: between start_us, by clock_mono_us(), and now. */
 void trace_span(struct trace *trace, const char *name, double start_us); /* NULL is fine */
+
+/* What went to and from other ranks meanwhile: a track of its own, beside the operations. */
+void trace_exchanges(struct trace *trace, const struct comm_span *span, size_t count);
 
 struct trace_place {
 	const char *folder;

@@ -22,6 +22,8 @@
 #include "worker/lbworker/train/shared_step.h"
 #include "worker/lbworker/train/signals.h"
 
+enum { EXCHANGES_TRACED = 16384 };
+
 /* --- a step --------------------------------------------------------------------------------- */
 
 /* Behind the last micro-batch: norm, decision, update. */
@@ -123,6 +125,8 @@ static void begin_trace(struct training *t)
 		return;
 	t->untraced = t->backend;
 	t->trace = trace_begin(t->backend);
+	t->exchanges = xcalloc(EXCHANGES_TRACED, sizeof(*t->exchanges));
+	(void)ranks_note(t->ranks, t->exchanges, EXCHANGES_TRACED);
 	t->backend = t->model->backend = trace_backend(t->trace);
 }
 
@@ -134,6 +138,8 @@ static void end_trace(struct training *t, int64_t step, double start_us)
 		return;
 	char *folder = path_join("%s/%s", t->config.dump_folder, t->config.save_traces_folder);
 	trace_span(t->trace, "step", start_us);
+	trace_exchanges(t->trace, t->exchanges, ranks_note(t->ranks, NULL, 0));
+	free(t->exchanges);
 	t->backend = t->model->backend = t->untraced;
 	if (trace_end(t->trace,
 		      &(struct trace_place){ folder, step, t->ranks->rank, t->ranks->size }, &err))

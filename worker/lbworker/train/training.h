@@ -54,6 +54,7 @@ struct training {
 
 	/* of the present step */
 	struct trace *trace;            /* or NULL */
+	struct comm_span *exchanges;    /* of the step that is traced */
 	const struct backend *untraced; /* the table to go back to then */
 	double data_s;                  /* waited for samples */
 };
