@@ -17,6 +17,7 @@ enum op {
 	OP_POLL,
 	OP_INFO,
 	OP_WHY,
+	OP_ROOM,
 	OP_COUNT
 };
 

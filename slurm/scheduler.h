@@ -142,6 +142,10 @@ struct scheduler_ops {
 	 * may. Nothing is submitted. NULL: `check` says it all. */
 	void (*probe)(struct scheduler *s, const struct job_request *job, scheduler_done done,
 		      void *arg);
+	/* Would such a job begin at once, with nobody in line where it asks to run? SCHEDULER_OK: yes;
+	 * SCHEDULER_REFUSED with why not. Nothing is submitted. NULL: that cannot be told. */
+	void (*room)(struct scheduler *s, const struct job_request *job, scheduler_done done,
+		     void *arg);
 	/* Why this job, asked for so, does not run. `avoided`: nodes that lbd keeps it away from,
 	 * "" = none. */
 	void (*why)(struct scheduler *s, const struct job_ref *ref, const struct job_request *job,

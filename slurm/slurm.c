@@ -331,6 +331,14 @@ static void slurm_probe(struct scheduler *base, const struct job_request *job, s
 	r->line = request_job_line(r, job);
 }
 
+static void slurm_room(struct scheduler *base, const struct job_request *job, scheduler_done done,
+		       void *arg)
+{
+	struct request *r = enqueue((struct slurm *)base, OP_ROOM, done, arg);
+
+	r->line = request_job_line(r, job);
+}
+
 static void slurm_why(struct scheduler *base, const struct job_ref *ref,
 		      const struct job_request *job, const char *avoided, scheduler_done done,
 		      void *arg)
@@ -428,6 +436,7 @@ static const struct scheduler_ops slurm_ops = {
 	.poll = slurm_poll,
 	.recall = slurm_recall,
 	.probe = slurm_probe,
+	.room = slurm_room,
 	.why = slurm_why,
 	.close = slurm_close,
 };

@@ -11,6 +11,7 @@
  *     {"id":N,"op":"info"}
  *     {"id":N,"op":"check", …as submit}        would Slurm take it? Nothing is submitted
  *     {"id":N,"op":"why", …as submit, "job_id":J,"avoided":NODES}
+ *     {"id":N,"op":"room", …as submit}         would it begin at once? Nothing is submitted
  *   ← {"id":N,"acting":true}             written just before Slurm is asked to change something: a
  *                                        helper that dies before this line has done nothing
  *     {"id":N,"result":W,"text":T, …}    W: ok refused gone down unclear

@@ -94,7 +94,7 @@ worker/lbrun/end        common/* ./trainer
 worker/lbrun/watch      common/* ./trainer ./end
 worker/lbrun/meter      common/* ./end
 worker/lbrun/checkpoint common/* ./trainer ./end
-worker/lbrun/rank       common/* ./trainer ./end ./meter ./checkpoint
+worker/lbrun/rank       common/* ./trainer ./end ./watch ./meter ./checkpoint
 worker/lbrun/decide     common/* ./end
 worker/lbrun/shepherd   common/* ./trainer ./end ./watch ./meter ./rank ./checkpoint ./decide
 worker/lbrun            common/* worker/lbrun/trainer worker/lbrun/end worker/lbrun/watch worker/lbrun/rank worker/lbrun/checkpoint worker/lbrun/shepherd

@@ -116,6 +116,9 @@ const struct key run_spec_keys[] = {
 		"a relaunch may do with so many nodes; 0: it waits for slurm.nodes"),
 	KEY_DURATION("restart", "fewer_after", fewer_after_ms, 0, WEEK_MS, "10m",
 		     "how long a relaunch waits for all nodes before it asks for fewer"),
+	KEY_FLAG(
+		"restart", "grow_back", grow_back, "true",
+		"on fewer nodes, begin anew with all behind a checkpoint when the others are free"),
 	KEY_FLAG("restart", "prequeue", prequeue, "false",
 		 "queue the next attempt's job, held, behind the running one, so that it gains "
 		 "age"),

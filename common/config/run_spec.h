@@ -72,6 +72,7 @@ struct run_spec {
 	int64_t rollback;
 	int64_t min_nodes;      /* 0: as many as slurm.nodes */
 	int64_t fewer_after_ms; /* of waiting for slurm.nodes */
+	bool grow_back;         /* to slurm.nodes, once they are free again */
 	bool prequeue;
 	int rules[CAUSE_COUNT]; /* [restart.policy]: enum spec_rule by cause */
 	/* [watch] */

@@ -28,6 +28,8 @@ int attempt_order_write(const char *folder, const struct attempt_order *order, s
 	js_set_str(root, "order", run_order_name(order->order));
 	js_set_str(root, "by", order->by);
 	js_set_str(root, "text", order->text);
+	if (order->goes_on)
+		js_set_bool(root, "goes_on", true);
 	text = js_line(root);
 	rc = file_write_visible(path, text, strlen(text), 0640, err);
 	free(text);
@@ -47,6 +49,7 @@ static int order_from_json(const json_t *root, struct attempt_order *out, struct
 	out->order = order;
 	snprintf(out->by, sizeof(out->by), "%s", js_str(root, "by", ""));
 	snprintf(out->text, sizeof(out->text), "%s", js_str(root, "text", ""));
+	out->goes_on = order == ORDER_STOP && js_bool(root, "goes_on", false);
 	return 0;
 }
 

@@ -59,6 +59,11 @@ struct attempt {
 	/* this process made the intent: no submission before ours */
 	bool fresh;
 	struct call submit, release, signal, cancel, recall;
+	struct call room;         /* OK: the missing nodes would be given at once */
+	bool room_is_avoided;     /* with some that are avoided */
+	char room_text[160];      /* why not */
+	int64_t saved_ms;         /* monotonic: when its newest checkpoint was heard of; 0 = none */
+	bool grows;               /* it was told to end so that the next one has all nodes */
 	struct recalled recalled; /* the answer to `recall` */
 	struct job_ref submitted; /* the answer to `submit` */
 	/* the scheduler's own words to the newest submit or release */

@@ -133,6 +133,10 @@ static struct call *call_of(struct attempt *a, enum decision_kind kind)
 		return &a->signal;
 	case DECISION_RECALL:
 		return &a->recall;
+	case DECISION_ASK_ROOM:
+		return &a->room;
+	case DECISION_GROW:
+		return &a->signal;
 	default:
 		return &a->cancel;
 	}
@@ -167,10 +171,14 @@ static void take_answer(struct engine *e, struct run *run, struct attempt *a,
 	call->reply_ms = engine_now(e);
 	if (kind == DECISION_SUBMIT || kind == DECISION_RELEASE)
 		snprintf(a->call_text, sizeof(a->call_text), "%s", reply->text);
+	if (kind == DECISION_ASK_ROOM)
+		snprintf(a->room_text, sizeof(a->room_text), "%s", reply->text);
 	if (kind == DECISION_SUBMIT && reply->result == SCHEDULER_OK)
 		a->submitted = reply->job;
 	if (kind == DECISION_RECALL)
 		take_memory(a, reply);
+	else if (kind == DECISION_ASK_ROOM)
+		log_debug("%s: room: %s", run->name, reply->text[0] ? reply->text : "yes");
 	else if (reply->result != SCHEDULER_OK)
 		log_warn("%s: %s: %s", run->name, decision_name(kind), reply->text);
 	engine_wake(e, run);
@@ -233,6 +241,51 @@ static void submit(struct engine *e, struct run *run, struct attempt *a)
 	refuse(e, run, a, &err);
 }
 
+/* A job with as many nodes as are missing, others than those that it has and, at first, than those that it would keep
+ * away from: as for any job a node that is mistrusted is better than none. */
+static void ask_room(struct engine *e, struct run *run)
+{
+	struct open_call *f = begin_call(e, run, &run->attempt, DECISION_ASK_ROOM);
+	char *avoided = engine_choose_excluded(e, run);
+	bool is_patient = engine_now(e) < run->attempt.watching_since_ms + e->nodes.patience_ms;
+	struct run shadow = *run;
+	struct err err = { 0 };
+
+	shadow.excluded = xasprintf("%s%s%s", run->attempt.nodes,
+				    is_patient && avoided[0] ? "," : "", is_patient ? avoided : "");
+	shadow.spec.nodes = engine_missing_nodes(run);
+	shadow.attempt.asks_fewer = false;
+	run->attempt.room_is_avoided = !is_patient && avoided[0];
+	if (e->world->room(e->world->self, &shadow, on_answer, f, &err) < 0) {
+		struct scheduler_reply reply = { .result = SCHEDULER_REFUSED, .text = err.text };
+
+		end_call(f);
+		take_answer(e, run, &run->attempt, DECISION_ASK_ROOM, &reply);
+	}
+	free(shadow.excluded);
+	free(avoided);
+}
+
+/* Without the note lbrun could not tell that the run goes on. */
+static void end_to_grow(struct engine *e, struct run *run)
+{
+	struct scheduler *s = run->scheduler;
+	struct err err = { 0 };
+
+	run->attempt.grows = true;
+	if (e->world->order(e->world->self, run, &err) < 0) {
+		log_warn("%s: %s", run->name, err.text);
+		run->attempt.grows = false;
+		run->attempt.signal.state = run->attempt.room.state = CALL_NONE;
+		return;
+	}
+	run->has_no_eligible_node |= run->attempt.room_is_avoided;
+	run->attempt.signalled = SIGTERM;
+	run->attempt.ordered = run->wanted;
+	s->ops->signal(s, &run->attempt.job, SIGTERM, on_answer,
+		       begin_call(e, run, &run->attempt, DECISION_SIGNAL));
+}
+
 static void signal_job(struct engine *e, struct run *run, int signo)
 {
 	struct scheduler *s = run->scheduler;
@@ -267,6 +320,12 @@ void engine_act(struct engine *e, struct run *run, struct attempt *a, const stru
 		break;
 	case DECISION_SIGNAL:
 		signal_job(e, run, d->signo);
+		break;
+	case DECISION_ASK_ROOM:
+		ask_room(e, run);
+		break;
+	case DECISION_GROW:
+		end_to_grow(e, run);
 		break;
 	case DECISION_RECALL:
 		s->ops->recall(s, &d->job, on_answer, begin_call(e, run, a, d->kind));

@@ -41,7 +41,10 @@ struct world {
 	/* The run has gone on since its newest attempt was submitted, which is still held: tells
 	 * it. */
 	int (*retell)(void *self, const struct run *run, struct err *err);
-	/* Leaves the order where lbrun finds it before it is signalled. */
+	/* Asks the scheduler whether such a job would begin at once (scheduler.h, room). As submit. */
+	int (*room)(void *self, const struct run *run, scheduler_done done, void *arg,
+		    struct err *err);
+	/* Leaves the order where lbrun finds it before it is signalled; one that grows goes on. */
 	int (*order)(void *self, const struct run *run, struct err *err);
 	/* The run is over: what may still live of its newest attempts finds the order to end. */
 	int (*end_all)(void *self, const struct run *run, struct err *err);

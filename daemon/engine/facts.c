@@ -111,6 +111,7 @@ void engine_gather(struct engine *e, const struct run *run, const struct attempt
 	f->a = a;
 	f->excludes = run->excluded[0] != '\0';
 	f->asks_fewer = a->asks_fewer;
+	f->is_small = run->policy.grows_back && a->asks_fewer && engine_missing_nodes(run) > 0;
 	f->patience_ms = e->nodes.patience_ms;
 	f->node_uid = run->scheduler ? run->scheduler->node_uid : 0;
 	f->may_recall = run->scheduler && run->scheduler->ops->recall;

@@ -308,6 +308,8 @@ static void on_checkpoint_valid(struct ingest *in, json_t *line)
 						 in->spool->launch, c.step, c.time_ms, &err),
 			     &err);
 	if (c.valid)
+		in->run->attempt.saved_ms = engine_now(in->engine);
+	if (c.valid)
 		tell_checkpoint(in, &c, js_bool(line, "progress", true));
 	else
 		tell_bad_checkpoint(in, &c);

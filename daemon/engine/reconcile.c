@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "daemon/engine/attempt_end.h"
+#include "daemon/engine/grow.h"
 #include "daemon/engine/relaunch.h"
 
 static struct decision wait_until(int64_t at_ms)
@@ -484,6 +485,8 @@ static struct decision released(const struct facts *f, const struct policy *poli
 		return wait_until(f->a->watching_since_ms + f->patience_ms);
 	if (may_ask_for_fewer(f, policy))
 		return fewer(f, policy, now_ms);
+	if (may_grow(f, policy))
+		return grow(f, policy, now_ms);
 	if (f->seen || !missing_since(f, f->a->watching_since_ms))
 		return wait_for_news();
 	if (f->a->claimed)
@@ -537,7 +540,8 @@ const char *decision_name(enum decision_kind kind)
 		[DECISION_RELEASE] = "release", [DECISION_RELEASED] = "released",
 		[DECISION_START] = "start", [DECISION_SIGNAL] = "signal",
 		[DECISION_CANCEL] = "cancel",
-		[DECISION_RECALL] = "recall", [DECISION_END] = "end", [DECISION_MOVE] = "move",
+		[DECISION_RECALL] = "recall", [DECISION_ASK_ROOM] = "ask_room", [DECISION_GROW] = "grow",
+		[DECISION_END] = "end", [DECISION_MOVE] = "move",
 	};
 	/* clang-format on */
 

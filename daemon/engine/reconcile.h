@@ -57,6 +57,7 @@ struct policy {
 	bool prequeue;          /* the next attempt's job waits behind the running one */
 	bool may_do_with_fewer; /* nodes, when it has waited so long for all of them: */
 	int64_t fewer_after_ms;
+	bool grows_back; /* to all of them, when they are free again: grow.h */
 };
 
 /* What is known of a run. Most of it is the attempt's own; what stands beside is the run's, or was
@@ -79,6 +80,7 @@ struct facts {
 	bool excludes;           /* it was told to keep away from some nodes */
 	int64_t patience_ms;     /* and waits so long while such nodes are idle */
 	bool asks_fewer;         /* nodes than the run's spec names, if there are no more */
+	bool is_small;           /* and has fewer */
 	bool goes_back;          /* a user chose what its next launch starts from */
 	/* asked while the scheduler does not know the job: it was to wait for how others end */
 	bool depends;
@@ -106,9 +108,11 @@ enum decision_kind {
 	DECISION_START,
 	DECISION_SIGNAL, /* `signo` to lbrun */
 	DECISION_CANCEL,
-	DECISION_RECALL, /* ask accounting how the job ended */
-	DECISION_END,    /* the attempt, with cause, exit_code, signal, text */
-	DECISION_MOVE,   /* the run, to state `to`, with cause and text */
+	DECISION_RECALL,   /* ask accounting how the job ended */
+	DECISION_ASK_ROOM, /* would the missing nodes be given at once? */
+	DECISION_GROW,     /* end it behind its checkpoint, for the next one to have them all */
+	DECISION_END,      /* the attempt, with cause, exit_code, signal, text */
+	DECISION_MOVE,     /* the run, to state `to`, with cause and text */
 	DECISION_COUNT
 };
 

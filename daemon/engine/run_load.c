@@ -66,6 +66,11 @@ static void take_policy(struct run *run)
 				     run->spec.min_nodes < run->spec.nodes,
 		.fewer_after_ms = run->spec.fewer_after_ms,
 	};
+	/* an attempt that grows ends as one that is preempted: that must be no end of the run */
+	run->policy.grows_back = run->policy.may_do_with_fewer && run->spec.grow_back &&
+				 run->scheduler && run->scheduler->ops->room &&
+				 (run->spec.rules[CAUSE_PREEMPTED] == SPEC_RULE_AUTO ||
+				  run->spec.rules[CAUSE_PREEMPTED] == SPEC_RELAUNCH);
 }
 
 /* Of this run there is, or was, a checkpoint of this step. */
@@ -194,7 +199,8 @@ int engine_load_run(struct engine *e, const struct ledger_run *row, bool is_know
 	}
 	take_policy(run);
 	if (!is_slurm) /* elsewhere nothing is gained by waiting in line, and there is one machine */
-		run->policy.prequeue = run->policy.may_do_with_fewer = false;
+		run->policy.prequeue = run->policy.may_do_with_fewer = run->policy.grows_back =
+			false;
 	take_pause(run, now_ms, engine_wall(e));
 	if (ledger_attempt_each(e->ledger, run->id, take_attempt, run, err) < 0 ||
 	    take_progress(e, run, err) < 0 || engine_load_prequeued(e, run, err) < 0) {

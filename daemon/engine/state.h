@@ -77,6 +77,8 @@ void engine_event(struct engine *e, const struct run *run, const char *kind, con
  * over before that order lies there. The attempt's end is committed already, so whatever its lbrun
  * makes of the order changes nothing. False: it could not be left (a full disk); try again. */
 bool engine_end_survivors(struct engine *e, struct run *run, enum run_state to);
+/* So many nodes fewer than its spec names the attempt has; 0: that is not known, or none. */
+int64_t engine_missing_nodes(const struct run *run);
 /* True: the decision is an act, to be done after the commit. */
 bool engine_write(struct engine *e, struct run *run, const struct decision *d);
 

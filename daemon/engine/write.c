@@ -116,27 +116,51 @@ static void write_released(struct engine *e, struct run *run)
 	watch_anew(run, engine_now(e));
 }
 
-/* What is to be said of an attempt that began with fewer nodes than the spec names; "": nothing. */
-static void fewer_text(const struct run *run, char *out, size_t size)
+int64_t engine_missing_nodes(const struct run *run)
 {
 	json_t *names = hosts_expand(run->attempt.nodes);
 	int64_t count = (int64_t)json_array_size(names);
 
-	out[0] = '\0';
-	if (run->attempt.asks_fewer && count > 0 && count < run->spec.nodes)
-		snprintf(out, size,
-			 "%lld of %lld nodes (restart.min_nodes = %lld); a later attempt asks for "
-			 "all of them again",
-			 (long long)count, (long long)run->spec.nodes,
-			 (long long)run->spec.min_nodes);
 	json_decref(names);
+	return count > 0 && count < run->spec.nodes ? run->spec.nodes - count : 0;
+}
+
+/* What is to be said of an attempt that began with fewer nodes than the spec names; "": nothing. */
+static void fewer_text(const struct run *run, char *out, size_t size)
+{
+	int64_t missing = run->attempt.asks_fewer ? engine_missing_nodes(run) : 0;
+
+	out[0] = '\0';
+	if (missing > 0)
+		snprintf(out, size, "%lld of %lld nodes (restart.min_nodes = %lld); %s",
+			 (long long)(run->spec.nodes - missing), (long long)run->spec.nodes,
+			 (long long)run->spec.min_nodes,
+			 run->policy.grows_back
+				 ? "it begins anew with all of them, behind a checkpoint, when "
+				   "the others are free"
+				 : "a later attempt asks for all of them again");
+}
+
+/* The act comes after the commit: if lbd dies before it, this was said, and the next checkpoint brings it
+ * again. */
+static void write_grow(struct engine *e, struct run *run)
+{
+	char step[48] = "";
+
+	if (run->checkpoint_step >= 0)
+		snprintf(step, sizeof(step), " of step %lld", (long long)run->checkpoint_step);
+	engine_event(e, run, "growing_back", "lbd",
+		     "the missing nodes are free (%lld of %lld): attempt %lld ends behind its "
+		     "checkpoint%s, the next one asks for all",
+		     (long long)engine_missing_nodes(run), (long long)run->spec.nodes,
+		     (long long)run->attempt.number, step);
 }
 
 static void write_start(struct engine *e, struct run *run)
 {
 	struct attempt *a = &run->attempt;
 	struct err err = { 0 };
-	char fewer[160];
+	char fewer[200];
 
 	engine_note_nodes(e, run, a->last_seen.nodes);
 	fewer_text(run, fewer, sizeof(fewer));
@@ -288,6 +312,9 @@ bool engine_write(struct engine *e, struct run *run, const struct decision *d)
 	case DECISION_END:
 		write_end(e, run, d);
 		return false;
+	case DECISION_GROW:
+		write_grow(e, run);
+		return true;
 	case DECISION_MOVE:
 		write_move(e, run, d);
 		return false;

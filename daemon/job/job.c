@@ -405,6 +405,19 @@ int job_probe(const struct config *config, const struct run *run, scheduler_done
 	return rc;
 }
 
+int job_room(const struct config *config, const struct run *run, scheduler_done done, void *arg,
+	     struct err *err)
+{
+	struct parts parts = { 0 };
+	struct job_request job;
+	int rc = ask(&parts, &job, config, run, err);
+
+	if (rc == 0)
+		run->scheduler->ops->room(run->scheduler, &job, done, arg);
+	parts_free(&parts);
+	return rc;
+}
+
 int job_why(const struct config *config, const struct run *run, scheduler_done done, void *arg,
 	    struct err *err)
 {

@@ -35,6 +35,9 @@ int job_submit(const struct config *config, const struct run *run, double node_m
  * called. */
 int job_probe(const struct config *config, const struct run *run, scheduler_done done, void *arg,
 	      struct err *err);
+/* ops->room of it. */
+int job_room(const struct config *config, const struct run *run, scheduler_done done, void *arg,
+	     struct err *err);
 int job_why(const struct config *config, const struct run *run, scheduler_done done, void *arg,
 	    struct err *err);
 

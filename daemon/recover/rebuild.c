@@ -123,7 +123,8 @@ static void derive_run(const char *dir, int64_t newest, struct attempt_exit *end
 
 		row->state = attempt_claim_read(folder, &claim, NULL) == 0 ? RUN_RUNNING
 									   : RUN_SUBMITTING;
-		if (attempt_order_read(folder, order, NULL) == 0 && order->order >= ORDER_STOP) {
+		if (attempt_order_read(folder, order, NULL) == 0 && order->order >= ORDER_STOP &&
+		    !order->goes_on) {
 			row->wanted = order->order;
 			row->wanted_by = order->by;
 			row->wanted_reason = order->text;

@@ -209,6 +209,16 @@ static char *slurm_text(struct lbd *lbd, const char *otherwise)
 		       : xstrdup(otherwise);
 }
 
+static char *running_text(const struct run *run)
+{
+	const struct attempt *a = &run->attempt;
+
+	if (a->room.state == CALL_NONE || a->room.state == CALL_OPEN || a->room.state == CALL_OK)
+		return xstrdup("it does not wait: it runs");
+	return xasprintf("it runs on fewer nodes than it asks for, and does not grow back yet: %s",
+			 a->room_text);
+}
+
 /* Everything but a job that waits in a queue. */
 static char *own_text(struct lbd *lbd, const struct run *run, const char *waits_for)
 {
@@ -229,7 +239,7 @@ static char *own_text(struct lbd *lbd, const struct run *run, const char *waits_
 	case RUN_STOPPING:
 		return xstrdup("it is being ended");
 	default:
-		return xstrdup("it does not wait: it runs");
+		return running_text(run);
 	}
 }
 

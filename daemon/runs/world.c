@@ -68,6 +68,12 @@ static int real_retell(void *self, const struct run *run, struct err *err)
 			  err);
 }
 
+static int real_room(void *self, const struct run *run, scheduler_done done, void *arg,
+		     struct err *err)
+{
+	return job_room(&((struct lbd *)self)->config, run, done, arg, err);
+}
+
 static int real_order(void *self, const struct run *run, struct err *err)
 {
 	char *folder = job_folder(run);
@@ -78,8 +84,11 @@ static int real_order(void *self, const struct run *run, struct err *err)
 	int rc;
 
 	(void)self;
-	snprintf(order.by, sizeof(order.by), "%s", run->wanted_by);
-	snprintf(order.text, sizeof(order.text), "%s", run->wanted_reason);
+	order.goes_on = run->attempt.grows && run->wanted == ORDER_RUN;
+	snprintf(order.by, sizeof(order.by), "%s", order.goes_on ? "lbd" : run->wanted_by);
+	snprintf(order.text, sizeof(order.text), "%s",
+		 order.goes_on ? "the missing nodes are free: the next attempt has all of them"
+			       : run->wanted_reason);
 	rc = attempt_order_write(folder, &order, err);
 	free(folder);
 	return rc;
@@ -186,6 +195,7 @@ void world_init(struct world *world, struct lbd *lbd)
 		.spec = real_spec,
 		.submit = real_submit,
 		.retell = real_retell,
+		.room = real_room,
 		.order = real_order,
 		.end_all = real_end_all,
 		.switched = real_switched,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* why.c - why a job waits, asked of squeue, scontrol and sbatch --test-only; slurm/pipe/inquiry.h makes
+/* why.c - why a job waits, or whether one would, asked of squeue, scontrol and sbatch --test-only; slurm/pipe/inquiry.h makes
  * the answer of it. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -213,4 +213,19 @@ void op_why(const json_t *request, struct answer *a)
 		tell(request, a, (job->row.state & SJ_MASK) == SJ_PENDING,
 		     slurm_reason_name((uint32_t)job->row.reason));
 	look_clear(&look);
+}
+
+void op_room(const json_t *request, struct answer *a)
+{
+	struct told told = { .queued = NULL };
+	struct cluster cluster = { 0 };
+	struct inquiry q = { .a = a, .request = request, .cluster = &cluster, .plan = plan };
+
+	if (ask_jobs(&told, 0, &q) == 0 && cluster_load(&cluster, a) == 0) {
+		q.jobs = told.queued;
+		q.job_count = told.queued_count;
+		inquire_room(&q);
+	}
+	cluster_fini(&cluster);
+	told_fini(&told);
 }

@@ -10,7 +10,8 @@
 static const struct op ops[] = {
 	{ "submit", op_submit }, { "release", op_release }, { "signal", op_signal },
 	{ "cancel", op_cancel }, { "poll", op_poll },       { "info", op_info },
-	{ "check", op_check },   { "why", op_why },         { NULL, NULL },
+	{ "check", op_check },   { "why", op_why },         { "room", op_room },
+	{ NULL, NULL },
 };
 
 int main(int argc, char **argv)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* why.c - why a job waits, asked of libslurm; slurm/pipe/inquiry.h makes the answer of it. */
+/* why.c - why a job waits, or whether one would, asked of libslurm; slurm/pipe/inquiry.h makes the answer of it. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -171,6 +171,34 @@ void op_why(const json_t *request, struct answer *a)
 		take_jobs(&told);
 		take_reservations(&told);
 		tell(&told, job, &cluster, &draft, request, a);
+	}
+	cluster_fini(&cluster);
+	told_fini(&told);
+	draft_fini(&draft);
+}
+
+void op_room(const json_t *request, struct answer *a)
+{
+	struct draft draft;
+	struct err err = { 0 };
+	struct told told = { 0 };
+	struct cluster cluster = { 0 };
+	struct inquiry q = {
+		.a = a, .request = request, .cluster = &cluster, .plan = plan, .arg = &draft
+	};
+
+	if (slurm_ready(a))
+		return;
+	if (draft_init(&draft, request, &err) < 0)
+		answer_set(a, SCHEDULER_REFUSED, "%s", err.text);
+	else if (slurm_load_jobs(0, &told.jobs, SHOW_ALL))
+		slurm_failed(a, -1, false, "listing the jobs");
+	else if (cluster_load(&cluster, a) == 0) {
+		draft_release(&draft);
+		take_jobs(&told);
+		q.jobs = told.queued;
+		q.job_count = told.queued_count;
+		inquire_room(&q);
 	}
 	cluster_fini(&cluster);
 	told_fini(&told);

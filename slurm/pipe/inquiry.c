@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* inquiry.c - what is in a job's way, and what would start sooner.
+/* inquiry.c - what is in a job's way, what would start sooner, and whether one would start at once.
  *
  * What would start sooner: a shorter time, if nodes are free now until something that is ahead
  * begins there (a planned job, a reservation); another partition, for which Slurm is asked to plan
@@ -342,4 +342,32 @@ void inquire(const struct inquiry *q)
 	try_partitions(&s);
 	if (js_str(q->request, "avoided", "")[0])
 		try_excluded(&s);
+}
+
+static void count_line(const struct cluster_partition *p, void *arg)
+{
+	struct state *s = arg;
+
+	s->ahead += waiting_in(s, p->name);
+}
+
+/* Slurm's plan takes nobody's place in line into account. */
+void inquire_room(const struct inquiry *q)
+{
+	struct state s = {
+		.q = q,
+		.fields = json_object_get(q->request, "fields"),
+		.now = time(NULL),
+		.begun_ms = clock_mono_ms(),
+	};
+	int64_t start;
+
+	cluster_each(q->cluster, js_str(s.fields, "partition", NULL), count_line, &s);
+	if (s.ahead) {
+		answer_set(q->a, SCHEDULER_REFUSED, "jobs wait in line: %u", s.ahead);
+		return;
+	}
+	start = plan(&s, NULL, false);
+	if (start == 0 || start > s.now + WORTH_SECONDS)
+		answer_set(q->a, SCHEDULER_REFUSED, "no such nodes are free");
 }

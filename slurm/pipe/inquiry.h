@@ -49,4 +49,8 @@ struct inquiry {
 
 void inquire(const struct inquiry *inquiry);
 
+/* Would a job like the request's begin at once, with nobody in line in any of its partitions? Refuses where not,
+ * with why. Of the inquiry a, request, cluster, jobs and plan count. */
+void inquire_room(const struct inquiry *inquiry);
+
 #endif

@@ -339,7 +339,13 @@ static void on_fact(struct check *c, struct view *v, const struct fact *f)
 	case FACT_TRAINER_HUNG:
 		a->hung_ms = f->at_ms;
 		break;
+	case FACT_ROOM:
+		v->room_ms = f->a ? f->at_ms : 0;
+		break;
 	case FACT_ORDER_LEFT:
+		if (f->b && (v->room_ms == 0 || f->at_ms - v->room_ms > SLACK_MS))
+			broken(c, f->run, f->at_ms,
+			       "an attempt was ended for nodes that are not free");
 		a->is_ordered = f->a > ORDER_RUN;
 		break;
 	case FACT_CLAIMED:

@@ -54,6 +54,7 @@ struct view { /* of one run */
 	int64_t checkpoint;   /* step of the newest that lbd must have; -1: none */
 	int64_t thawed_ms;    /* when some trainer last woke up from a freeze */
 	int64_t newest_claim; /* number of the newest attempt that was claimed */
+	int64_t room_ms; /* when Slurm last said that the missing nodes are free; 0: it said no */
 	int trainers;
 	int64_t both_ms; /* since when there are two; 0: there are not */
 	/* since the run was created or restarted */

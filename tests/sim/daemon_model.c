@@ -73,6 +73,7 @@ static int world_spec(void *self, const char *run_dir, struct run_spec *out, str
 		.nodes = NODES_OF_A_RUN,
 		.min_nodes = sim->people[run_index(run_dir)].may_shrink,
 		.fewer_after_ms = 10 * MINUTE,
+		.grow_back = true,
 	};
 	out->never_on_exit_codes.items = xcalloc(1, sizeof(int64_t));
 	out->never_on_exit_codes.items[0] = NEVER_EXIT_CODE;
@@ -118,17 +119,32 @@ static int world_retell(void *self, const struct run *run, struct err *err)
 	return 0;
 }
 
+static int world_room(void *self, const struct run *run, scheduler_done done, void *arg,
+		      struct err *err)
+{
+	json_t *fields = json_pack("{s:I}", "attempt", (json_int_t)run->attempt.number);
+	const struct job_request job = { .run = run->name, .fields = fields };
+
+	(void)self;
+	(void)err;
+	run->scheduler->ops->room(run->scheduler, &job, done, arg);
+	json_decref(fields);
+	return 0;
+}
+
 static int world_order(void *self, const struct run *run, struct err *err)
 {
 	struct sim *sim = self;
 	struct folder *folder = folder_of(sim, run);
+	bool grows = run->attempt.grows && run->wanted == ORDER_RUN;
 
 	if (daemon_dies_here(sim))
 		return 0;
 	if (folder == NULL)
 		return err_set(err, ERR_IO, "no such folder");
-	folder->order = run->wanted;
-	sim_fact(sim, FACT_ORDER_LEFT, folder->run, folder->number, folder->order, 0);
+	folder->order = grows ? ORDER_STOP : run->wanted;
+	folder->goes_on = grows;
+	sim_fact(sim, FACT_ORDER_LEFT, folder->run, folder->number, folder->order, grows);
 	lbrun_notice(sim, folder);
 	return 0;
 }
@@ -149,6 +165,7 @@ static int world_end_all(void *self, const struct run *run, struct err *err)
 			continue;
 		}
 		folder->order = ORDER_KILL_NOW;
+		folder->goes_on = false;
 		sim_fact(sim, FACT_ORDER_LEFT, folder->run, folder->number, folder->order, 0);
 		lbrun_notice(sim, folder);
 	}
@@ -222,6 +239,7 @@ static const struct world world_ops = {
 	.spec = world_spec,
 	.submit = world_submit,
 	.retell = world_retell,
+	.room = world_room,
 	.order = world_order,
 	.end_all = world_end_all,
 	.switched = world_switched,

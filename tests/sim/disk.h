@@ -42,6 +42,7 @@ struct folder { /* runs/NAME/attempts/N */
 	int64_t delay_ms;   /* until lbd sees what was written here */
 	int64_t claimed_ms; /* 0: not */
 	enum run_order order;
+	bool goes_on; /* the order is for this attempt alone */
 	bool wants_save;
 	int64_t exited_ms; /* 0: not */
 	struct attempt_exit exit;

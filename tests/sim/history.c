@@ -76,6 +76,7 @@ static const struct {
 	[FACT_DEPENDENCY_FAILED] = { "slurm   what the job depends on has failed", JOB },
 	[FACT_REFUSED] = { "slurm   submission refused", NOTHING },
 	[FACT_JOB_CANCELLED] = { "slurm   job cancelled by an administrator", JOB },
+	[FACT_ROOM] = { "slurm   tells whether nodes are free", ID },
 	[FACT_ORDER_LEFT] = { "lbd     left an order", ORDER },
 	[FACT_CLAIMED] = { "lbrun   claimed by", ID },
 	[FACT_TURNED_AWAY] = { "lbrun   turned away", ID },

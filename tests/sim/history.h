@@ -34,7 +34,8 @@ enum fact_kind {
 	FACT_DEPENDENCY_FAILED, /* the job will never start, or is cancelled for it */
 	FACT_REFUSED,           /* a submission */
 	FACT_JOB_CANCELLED,     /* by an administrator */
-	FACT_ORDER_LEFT,        /* lbd put it into the folder; a: order */
+	FACT_ROOM,              /* a: as many nodes are free as the run lacks */
+	FACT_ORDER_LEFT,        /* lbd put it into the folder; a: order, b: the run goes on */
 	/* lbrun and its trainer; a: launch */
 	FACT_CLAIMED,      /* a: job id */
 	FACT_TURNED_AWAY,  /* a: job id */

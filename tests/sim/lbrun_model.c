@@ -70,7 +70,8 @@ static struct next decide(struct sim *sim, const struct lbrun *p)
 {
 	struct shepherd_facts seen;
 
-	if (sim->control == CONTROL_NONE || sim->control == CONTROL_PLAIN_SUBMIT)
+	if (sim->control == CONTROL_NONE || sim->control == CONTROL_PLAIN_SUBMIT ||
+	    sim->control == CONTROL_NO_NODES)
 		return shepherd_decide(&p->facts, &p->policy, sim->now_ms);
 	seen = p->facts;
 	if (sim->control == CONTROL_NO_CLAIM)
@@ -83,6 +84,8 @@ static struct next decide(struct sim *sim, const struct lbrun *p)
 		seen.launch.has_come_further = true;
 	if (sim->control == CONTROL_NO_CHECK && seen.check == CHECK_BROKEN)
 		seen.check = CHECK_WELL;
+	if (sim->control == CONTROL_NO_GOING_ON)
+		seen.goes_on = false;
 	if (sim->control == CONTROL_NO_ROOM)
 		seen.closed_ms = INT64_MIN / 2;
 	return shepherd_decide(&seen, &p->policy, sim->now_ms);

@@ -149,6 +149,7 @@ void lbrun_look(struct sim *sim, struct lbrun *p)
 	f->older_may_live = f->launch.number == 0 && older_may_live(sim, p);
 	if (order_in(p->folder) > f->order)
 		f->order = order_in(p->folder);
+	f->goes_on = p->folder->goes_on;
 	if (p->folder->wants_save && f->launch.is_open && !f->launch.has_ended) {
 		p->folder->wants_save = false;
 		f->wants_save = true;

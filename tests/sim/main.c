@@ -25,6 +25,8 @@ static const char *const control_names[CONTROL_COUNT] = {
 	[CONTROL_NO_BLAME] = "no-blame",
 	[CONTROL_NO_ROOM] = "no-room",
 	[CONTROL_NO_CHECK] = "no-check",
+	[CONTROL_NO_GOING_ON] = "no-going-on",
+	[CONTROL_NO_NODES] = "no-nodes",
 };
 
 struct options {

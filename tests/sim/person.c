@@ -170,6 +170,9 @@ void people_begin(struct sim *sim)
 		p->checks_nodes = rng_chance(&sim->rng, 0.4);
 		p->may_shrink = rng_chance(&sim->rng, 0.3) && !sim->is_local;
 		p->loses_nodes = p->may_shrink && rng_chance(&sim->rng, 0.5);
+		p->nodes_back_ms = rng_chance(&sim->rng, 0.3)
+					   ? INT64_MAX
+					   : sim->now_ms + rng_range(&sim->rng, 1, 20) * DAY;
 		p->is_warned = rng_chance(&sim->rng, 0.5);
 		p->is_unwatched = rng_chance(&sim->rng, 0.2);
 		if (rng_chance(&sim->rng, 0.05) && !sim->is_local)

@@ -56,11 +56,14 @@ enum negative_control {
 	CONTROL_NO_CLAIM,     /* lbrun takes no notice of claims */
 	CONTROL_PLAIN_SUBMIT, /* jobs are not held when they are submitted */
 	/* lbrun, in each, does not see one thing that it is to wait for or to go by: */
-	CONTROL_NO_WAIT,  /* that an older attempt may still live */
-	CONTROL_NO_CLEAR, /* what is left of the trainer */
-	CONTROL_NO_BLAME, /* that a launch got nowhere from its checkpoint */
-	CONTROL_NO_ROOM,  /* that its last lines wait for a full disk */
-	CONTROL_NO_CHECK, /* that a node was found to be broken */
+	CONTROL_NO_WAIT,     /* that an older attempt may still live */
+	CONTROL_NO_CLEAR,    /* what is left of the trainer */
+	CONTROL_NO_BLAME,    /* that a launch got nowhere from its checkpoint */
+	CONTROL_NO_ROOM,     /* that its last lines wait for a full disk */
+	CONTROL_NO_CHECK,    /* that a node was found to be broken */
+	CONTROL_NO_GOING_ON, /* that it is to end for another attempt to have all nodes */
+	/* lbd: it is told that nodes are free which are not */
+	CONTROL_NO_NODES,
 	CONTROL_COUNT
 };
 
@@ -87,12 +90,13 @@ enum dependency { DEPENDENCY_NONE, DEPENDENCY_WAITS, DEPENDENCY_KILLS };
 struct person { /* one for each run */
 	enum run_of_person state;
 	int64_t target_step;
-	bool never_again;           /* its trainer may end with NEVER_EXIT_CODE */
-	bool is_broken;             /* its trainer hardly ever gets anywhere */
-	bool prequeues;             /* restart.prequeue */
-	bool may_shrink;            /* restart.min_nodes */
-	bool checks_nodes;          /* preflight.enabled */
-	bool loses_nodes;           /* and has to: all of them are never free again */
+	bool never_again;  /* its trainer may end with NEVER_EXIT_CODE */
+	bool is_broken;    /* its trainer hardly ever gets anywhere */
+	bool prequeues;    /* restart.prequeue */
+	bool may_shrink;   /* restart.min_nodes */
+	bool checks_nodes; /* preflight.enabled */
+	bool loses_nodes;  /* and has to: not all of them are free, until */
+	int64_t nodes_back_ms;
 	bool is_warned;             /* its jobs are signalled before their time limit */
 	enum run_order switched;    /* a switch file of this order lies there */
 	bool is_unwatched;          /* its spec has no hang timeouts */

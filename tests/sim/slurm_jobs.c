@@ -195,11 +195,11 @@ static void start_again(struct sim *sim, struct job *job)
 	sim_after(sim, rng_range(&sim->rng, 0, 2 * SECOND), on_not_taken, job, job->stamp);
 }
 
-/* Of those that a run of several asks for some were lost with its first job, and do not come back. */
-static bool are_too_few(const struct sim *sim, const struct job *job)
+/* Of those that a run of several asks for some were lost with its first job. */
+bool nodes_are_missing(const struct sim *sim, int run)
 {
-	return job->needs_all && sim->people[job->run].loses_nodes &&
-	       sim->disk.runs[job->run].checkpoint_step > 0;
+	return sim->people[run].loses_nodes && sim->disk.runs[run].checkpoint_step > 0 &&
+	       sim->now_ms < sim->people[run].nodes_back_ms;
 }
 
 static void on_start(struct sim *sim, void *arg, uint64_t stamp)
@@ -213,7 +213,7 @@ static void on_start(struct sim *sim, void *arg, uint64_t stamp)
 		start_again(sim, job);
 		return;
 	}
-	if (are_too_few(sim, job)) {
+	if (job->needs_all && nodes_are_missing(sim, job->run)) {
 		job_set_word(job, SJ_PENDING, SR_RESOURCES, 0);
 		sim_after(sim, MINUTE, on_start, job, stamp);
 		return;

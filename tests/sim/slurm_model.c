@@ -10,7 +10,7 @@
 #include "common/base/mem.h"
 #include "tests/sim/sim.h"
 
-enum op { OP_SUBMIT, OP_RELEASE, OP_SIGNAL, OP_CANCEL, OP_POLL, OP_RECALL };
+enum op { OP_SUBMIT, OP_RELEASE, OP_SIGNAL, OP_CANCEL, OP_POLL, OP_RECALL, OP_ROOM };
 
 struct call_record {
 	struct call_record *next;  /* in `calls` */
@@ -131,6 +131,18 @@ static void do_recall(struct sim *sim, struct call_record *c)
 	c->row_count = 1;
 }
 
+/* Nodes that are free may have others in line for them. */
+static void do_room(struct sim *sim, struct call_record *c)
+{
+	bool is_there = !nodes_are_missing(sim, c->run) && rng_chance(&sim->rng, 0.5);
+
+	sim_fact(sim, FACT_ROOM, c->run, c->number, is_there, 0);
+	if (is_there || sim->control == CONTROL_NO_NODES)
+		return;
+	c->result = SCHEDULER_REFUSED;
+	c->text = "no such nodes are free";
+}
+
 static void do_on_job(struct sim *sim, struct call_record *c)
 {
 	struct job *job = job_find(sim, &c->ref);
@@ -157,6 +169,8 @@ static void take_effect(struct sim *sim, struct call_record *c)
 		do_poll(sim, c);
 	else if (c->op == OP_RECALL)
 		do_recall(sim, c);
+	else if (c->op == OP_ROOM)
+		do_room(sim, c);
 	else
 		do_on_job(sim, c);
 }
@@ -317,6 +331,20 @@ static void model_cancel(struct scheduler *base, const struct job_ref *ref, sche
 	call_on_job(base, OP_CANCEL, ref, 0, done, arg);
 }
 
+static void model_room(struct scheduler *base, const struct job_request *job, scheduler_done done,
+		       void *arg)
+{
+	struct slurm_model *s = model_of(base);
+	struct call_record *c;
+
+	if (daemon_dies_here(s->sim))
+		return;
+	c = call_new(s, OP_ROOM, done, arg);
+	c->run = run_index(job->run);
+	c->number = js_int(job->fields, "attempt", 0);
+	make_call(s->sim, c);
+}
+
 static void model_recall(struct scheduler *base, const struct job_ref *ref, scheduler_done done,
 			 void *arg)
 {
@@ -347,6 +375,7 @@ static const struct scheduler_ops ops = {
 	.signal = model_signal,
 	.cancel = model_cancel,
 	.poll = model_poll,
+	.room = model_room,
 	.recall = model_recall,
 	.close = model_close,
 };

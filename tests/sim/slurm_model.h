@@ -92,5 +92,7 @@ void job_unstart(struct sim *sim, struct job *job, bool is_released);
 /* As if its release had never been told to the controller. */
 void job_unrelease(struct sim *sim, struct job *job);
 bool job_is_live(const struct job *job);
+/* Fewer are free than the run asks for. */
+bool nodes_are_missing(const struct sim *sim, int run);
 
 #endif

@@ -3,6 +3,8 @@
  * kernels write them. */
 #include "tests/unit/unit.h"
 
+#include <signal.h>
+
 #include "common/base/redact.h"
 #include "worker/lbrun/trainer/complaints.h"
 #include "worker/lbrun/trainer/prefixes.h"
@@ -143,6 +145,8 @@ static const struct {
 	 "Caught signal 11 (Segmentation fault: address not mapped); 4  ./train(forward+0xc) [0x564438f93195]", NULL},
 	{MPICH, "", NULL},
 	{"Abort(3) on node 1 (rank 1 in comm 0): application called MPI_Abort(MPI_COMM_WORLD, 3) - process 1\n", "", NULL},
+	{"lbworker: rank 3 (n2) has another config than rank 0 (n1): a1, not b2\n", "lbworker: rank 3 (n2) has another config than rank 0 (n1): a1, not b2", NULL},
+	{"lbworker: rank 1 (n2) has other data than rank 0 (n1): a1, not b2\nlbrun: exit status 2\n", "lbworker: rank 1 (n2) has other data than rank 0 (n1): a1, not b2", NULL},
 	{TORCHRUN, "", NULL},
 	{"KeyError: 'x'\n" TORCHRUN, "KeyError: 'x'", NULL},
 	{"srun: error: n1: task 3: Exited with exit code 7\nsrun: Terminating StepId=4.0\n"
@@ -244,6 +248,7 @@ static const struct {
 	{"srun: error: n1: task 3: Exited with exit code 7\n", 7, 0, 3, "n1"},
 	{"srun: error: n2: task 1: Segmentation fault (core dumped)\nsrun: error: n1: task 0: Terminated\n", -1, 11, 1, "n2"},
 	{"srun: error: n1: tasks 0-3: Exited with exit code 2\n", 2, 0, 0, "n1"},
+	{"srun: error: n2: task 3: Out Of Memory\n", -1, 9, 3, "n2"},
 	{"mpirun noticed that process rank 3 with PID 0 on node n7 exited on signal 11 (Segmentation fault).\n", -1, 11, 3, "n7"},
 	{"  Process name: [[1,1],2]\n  Exit code:    3\n", 3, 0, 2, ""},
 	{"MPI_ABORT was invoked on rank 1 in communicator MPI_COMM_WORLD\nwith errorcode 3.\n", 3, 0, 1, ""},
@@ -267,12 +272,62 @@ static void test_ends(void **state)
 		assert_int_equal(c.end.signal, ends[i].signal);
 		assert_int_equal(c.end.rank, ends[i].rank);
 		assert_string_equal(c.end.node, ends[i].node);
+		assert_int_equal(c.end.oom, strstr(ends[i].text, "Memory") != NULL);
 	}
 	complaints_reset(&c);
 	hear("srun: error: n1: task 3: Exited with exit code 0\nall exited with exit code 3\n"
 	     "subprocess.CalledProcessError: Command '['rsync', 'a']' returned non-zero exit status 3.\n",
 	     "", -1);
 	assert_false(c.end.is_known);
+	complaints_fini(&c);
+}
+
+/* Who calls MPI_Abort, or lets a watchdog abort it, tells of another mostly: that is no crash of its own. */
+static void test_followers(void **state)
+{
+	const struct rank_end left = { .exit_code = -1, .signal = SIGABRT, .rank = 1 };
+	const struct rank_end fault = { .exit_code = -1, .signal = SIGSEGV, .rank = 2 };
+	const struct rank_end killed = { .exit_code = -1, .signal = SIGKILL, .rank = 3 };
+	static const char *const words[] = {
+		"Abort(1) on node 1 (rank 1 in comm 496): application called MPI_Abort(MPI_COMM_WORLD, 1) - process 1\n",
+		"MPI_ABORT was invoked on rank 1 in communicator MPI_COMM_WORLD\n",
+		"[rank1]:[E1122] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=4)\n",
+		"lbworker: rank 1: rank 2 on n2 did not answer for 5 s\n",
+		"[vm:29988:0:29988]      cma_ep.c:81   process_vm_readv(pid=29979 {0x7ff,65536}-->{0x7fc,65536}) returned -1: No such process\n",
+	};
+
+	(void)state;
+	complaints_init(&c);
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		complaints_reset(&c);
+		assert_false(complaints_follows(&c, 1));
+		hear(words[i], "n1", 1);
+		assert_true(complaints_follows(&c, 1));
+		assert_false(complaints_follows(&c, 2));
+		complaints_rank_ended(&c, &left, now_ms);
+		assert_int_equal(c.end.signal, 0);
+		assert_int_equal(c.end.exit_code, 1);
+		/* what the launcher sends to the rest is no cause; a fault is */
+		hear("srun: launch/slurm: _step_signal: Terminating StepId=24.0\n", "n1", 0);
+		complaints_rank_ended(&c, &killed, now_ms);
+		assert_int_equal(c.end.rank, 1);
+		complaints_rank_ended(&c, &fault, now_ms + 1000);
+		assert_int_equal(c.end.rank, 2);
+		assert_int_equal(c.end.signal, SIGSEGV);
+	}
+	/* whom the first word follows has been killed */
+	complaints_reset(&c);
+	hear(words[0], "n1", 1);
+	complaints_rank_ended(&c, &left, now_ms);
+	complaints_rank_ended(&c, &killed, now_ms + 100);
+	assert_int_equal(c.end.rank, 3);
+	assert_int_equal(c.end.signal, SIGKILL);
+	/* one that aborts by itself is the first */
+	complaints_reset(&c);
+	complaints_rank_ended(&c, &left, now_ms);
+	complaints_rank_ended(&c, &fault, now_ms);
+	assert_int_equal(c.end.rank, 1);
+	assert_int_equal(c.end.signal, SIGABRT);
 	complaints_fini(&c);
 }
 
@@ -331,9 +386,10 @@ static void test_hostile(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_deaths),   cmocka_unit_test(test_ranks),
-		cmocka_unit_test(test_survived), cmocka_unit_test(test_ends),
-		cmocka_unit_test(test_redact),   cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_deaths),    cmocka_unit_test(test_ranks),
+		cmocka_unit_test(test_survived),  cmocka_unit_test(test_ends),
+		cmocka_unit_test(test_followers), cmocka_unit_test(test_redact),
+		cmocka_unit_test(test_hostile),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

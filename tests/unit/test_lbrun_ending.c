@@ -40,6 +40,9 @@ static const struct {
 	/* asked to end: exit 0 is no completion, whatever it says */
 	{{.wait_status = EXITED(0), .stop = STOP_ORDERED}, CAUSE_KILLED, 0, 0, 143},
 	{{.wait_status = KILLED(SIGKILL), .stop = STOP_ORDERED}, CAUSE_KILLED, -1, SIGKILL, 137},
+	{{.wait_status = EXITED(0), .stop = STOP_ORDERED, .goes_on = true}, CAUSE_PREEMPTED, 0, 0, 143},
+	{{.wait_status = KILLED(SIGKILL), .stop = STOP_ORDERED, .goes_on = true}, CAUSE_PREEMPTED, -1, SIGKILL, 137},
+	{{.wait_status = EXITED(0), .stop = STOP_HUNG, .goes_on = true}, CAUSE_HANG, 0, 0, 143},
 	{{.wait_status = KILLED(SIGSEGV), .stop = STOP_ORDERED}, CAUSE_KILLED, -1, SIGSEGV, 139},
 	{{.wait_status = EXITED(0), .stop = STOP_SIGNALLED}, CAUSE_LOST, 0, 0, 143},
 	{{.wait_status = EXITED(0), .stop = STOP_FENCED}, CAUSE_LOST, 0, 0, 143},
@@ -94,11 +97,13 @@ static void test_without_trainer(void **state)
 	struct ending end;
 
 	(void)state;
-	ending_without_trainer(STOP_ORDERED, "kill ordered", &end);
+	ending_without_trainer(STOP_ORDERED, false, "kill ordered", &end);
 	assert_int_equal(end.cause, CAUSE_KILLED);
 	assert_string_equal(end.text, "kill ordered; the trainer was not running");
-	ending_without_trainer(STOP_WARNED, "limit", &end);
+	ending_without_trainer(STOP_WARNED, false, "limit", &end);
 	assert_int_equal(end.cause, CAUSE_TIMEOUT);
+	ending_without_trainer(STOP_ORDERED, true, "stop ordered", &end);
+	assert_int_equal(end.cause, CAUSE_PREEMPTED);
 }
 
 static bool again(enum cause cause, int exit_code, int64_t in_place, int64_t failures)
@@ -160,7 +165,8 @@ static void test_budget(void **state)
 /* The first rank that ended says what it was, srun only that something was. */
 static void test_ends_of_ranks(void **state)
 {
-	const struct rank_end killed = { true, -1, SIGKILL, 2, "n2" };
+	const struct rank_end killed = { true, -1, SIGKILL, 2, "n2", false };
+	const struct rank_end without = { true, -1, SIGKILL, 3, "n2", true };
 	const struct complaint late = { .text = "lbworker: rank 3 on n2 did not begin within 3 s",
 					.rank = 0,
 					.node = "n1",
@@ -175,6 +181,19 @@ static void test_ends_of_ranks(void **state)
 	assert_int_equal(end.cause, CAUSE_OOM);
 	assert_non_null(strstr(end.text, "rank 2 on n2: killed by signal 9"));
 	assert_false(end.is_early);
+
+	/* lbrun's own control group knows nothing of a rank's on another node */
+	facts = (struct launch_facts){ .wait_status = EXITED(137), .rank_end = &without };
+	ending_decide(&facts, &end);
+	assert_int_equal(end.cause, CAUSE_OOM);
+	assert_string_equal(
+		end.text,
+		"rank 3 on n2: killed by signal 9 (SIGKILL): the kernel ran out of memory for it");
+
+	/* what others said because of that explains nothing */
+	facts.complaint = &late;
+	ending_decide(&facts, &end);
+	assert_null(strstr(end.text, "did not begin"));
 
 	facts = (struct launch_facts){ .wait_status = EXITED(1), .complaint = &late };
 	ending_decide(&facts, &end);

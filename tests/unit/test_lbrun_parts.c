@@ -136,6 +136,14 @@ static void test_order(void **state)
 	assert_int_equal(out.order, ORDER_KILL_NOW);
 	assert_string_equal(out.by, "ada");
 	assert_string_equal(out.text, "too \"slow\"\n");
+	assert_false(out.goes_on);
+	in = (struct attempt_order){ .order = ORDER_STOP, .by = "lbd", .goes_on = true };
+	assert_int_equal(attempt_order_write(".", &in, NULL), 0);
+	assert_int_equal(attempt_order_read(".", &out, NULL), 0);
+	assert_true(out.goes_on);
+	free(write_file("order", "{\"version\":1,\"order\":\"kill\",\"goes_on\":true}"));
+	assert_int_equal(attempt_order_read(".", &out, NULL), 0);
+	assert_false(out.goes_on);
 
 	free(write_file("order", "{\"version\":1,\"order\":\"run\"}"));
 	err = (struct err){ 0 };

@@ -132,7 +132,7 @@ static struct next give_up_as_asked(const struct shepherd_facts *f)
 {
 	struct next next = step(NEXT_GIVE_UP);
 
-	ending_without_trainer(stop_reason(f), f->stop_text, &next.ending);
+	ending_without_trainer(stop_reason(f), f->goes_on, f->stop_text, &next.ending);
 	return next;
 }
 

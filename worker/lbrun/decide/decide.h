@@ -112,6 +112,7 @@ struct shepherd_facts {
 
 	/* who wants it to end, and what else people want */
 	enum run_order order; /* the strongest seen, ORDER_STOP at least; ORDER_RUN = none */
+	bool goes_on;         /* the order is for this attempt alone: the run has another one */
 	bool is_warned;       /* the time limit is near */
 	int64_t signalled_ms; /* when that came first */
 	int signalled;        /* SIGTERM, SIGINT or, to end all at once, SIGQUIT; 0 = none */

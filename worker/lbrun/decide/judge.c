@@ -32,6 +32,7 @@ static void decide_ending(const struct shepherd_facts *f, struct ending *out)
 		.peak_mb = l->peak_mb,
 		.limit_mb = l->limit_mb,
 		.stop = stop_reason(f),
+		.goes_on = f->goes_on,
 		.stop_text = f->stop_text,
 		.rank_end = l->rank_end,
 		.complaint = l->complaint,

@@ -10,6 +10,7 @@
 
 #include "common/base/text.h"
 #include "worker/lbrun/trainer/complaints.h"
+#include "worker/lbrun/trainer/output_parser.h"
 
 /* sigabbrev_np is too new for the systems that clusters run. */
 const char *signal_word(int signo)
@@ -99,9 +100,15 @@ static bool was_at_limit(const struct launch_facts *f)
 	return f->limit_mb > 0 && f->peak_mb >= f->limit_mb - f->limit_mb / 20;
 }
 
+/* Where each rank has a control group of its own, on its own node. */
+static bool is_ranks_oom(const struct launch_facts *f)
+{
+	return f->rank_end && f->rank_end->is_known && f->rank_end->oom;
+}
+
 static enum cause natural_cause(const struct launch_facts *f, const struct ending *end)
 {
-	if ((f->oom || was_at_limit(f)) &&
+	if ((f->oom || is_ranks_oom(f) || was_at_limit(f)) &&
 	    (end->signal == SIGKILL || end->exit_code == 128 + SIGKILL))
 		return CAUSE_OOM;
 	if (end->signal)
@@ -115,7 +122,7 @@ static enum cause cause_when_stopped(const struct launch_facts *f, const struct 
 {
 	switch (f->stop) {
 	case STOP_ORDERED:
-		return CAUSE_KILLED;
+		return f->goes_on ? CAUSE_PREEMPTED : CAUSE_KILLED;
 	case STOP_HUNG:
 		return CAUSE_HANG;
 	case STOP_WARNED:
@@ -133,11 +140,20 @@ static void describe_memory(const struct launch_facts *f, enum cause cause, char
 {
 	if (cause != CAUSE_OOM)
 		out[0] = '\0';
+	else if (is_ranks_oom(f))
+		snprintf(out, size, "%s", OUTPUT_PARSER_RANK_OOM);
 	else if (f->oom)
 		snprintf(out, size, "; the kernel ran out of memory for this job");
 	else
 		snprintf(out, size, "; it had taken %lld of the job's %lld MB",
 			 (long long)f->peak_mb, (long long)f->limit_mb);
+}
+
+/* What others said because a signal ended this one explains nothing. */
+static bool is_mere_follower(const struct launch_facts *f, const struct ending *out)
+{
+	return f->complaint && f->complaint->weight == WEIGHT_FOLLOWS && out->signal &&
+	       f->rank_end && f->rank_end->is_known && f->complaint->rank != f->rank_end->rank;
 }
 
 void ending_decide(const struct launch_facts *f, struct ending *out)
@@ -169,16 +185,17 @@ void ending_decide(const struct launch_facts *f, struct ending *out)
 		out->cause = natural_cause(f, out);
 		describe_memory(f, out->cause, why, sizeof(why));
 		snprintf(out->text, sizeof(out->text), "%s%s", how, why);
-		if (out->cause != CAUSE_COMPLETED)
+		if (out->cause != CAUSE_COMPLETED && !is_mere_follower(f, out))
 			add_complaint(f->complaint, out);
 		out->is_early = f->complaint && strstr(f->complaint->text, COMPLAINT_NOT_BEGUN);
 	}
 	text_clean(out->text);
 }
 
-void ending_without_trainer(enum stop_why stop, const char *stop_text, struct ending *out)
+void ending_without_trainer(enum stop_why stop, bool goes_on, const char *stop_text,
+			    struct ending *out)
 {
-	struct launch_facts f = { .stop = stop };
+	struct launch_facts f = { .stop = stop, .goes_on = goes_on };
 
 	*out = (struct ending){ .exit_code = -1 };
 	out->cause = cause_when_stopped(&f, out);

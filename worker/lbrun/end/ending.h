@@ -25,6 +25,7 @@ struct launch_facts {
 	int64_t peak_mb,
 		limit_mb; /* its largest process, and what the job may take; 0 = not known */
 	enum stop_why stop;
+	bool goes_on;          /* STOP_ORDERED: for this attempt alone */
 	const char *stop_text; /* "by ada: too slow", "SIGTERM that lbd did not send", … */
 	const struct rank_end
 		*rank_end; /* of the rank whose end ended the launcher; NULL = nobody */
@@ -46,7 +47,8 @@ const char *signal_word(int signo);
 
 void ending_decide(const struct launch_facts *facts, struct ending *out);
 /* The end of an attempt whose trainer does not run, for this reason to stop. */
-void ending_without_trainer(enum stop_why stop, const char *stop_text, struct ending *out);
+void ending_without_trainer(enum stop_why stop, bool goes_on, const char *stop_text,
+			    struct ending *out);
 
 /* `failures`: launches in a row that made no progress, the one that just ended included.
  * `made_progress`: some launch of this attempt did, so what the run had failed before is

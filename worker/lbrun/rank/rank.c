@@ -27,6 +27,7 @@
 #include "worker/lbrun/trainer/output_parser.h"
 #include "worker/lbrun/end/reap.h"
 #include "worker/lbrun/trainer/trainer.h"
+#include "worker/lbrun/watch/oom.h"
 
 #define PROFILER "nsys"
 
@@ -50,6 +51,7 @@ struct rank {
 	bool is_asked;              /* to end, by lbrun: */
 	struct rank_term rank_term; /* who got SIGTERM for that */
 	int64_t rank_term_ms;       /* next look whether they are gone */
+	int64_t ooms; /* that its control group had seen before; -1 = cannot be told */
 };
 
 static bool is_profilers(pid_t pid)
@@ -187,6 +189,12 @@ static int open_signals(void)
 	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
+/* Did the kernel kill something of it for memory? */
+static bool was_oom(const struct rank *r)
+{
+	return r->ooms >= 0 && oom_kills("/proc/self/cgroup", "/sys/fs/cgroup") > r->ooms;
+}
+
 /* The first one to say so is the one that the others follow; who is asked to end is silent. */
 static void tell_of_end(struct rank *r)
 {
@@ -195,10 +203,11 @@ static void tell_of_end(struct rank *r)
 	if (r->kill_ms != INT64_MAX || r->is_asked)
 		return;
 	if (signo)
-		output_say(&r->output, OUTPUT_PARSER_RANK_KILLED " (SIG%s)", signo,
-			   signal_word(signo));
+		output_say(&r->output, OUTPUT_PARSER_RANK_KILLED " (SIG%s)%s", signo,
+			   signal_word(signo), was_oom(r) ? OUTPUT_PARSER_RANK_OOM : "");
 	else if (WEXITSTATUS(r->wait_status) != 0)
-		output_say(&r->output, OUTPUT_PARSER_RANK_FAILED, WEXITSTATUS(r->wait_status));
+		output_say(&r->output, OUTPUT_PARSER_RANK_FAILED "%s", WEXITSTATUS(r->wait_status),
+			   was_oom(r) ? OUTPUT_PARSER_RANK_OOM : "");
 }
 
 static int number_of(const char *variable)
@@ -237,6 +246,7 @@ static int run(int rank, bool keeps, char *const *argv)
 	r.is_profiler = is_profiler(argv[0]);
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	r.signal_fd = open_signals();
+	r.ooms = oom_kills("/proc/self/cgroup", "/sys/fs/cgroup");
 	r.pid = trainer_start(&what, output, &why);
 	if (r.pid < 0) {
 		output_say(&r.output, "%s", why.text);

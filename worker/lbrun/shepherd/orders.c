@@ -30,6 +30,7 @@ static void look_for_order(struct shepherd *s)
 	snprintf(text, sizeof(text), "%s ordered%s%s%s%s",
 		 order.order == ORDER_STOP ? "stop" : "kill", order.by[0] ? " by " : "", order.by,
 		 order.text[0] ? ": " : "", order.text);
+	s->facts.goes_on = order.goes_on;
 	stop_ordered(s, order.order, text);
 }
 

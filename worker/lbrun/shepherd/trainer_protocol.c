@@ -245,17 +245,20 @@ static void suspect(struct shepherd *s, const char *node, bool is_broken)
 	s->facts.launch.is_node_broken = is_broken;
 }
 
-static void on_rank_end(void *arg, const char *node, int64_t rank, int signo, int status)
+static void on_rank_end(void *arg, const char *node, int64_t rank, int signo, int status, bool oom)
 {
 	struct shepherd *s = arg;
 	struct rank_end end = {
 		.exit_code = signo ? -1 : status,
 		.signal = signo,
 		.rank = rank,
+		.oom = oom,
 	};
 
 	snprintf(end.node, sizeof(end.node), "%s", node);
 	complaints_rank_ended(&s->complaints, &end, clock_mono_ms());
+	if (signo == SIGABRT && complaints_follows(&s->complaints, rank))
+		return; /* another's node, perhaps */
 	/* what people and a kernel without memory send says nothing of the node */
 	if (signo && signo != SIGKILL && signo != SIGTERM && signo != SIGINT && signo != SIGHUP)
 		suspect(s, node, false);

@@ -11,6 +11,9 @@ const struct complaint_row complaint_rows[] = {
 	{"SignalException|SIGTERM death signal|Received \\d+ death signal", FOLLOWS},
 	{"[Cc]onnection (?:reset|closed) by peer|communicator was aborted|recvValue failed|"
 	 "remote process exited|Broken ?[Pp]ipe|ncclRemoteError|Socket Timeout", FOLLOWS},
+	/* UCX, below MPI */
+	{"process_vm_\\w+\\(.*No such process|Connection reset by remote peer|Endpoint timeout|"
+	 "Transport retry count exceeded", FOLLOWS},
 	{"[Ww]atchdog caught collective operation timeout", WEIGHT_FOLLOWS, false,
 	 "a rank did not come to the same collective as the others: look at what each did last"},
 	{"ranks? \\d[\\w, .-]* (?:did not answer for|" COMPLAINT_NOT_BEGUN ") \\d+ s", WEIGHT_FOLLOWS, false,
@@ -87,6 +90,8 @@ const struct complaint_row complaint_rows[] = {
 	 "Network is unreachable|LocalEntryNotFoundError", KNOWN,
 	 "compute nodes often have no internet: download before, and set HF_HUB_OFFLINE=1"},
 
+	{"rank \\d+ \\([^)]*\\) has (?:another|other) .* than rank 0 \\(", KNOWN, NULL},
+
 	/* crashes, and the words of languages */
 	{"^srun: |^(?:mpirun|mpiexec|prterun)\\b|^\\[(?:mpiexec|proxy:)", FOLLOWS},
 	{"^Signal: Abort", WEIGHT_FOLLOWS, true, NULL},
@@ -102,7 +107,7 @@ const struct complaint_row complaint_rows[] = {
 const size_t complaint_row_count = sizeof(complaint_rows) / sizeof(complaint_rows[0]);
 
 const char complaint_sign[] =
-	"(?i)error|exception|fault|fatal|did not (?:answer|begin)|abort|assert|kill|denied|no space|quota|nccl|cuda|out of memory|"
+	"(?i)error|exception|fault|fatal|did not (?:answer|begin)|has (?:an)?other|abort|assert|kill|denied|no space|quota|nccl|cuda|out of memory|"
 	"memory|cannot|not found|no such|caught|exit ?(?:code|string)|return code|exit status|died with|interrupt|"
 	"panic|signal|terminat|peer|pipe|insuffic|unable|too many|already in use|mismatch|arguments|invalid|"
 	"process name|not enough|compatib|driver|failed|timeout|timed out|xid|ecc|\\bbus\\b|retries|unreach|resolution|not known|gated";
@@ -144,6 +149,7 @@ const char *const rank_end_patterns[] = {
 	"^srun: error: (?<node>[^\\s:]+): tasks? (?<rank>\\d+)[^:]*: Exited with exit code (?<code>\\d+)",
 	("^srun: error: (?<node>[^\\s:]+): tasks? (?<rank>\\d+)[^:]*: "
 	 "(?<word>Segmentation fault|Killed|Aborted|Bus error|Floating point exception|Illegal instruction)"),
+	"^srun: error: (?<node>[^\\s:]+): tasks? (?<rank>\\d+)[^:]*: (?<oom>Out Of Memory)",
 	/* Open MPI */
 	"noticed that process rank (?<rank>\\d+) with PID \\d+ on node (?<node>\\S+) exited on signal (?<signal>\\d+)",
 	"^\\s*Process name: \\[\\[\\d+,\\d+\\],(?<rank>\\d+)\\]",

@@ -10,7 +10,7 @@
 #include "common/base/regexp.h"
 #include "common/base/text.h"
 
-enum { FRAME_LINES = 12, KNOWN_LINE_BYTES = 2000 };
+enum { FRAME_LINES = 12, KNOWN_LINE_BYTES = 2000, FOLLOWED_MS = 5000 };
 
 /* The tables are ours: what cannot be compiled is a mistake that the unit test finds. */
 static struct regexp *compile(const char *pattern)
@@ -53,6 +53,8 @@ void complaints_reset(struct complaints *c)
 	c->best = c->last = (struct complaint){ .rank = -1 };
 	c->end = (struct rank_end){ .exit_code = -1, .rank = -1 };
 	c->named_rank = -1;
+	c->follower_count = 0;
+	c->launcher_ends = false;
 	c->frame_lines = 0;
 	c->in_traceback = false;
 }
@@ -176,7 +178,10 @@ static void take_group(void *arg, const char *name, const char *text, size_t len
 
 	if (strcmp(name, "node") == 0)
 		snprintf(end->node, sizeof(end->node), "%.*s", (int)(len < 64 ? len : 64), text);
-	else if (strcmp(name, "word") == 0)
+	else if (strcmp(name, "oom") == 0) {
+		end->oom = true;
+		end->signal = SIGKILL;
+	} else if (strcmp(name, "word") == 0)
 		end->signal = signal_of_word(text, len);
 	else if (!text_number(text, len, &number) || number < -64 || number > 1e6)
 		return;
@@ -188,19 +193,52 @@ static void take_group(void *arg, const char *name, const char *text, size_t len
 		end->exit_code = (int)number;
 }
 
-/* A signal explains more than the exit status that a launcher made of it. */
-static bool explains_more(const struct rank_end *a, const struct rank_end *b)
+enum { FOLLOWERS_MOST = sizeof(((struct complaints *)0)->followers) / sizeof(int64_t) };
+
+static void note_follower(struct complaints *c, int64_t rank)
 {
-	return !b->is_known || (a->signal && !b->signal && a->rank < 0 && b->rank < 0);
+	c->followers[c->follower_count++ % FOLLOWERS_MOST] = rank;
+}
+
+bool complaints_follows(const struct complaints *c, int64_t rank)
+{
+	for (size_t i = 0; i < c->follower_count && i < FOLLOWERS_MOST; i++) {
+		if (c->followers[i] == rank)
+			return rank >= 0;
+	}
+	return false;
+}
+
+/* It follows from nothing that another rank did; SIGKILL may, from the launcher. */
+static bool is_cause(const struct complaints *c, int signo)
+{
+	return signo == SIGSEGV || signo == SIGBUS || signo == SIGILL || signo == SIGFPE ||
+	       (signo == SIGKILL && !c->launcher_ends);
+}
+
+/* A signal explains more than the exit status that a launcher made of it. */
+static bool explains_more(const struct complaints *c, const struct rank_end *a, int64_t now_ms)
+{
+	const struct rank_end *b = &c->end;
+
+	return !b->is_known || (a->signal && !b->signal && a->rank < 0 && b->rank < 0) ||
+	       (is_cause(c, a->signal) && a->rank != b->rank && complaints_follows(c, b->rank) &&
+		now_ms - c->end_ms <= FOLLOWED_MS);
 }
 
 void complaints_rank_ended(struct complaints *c, const struct rank_end *end, int64_t now_ms)
 {
+	bool has_left = end->signal == SIGABRT && complaints_follows(c, end->rank);
+
 	if (end->signal < 0 || end->signal > 64 || (end->signal == 0 && end->exit_code <= 0))
 		return;
-	if (!explains_more(end, &c->end))
+	if (!explains_more(c, end, now_ms))
 		return;
 	c->end = *end;
+	if (has_left) {
+		c->end.signal = 0;
+		c->end.exit_code = 1;
+	}
 	c->end.is_known = true;
 	c->end_ms = now_ms;
 }
@@ -216,6 +254,8 @@ static void hear_launcher(struct complaints *c, const struct heard *line)
 		if (end.rank < 0)
 			end.rank = c->named_rank;
 		c->named_rank = end.rank;
+		if (strstr(line->text, "MPI_Abort(") || strstr(line->text, "MPI_ABORT "))
+			note_follower(c, end.rank);
 		complaints_rank_ended(c, &end, line->now_ms);
 		return;
 	}
@@ -233,8 +273,11 @@ static const struct complaint_row *row_of(struct complaints *c, const struct hea
 		return NULL;
 	hear_launcher(c, line);
 	for (size_t i = 0; i < complaint_row_count; i++) {
-		if (regexp_match(c->rows[i], line->text, len))
-			return &complaint_rows[i];
+		if (!regexp_match(c->rows[i], line->text, len))
+			continue;
+		if (complaint_rows[i].weight == WEIGHT_FOLLOWS)
+			note_follower(c, line->rank);
+		return &complaint_rows[i];
 	}
 	return NULL;
 }
@@ -253,6 +296,13 @@ static bool is_noise(struct complaints *c, const struct heard *line)
 	return strncmp(line->text, "lbrun: ", 7) == 0 || regexp_match(c->noise, line->text, len);
 }
 
+/* As srun and slurmstepd say it. */
+static bool ends_all(const char *text)
+{
+	return strstr(text, "Terminating StepId=") || strstr(text, "Job step aborted") ||
+	       strstr(text, "*** STEP ");
+}
+
 void complaints_hear(struct complaints *c, const struct heard *heard)
 {
 	struct heard line = *heard;
@@ -261,6 +311,7 @@ void complaints_hear(struct complaints *c, const struct heard *heard)
 
 	if (line.len == 0)
 		return;
+	c->launcher_ends |= ends_all(line.text);
 	if (c->frame_lines > 0 && line.rank == c->best.rank)
 		add_frame(c, &line);
 	traceback = follow_traceback(c, &line);

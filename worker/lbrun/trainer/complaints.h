@@ -36,6 +36,7 @@ struct rank_end {
 	int signal;    /* 0 = none */
 	int64_t rank;  /* -1 = not known */
 	char node[65];
+	bool oom; /* the kernel killed it, or something that it started, for memory */
 };
 
 struct complaints {
@@ -44,7 +45,10 @@ struct complaints {
 	struct complaint best, last; /* `last`: the last line of stderr */
 	struct rank_end end;
 	int64_t end_ms;
-	int64_t named_rank; /* by a launcher, before it says how that ended; -1 = none */
+	int64_t named_rank;    /* by a launcher, before it says how that ended; -1 = none */
+	int64_t followers[16]; /* ranks that said they end because of another, in turn; */
+	size_t follower_count;
+	bool launcher_ends; /* it has said that it ends all that is left */
 	int frame_lines;    /* so many lines may hold the frame of `best` */
 	bool in_traceback;
 	int64_t traceback_rank;
@@ -65,8 +69,12 @@ void complaints_init(struct complaints *c);
 void complaints_fini(struct complaints *c);
 void complaints_reset(struct complaints *c); /* a new launch */
 void complaints_hear(struct complaints *c, const struct heard *line);
-/* A rank's own shepherd says how it ended: the first such word counts, before a launcher's. */
+/* A rank's own shepherd says how it ended: the first such word counts, before a launcher's; but of one that follows
+ * another a signal that ended that one is the cause, told soon after, before the launcher ends the rest. */
 void complaints_rank_ended(struct complaints *c, const struct rank_end *end, int64_t now_ms);
+/* Has that rank said that it ends because of another (WEIGHT_FOLLOWS), or that it calls MPI_Abort? Then SIGABRT is how
+ * it left, and no crash. */
+bool complaints_follows(const struct complaints *c, int64_t rank);
 /* The training went on. */
 void complaints_step(struct complaints *c, int64_t now_ms);
 

@@ -136,7 +136,8 @@ static void handle_rank_end(struct output_parser *p, const struct prefix *prefix
 	if (p->on_rank_end && prefix->is_shepherds &&
 	    (sscanf(text, "lbrun: " OUTPUT_PARSER_RANK_KILLED, &signo) == 1 ||
 	     sscanf(text, "lbrun: " OUTPUT_PARSER_RANK_FAILED, &status) == 1))
-		p->on_rank_end(p->arg, prefix->node, prefix->rank, signo, status);
+		p->on_rank_end(p->arg, prefix->node, prefix->rank, signo, status,
+			       strstr(text, OUTPUT_PARSER_RANK_OOM) != NULL);
 	/* NOLINTEND(cert-err34-c) */
 }
 

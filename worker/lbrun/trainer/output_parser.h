@@ -37,8 +37,10 @@ struct output_parser {
 	void (*on_step)(void *arg, json_t *line, int64_t rank);
 	/* A line that tells of a broken node; without its prefix. `node`: "" = not known. */
 	void (*on_error)(void *arg, const char *node, const char *line);
-	/* A rank's shepherd says how its rank ended, by a signal or (0) with an exit status. */
-	void (*on_rank_end)(void *arg, const char *node, int64_t rank, int signo, int status);
+	/* A rank's shepherd says how its rank ended, by a signal or (0) with an exit status; `oom`: the kernel
+	 * killed something of it for memory. */
+	void (*on_rank_end)(void *arg, const char *node, int64_t rank, int signo, int status,
+			    bool oom);
 	/* Each line, without prefix and escape sequences; NULL: not wanted. */
 	void (*on_line)(void *arg, int stream, const char *node, int64_t rank, const char *text,
 			size_t len);
@@ -48,6 +50,7 @@ struct output_parser {
 /* What the shepherd of a rank prints then, after its prefix; as output_say takes it. */
 #define OUTPUT_PARSER_RANK_KILLED "this rank was killed by signal %d"
 #define OUTPUT_PARSER_RANK_FAILED "this rank ended with exit status %d"
+#define OUTPUT_PARSER_RANK_OOM ": the kernel ran out of memory for it"
 
 /* `has_shepherds`: ranks stand behind lbrun --rank. */
 int output_parser_init(struct output_parser *p, const struct attempt_watch *watch,
