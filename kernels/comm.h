@@ -51,10 +51,11 @@ struct comm_table {
 
 	/* NULL with a line in why[COMM_TEXT_BYTES]. */
 	struct comm *(*open)(const struct comm_options *options, char *why);
-	/* send and receive: [size]. All ranks make the same calls in the same order, and what one
-	 * sends is as long as what the other expects. The own piece is copied, unless receive has
-	 * no place for it. Returns when all is sent and received; after a failure nothing but fail
-	 * and close may be called. */
+	/* send and receive: [size]. Of any two ranks: the calls in which something passes between them
+	 * come in the same order on both, and what one sends is as long as what the other expects. So a
+	 * gather is a call of all ranks, while stages of a pipeline call for their neighbours alone, each in
+	 * an order of its own. The own piece is copied, unless receive has no place for it. Returns
+	 * when all is sent and received; after a failure nothing but fail and close may be called. */
 	enum comm_result (*exchange)(struct comm *comm, const struct comm_part *send,
 				     const struct comm_part *receive, char *why);
 	/* Ends the training of all ranks, as far as they can be reached; text: why. */

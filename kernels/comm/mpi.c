@@ -9,11 +9,13 @@
  * who waits lets others in while it sleeps, so that a rank can end all in the midst of an exchange. */
 #include <mpi.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "kernels/comm.h"
 
@@ -264,13 +266,21 @@ static enum comm_result mpi_exchange(struct comm *comm, const struct comm_part *
 	return result;
 }
 
-/* The launcher ends all, ourselves first: the last chance to say why. */
+static void leave(int signo)
+{
+	(void)signo;
+	_exit(1);
+}
+
+/* The launcher ends all, ourselves first: the last chance to say why. MPI_Abort may end in abort(), which would look like
+ * a crash of this rank, when mostly it tells of another. */
 static void mpi_fail(struct comm *comm, const char *text)
 {
 	(void)comm;
 	fprintf(stderr, "lbworker: %s\n", text);
 	fflush(NULL);
 	pthread_mutex_lock(&calls);
+	signal(SIGABRT, leave);
 	MPI_Abort(MPI_COMM_WORLD, 1);
 	pthread_mutex_unlock(&calls);
 }

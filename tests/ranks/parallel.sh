@@ -250,7 +250,17 @@ refused() { # refused NAME WORDS RANKS [OPTION…]
 refused "slices that heads do not allow" \
 	"tensor_parallel_degree: 8 must divide n_heads 8, n_kv_heads 4 and ffn_dim [0-9]*: 1, 2, 4$" 8 $tp 8
 refused "ranks that slices do not divide" \
-	"tensor_parallel_degree: 2 wants a multiple of 2 ranks, and there are 3" 3 $tp 2
+	"tensor_parallel_degree: 2 wants a multiple of 2 ranks, and there are 3: 1, 3 would do" 3 $tp 2
+refused "stages that what slices leave does not allow" \
+	"pipeline_parallel_degree: 2 wants a multiple of 2 ranks, and there are 3 for it beside the other degrees: 1, 3 would do" \
+	6 $tp 2 --parallelism.pipeline_parallel_degree 2 --model.n_layers 4
+refused "slices of an embedding that two stages would share" \
+	"pipeline_parallel_degree: must be 1 where the head is the embedding" 2 \
+	--parallelism.pipeline_parallel_degree 2 --model.n_layers 4 --model.tie_word_embeddings true
+refused "stages of several layers' runs each" \
+	"pipeline_parallel_schedule: must be \"1F1B\"" 2 --parallelism.pipeline_parallel_degree 2 --model.n_layers 4 \
+	--parallelism.pipeline_parallel_schedule Interleaved1F1B
+refused "stages of which one has no layer" "stages of 2 layers, .*: 1, 2 would do$" 4 --parallelism.pipeline_parallel_degree 4
 
 refused "a sequence that its ranks do not divide" \
 	"seq_len: .*seq_len 34 must be a multiple of 4 where 2 ranks share a sequence: 36 would do" 2 $cp 2 \

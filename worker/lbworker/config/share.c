@@ -3,23 +3,32 @@
 #include "worker/lbworker/config/config.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "common/base/log.h"
 
 /* Of the ranks those of one degree; the others' share out what is left. */
-static int share_one(const struct config *c, const char *key, int64_t *degree, int ranks,
+static int share_one(const struct config *c, const char *key, int64_t *degree, int ranks, int all,
 		     struct err *err)
 {
+	char would_do[96] = "";
+	size_t used = 0;
+
 	if (ranks % *degree != 0 && c->lenient) {
 		log_warn("parallelism: %s %" PRId64 " does not fit %d: 1", key, *degree, ranks);
 		*degree = 1;
 	}
 	if (ranks % *degree == 0)
 		return 0;
+	for (int d = 1; d <= ranks && used < sizeof(would_do) - 8; d++)
+		if (ranks % d == 0)
+			used += (size_t)snprintf(would_do + used, sizeof(would_do) - used, "%s%d",
+						 used ? ", " : "", d);
 	return err_set(err, ERR_USAGE,
 		       "parallelism.%s: %" PRId64 " wants a multiple of %" PRId64
-		       " ranks, and there %s %d",
-		       key, *degree, *degree, ranks == 1 ? "is" : "are", ranks);
+		       " ranks, and there %s %d%s: %s would do",
+		       key, *degree, *degree, ranks == 1 ? "is" : "are", ranks,
+		       ranks < all ? " for it beside the other degrees" : "", would_do);
 }
 
 /* A degree of -1 is what the other one leaves. */
@@ -94,16 +103,18 @@ void config_cut_batches(struct config *c)
 
 int config_share(struct config *c, int ranks, struct config_mesh *m, struct err *err)
 {
+	const int all = ranks;
+
 	*m = (struct config_mesh){ 0 };
-	if (share_one(c, "tensor_parallel_degree", &c->tensor_degree, ranks, err))
+	if (share_one(c, "tensor_parallel_degree", &c->tensor_degree, ranks, all, err))
 		return -1;
 	m->tensor = (int)c->tensor_degree;
 	ranks /= m->tensor;
-	if (share_one(c, "pipeline_parallel_degree", &c->pipeline_degree, ranks, err))
+	if (share_one(c, "pipeline_parallel_degree", &c->pipeline_degree, ranks, all, err))
 		return -1;
 	m->pipeline = (int)c->pipeline_degree;
 	ranks /= m->pipeline;
-	if (share_one(c, "context_parallel_degree", &c->context_degree, ranks, err))
+	if (share_one(c, "context_parallel_degree", &c->context_degree, ranks, all, err))
 		return -1;
 	m->context = (int)c->context_degree;
 	ranks /= m->context;

@@ -286,7 +286,7 @@ void ranks_fail(struct ranks *r, const struct err *err)
 {
 	char *text;
 
-	if (!r->comm || r->is_told)
+	if (!r->comm || r->is_told || r->all_know)
 		return;
 	text = xasprintf("rank %d: %s", r->rank, err->text);
 	r->table->fail(r->comm, text);
@@ -312,7 +312,8 @@ int ranks_compare(struct ranks *r, const struct ranks_facts *mine, struct err *e
 					     all[i].host, what[k], all[0].host, here[k], first[k]);
 	}
 	free(all);
-	if (rc != 0 && err && err->code == ERR_USAGE)
-		r->is_told = r->rank != 0; /* all have found the same: one says it */
+	r->all_know = rc != 0 && err && err->code == ERR_USAGE;
+	if (r->all_know)
+		r->is_told = r->rank != 0; /* one says it */
 	return rc;
 }

@@ -4,7 +4,8 @@
  *
  * ranks.h - who we are among them, and words to all of them.
  *
- * All ranks make the same calls in the same order. The first failure sticks: every later call fails
+ * The ranks that a word is for make the same calls in the same order: all of them, but for groups (ranks_group) and what
+ * passes between two stages. The first failure sticks: every later call fails
  * at once, so that a pass may go to its end before anybody looks. */
 #ifndef LBWORKER_RANKS_H
 #define LBWORKER_RANKS_H
@@ -34,7 +35,8 @@ struct ranks {
 	double begin_s, deadline_s;
 	struct comm_part *send, *receive; /* [size], for gathers */
 	struct err failure;
-	bool is_told; /* by another rank: nothing is left to say */
+	bool is_told;  /* by another rank: nothing is left to say */
+	bool all_know; /* all have found the failure by themselves, and end: none is to be told */
 };
 
 struct ranks_options {
