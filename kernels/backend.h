@@ -142,6 +142,23 @@ struct loss_terms {
 	float smoothing, z_loss, softcap;
 };
 
+/* Rows that go to K of E experts each (Shazeer et al. 2017). Of a row's logits come scores: their softmax,
+ * or sigmoids (DeepSeek-AI 2024). The K largest, of two alike the first, are its choices, in rising order
+ * of experts; their weights are the scores, divided by their sum when `normed` (of sigmoids 1e-20 more),
+ * times `scale`. Every choice has a place in the order of experts, then of rows. */
+struct routing {
+	size_t rows, experts, top; /* N, E, K */
+	bool sigmoid, normed;
+	float scale;
+	/* device memory, written by route_forward, read by all others */
+	float *scores;   /* [N,E] */
+	float *weight;   /* [N,K] */
+	int32_t *expert; /* [N,K] */
+	int32_t *place;  /* [N,K] of each choice; */
+	int32_t *choice; /* [N*K] and the choice of each place, as row * K + k */
+	int32_t *begin;  /* [E+1] first place of each expert, and N*K */
+};
+
 /* The ranges of queries: one, or two. */
 static inline int attention_ranges(const struct attention *a, size_t from[2], size_t to[2])
 {
@@ -449,6 +466,25 @@ struct backend {
 	void (*cross_entropy_with)(struct device *dev, float *loss, void *logits,
 				   const int32_t *targets, size_t rows, size_t vocab, float scale,
 				   const struct loss_terms *terms);
+
+	/* --- rows to experts and back (struct routing) --- */
+
+	/* logits [N,E]; bias [E] counts for the choice only, NULL: there is none. */
+	void (*route_forward)(struct device *dev, const float *logits, const float *bias,
+			      const struct routing *r);
+	/* From the gradient [N,K] of the weights, and what is added to that of all scores of an
+	 * expert (push [E]; NULL: nothing). */
+	void (*route_backward)(struct device *dev, float *dlogits, const float *dweight,
+			       const float *push, const struct routing *r);
+	/* out[place] = x[row], [N*K,width] */
+	void (*rows_to_experts)(struct device *dev, void *out, const void *x, size_t width,
+				const struct routing *r);
+	/* out[row] (+)= sum over its places, in order, of y[place], times its weight when `weighted` */
+	void (*rows_from_experts)(struct device *dev, void *out, const void *y, size_t width,
+				  bool weighted, bool accumulate, const struct routing *r);
+	/* Of each place: dweight[choice] = dhidden . hidden; then both times the weight. */
+	void (*weigh_experts)(struct device *dev, float *dweight, void *hidden, void *dhidden,
+			      size_t width, const struct routing *r);
 
 	/* --- for devices that work beside us; NULL where calls are done on return --- */
 

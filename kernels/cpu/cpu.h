@@ -274,6 +274,16 @@ void cpu_geglu_forward(struct device *dev, void *out, const void *gate_up, size_
 		       size_t width);
 void cpu_geglu_backward(struct device *dev, void *dgate_up, const void *dout, const void *gate_up,
 			size_t rows, size_t width);
+void cpu_route_forward(struct device *dev, const float *logits, const float *bias,
+		       const struct routing *r);
+void cpu_route_backward(struct device *dev, float *dlogits, const float *dweight, const float *push,
+			const struct routing *r);
+void cpu_rows_to_experts(struct device *dev, void *out, const void *x, size_t width,
+			 const struct routing *r);
+void cpu_rows_from_experts(struct device *dev, void *out, const void *y, size_t width,
+			   bool weighted, bool accumulate, const struct routing *r);
+void cpu_weigh_experts(struct device *dev, float *dweight, void *hidden, void *dhidden,
+		       size_t width, const struct routing *r);
 void cpu_normal(struct device *dev, float *to, size_t count, const struct normal *n);
 void cpu_add(struct device *dev, float *to, const float *from, size_t count);
 void cpu_sum_squares(struct device *dev, double *sum, const void *x, size_t count, bool narrow,

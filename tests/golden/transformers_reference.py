@@ -44,8 +44,21 @@ MODELS = {
                    rope_theta=300.0, rope_local_base_freq=50.0,
                    rope_scaling=dict(rope_type="linear", factor=8.0),
                    hidden_activation="gelu_pytorch_tanh"),
+    # a router with its loss; a loss of experts counts for the gradient only
+    "qwen3_moe": dict(type="qwen3_moe", batch=2, seq=9, head_dim=10, num_experts=5, num_experts_per_tok=2,
+                      moe_intermediate_size=12, norm_topk_prob=True, aux=0.5),
+    "qwen3_moe_odd": dict(type="qwen3_moe", batch=3, seq=5, vocab_size=41, hidden_size=30, head_dim=6,
+                          num_attention_heads=3, num_key_value_heads=1, intermediate_size=29,
+                          tie_word_embeddings=False, num_experts=7, num_experts_per_tok=3,
+                          moe_intermediate_size=11, mlp_only_layers=[0]),
+    # the choice by scores and a bias, shared experts
+    "dots1": dict(type="dots1", batch=2, seq=9, num_hidden_layers=3, num_key_value_heads=4, n_routed_experts=6,
+                  num_experts_per_tok=3, moe_intermediate_size=10, n_shared_experts=2, norm_topk_prob=True,
+                  routed_scaling_factor=1.7, first_k_dense_replace=1, sliding_window=None),
 }
-OWN = ("type", "batch", "seq", "vocab", "norm_mean")  # no keys of a configuration
+OWN = ("type", "batch", "seq", "vocab", "norm_mean", "aux")  # no keys of a configuration
+FUSED = ("mlp.experts.gate_up_proj", "mlp.experts.down_proj")  # experts as modules hold them
+BIAS = "e_score_correction_bias"
 built = {}
 
 
@@ -55,18 +68,54 @@ def model_of(s):
     if key not in built:
         own = {k: v for k, v in s.items() if k not in OWN}
         config = transformers.AutoConfig.for_model(s["type"], **{**SIZES, **own})
-        config._attn_implementation = "eager"
+        config._attn_implementation = config._experts_implementation = "eager"
         built[key] = transformers.AutoModelForCausalLM.from_config(config).double().eval()
     return built[key]
 
 
+def held(s):
+    """All that a model learns, by the names of its modules."""
+    named = dict(model_of(s).named_parameters())
+    return named | {name: b for name, b in model_of(s).named_buffers() if name.endswith(BIAS)}
+
+
+def pieces(name, shape):
+    """Names and shapes in a file of what a module holds: of each expert its matrices."""
+    if not name.endswith(FUSED):
+        return {name: tuple(shape)}
+    folder, last = name.rsplit(".", 1)
+    count, out, into = shape
+    if last == "down_proj":
+        return {f"{folder}.{e}.down_proj.weight": (out, into) for e in range(count)}
+    return {f"{folder}.{e}.{side}_proj.weight": (out // 2, into)
+            for e in range(count) for side in ("gate", "up")}
+
+
+def fused(w, s):
+    """The other way."""
+    out = {}
+    for name, t in held(s).items():
+        parts = [w[piece] for piece in pieces(name, t.shape)]
+        out[name] = parts[0] if len(parts) == 1 and t.dim() < 3 else torch.cat(parts).reshape(t.shape)
+    return out
+
+
 def shapes(s):
-    return {name: tuple(w.shape) for name, w in model_of(s).named_parameters()}
+    return {piece: shape for name, t in held(s).items() for piece, shape in pieces(name, t.shape).items()}
 
 
 def losses(tokens, targets, w, s):
-    logits = torch.func.functional_call(model_of(s), w, (tokens,)).logits
-    return cross_entropy(logits, targets)
+    own = fused(w, s)
+    aux = s.get("aux", 0)
+    more = dict(output_router_logits=True) if aux else {}
+    out = torch.func.functional_call(model_of(s), own, (tokens,), more)
+    loss = cross_entropy(out.logits, targets)
+    # a bias of the choice has no gradient
+    loss = loss + 0 * sum(t.sum() for name, t in w.items() if name.endswith(BIAS))
+    if aux:
+        push = aux * out.aux_loss
+        loss = loss + (push - push.detach())
+    return loss
 
 
 def save_model(folder, name, s):
@@ -74,8 +123,8 @@ def save_model(folder, name, s):
     gen = torch.Generator().manual_seed(20240517)
     weights = make_weights(shapes(s), gen, norm_mean=s.get("norm_mean", 1.0))
     with torch.no_grad():
-        for key, parameter in model.named_parameters():
-            parameter.copy_(weights[key])
+        for key, value in fused(weights, s).items():
+            held(s)[key].copy_(value)
     model.save_pretrained(f"{folder}/{name}")
 
 

@@ -114,7 +114,7 @@ for bad in "--prompt abc" "--prompt-tokens 1,300" "--prompt-tokens -1" "--prompt
 	status=$?
 	refused "generate $bad" "token"
 done
-for family in neox gpt2 mistral qwen3 olmo2 gemma2 gemma3; do
+for family in neox gpt2 mistral qwen3 olmo2 gemma2 gemma3 qwen3_moe dots1; do
 	lbworker train "$T/small.toml" --job.dump_folder "$T/$family" --model.name $family \
 		--training.steps 2 --lr_scheduler.warmup_steps 0 &&
 		lbworker convert "$T/$family/checkpoints/step-00000002" "$T/$family.hf" &&

@@ -28,6 +28,10 @@ FAMILIES = {
     "qwen3": dict(head_dim=20, tie_word_embeddings=True),
     "olmo2": dict(),
     "gemma2": GEMMA,
+    "qwen3_moe": dict(head_dim=20, num_experts=9, num_experts_per_tok=3, moe_intermediate_size=28,
+                      norm_topk_prob=True, mlp_only_layers=[0, 1]),
+    "dots1": dict(n_routed_experts=9, num_experts_per_tok=3, moe_intermediate_size=28, n_shared_experts=2,
+                  norm_topk_prob=True, routed_scaling_factor=2.5, first_k_dense_replace=1),
     "gemma3_text": GEMMA | dict(rope_scaling=dict(rope_type="linear", factor=8.0)),
 }
 
@@ -57,6 +61,9 @@ def save(kind, own, folder):
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.add_(torch.randn_like(parameter) * 0.15)
+        for name, buffer in model.named_buffers():
+            if name.endswith("e_score_correction_bias"):
+                buffer.add_(torch.randn_like(buffer) * 0.15)
     model.save_pretrained(folder)
 
 

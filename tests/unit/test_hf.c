@@ -205,6 +205,45 @@ static void test_windows(void **state)
 	}
 }
 
+#define QWEN3_MOE "\"model_type\":\"qwen3_moe\"," SIZES
+#define DOTS1 \
+	"\"model_type\":\"dots1\"," SIZES ",\"n_routed_experts\":9,\"num_experts_per_tok\":2," \
+	"\"n_shared_experts\":1"
+
+/* What absent keys mean, both names of one, and back. */
+static void test_experts(void **state)
+{
+	static const struct {
+		const char *text;
+		struct model_experts want;
+	} cases[] = {
+		{ "{" QWEN3_MOE "}", { .count = 128, .top = 8, .ffn = 768, .scale = 1 } },
+		{ "{" QWEN3_MOE ",\"num_local_experts\":7,\"mlp_only_layers\":[0],"
+		  "\"norm_topk_prob\":true,\"sliding_window\":4096}",
+		  { .count = 7, .top = 8, .ffn = 768, .dense = 1, .normed = true, .scale = 1 } },
+		{ "{" DOTS1 "}", { .count = 9, .top = 2, .ffn = 1408, .shared = 1, .scale = 1 } },
+		{ "{" DOTS1 ",\"first_k_dense_replace\":1,\"routed_scaling_factor\":2.5,"
+		  "\"layer_types\":[\"full_attention\"]}",
+		  { .count = 9, .top = 2, .ffn = 1408, .shared = 1, .dense = 1, .scale = 2.5 } },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct model_shape s, back;
+		struct err err = { 0 };
+		size_t positions;
+		if (read_config(cases[i].text, &s, &err))
+			fail_msg("%s: %s", cases[i].text, err.text);
+		assert_memory_equal(&s.experts, &cases[i].want, sizeof(s.experts));
+		json_t *o = hf_config_json(&s, 9, "float32");
+		assert_int_equal(json_dump_file(o, "config.json", 0), 0);
+		json_decref(o);
+		if (hf_config_read(&back, &positions, ".", &err))
+			fail_msg("%s: %s", cases[i].text, err.text);
+		assert_memory_equal(&back, &s, sizeof(back));
+	}
+}
+
 static const struct {
 	const char *text, *says;
 } bad_configs[] = {
@@ -225,6 +264,13 @@ static const struct {
 	{ "{" GEMMA2 ",\"layer_types\":[]}", "layer_types has 0" },
 	{ "{" GEMMA2 ",\"layer_types\":[7]}", "layer_types: layer 0" },
 	{ "{" GEMMA2 ",\"hidden_activation\":\"gelu\"}", "hidden_activation must be" },
+	{ "{" QWEN3_MOE ",\"decoder_sparse_step\":2}", "decoder_sparse_step must be 1" },
+	{ "{" QWEN3_MOE ",\"mlp_only_layers\":[3]}", "mlp_only_layers must be the first ones" },
+	{ "{" QWEN3_MOE ",\"use_sliding_window\":true}", "use_sliding_window must be false" },
+	{ "{" DOTS1 ",\"n_group\":8}", "n_group must be 1" },
+	{ "{" DOTS1 ",\"max_window_layers\":0}", "sliding_window must be null" },
+	{ "{" DOTS1 ",\"layer_types\":[\"sliding_attention\"]}", "layer_types: all must be" },
+	{ "{\"model_type\":\"dots1\"," SIZES "}", "n_routed_experts is missing" },
 	{ "{" NEOX ",\"head_dim\":64}", "head_dim must be" },
 	{ "{" NEOX ",\"use_parallel_residual\":false}", "use_parallel_residual must be true" },
 	{ "{" GPT2 ",\"activation_function\":\"relu\"}", "activation_function must be gelu_new" },
@@ -327,6 +373,7 @@ int main(void)
 		cmocka_unit_test(test_rounding),
 		cmocka_unit_test(test_config_both_ways),
 		cmocka_unit_test(test_defaults_of_transformers),
+		cmocka_unit_test(test_experts),
 		cmocka_unit_test(test_like_llama),
 		cmocka_unit_test(test_windows),
 		cmocka_unit_test(test_bad_configs),

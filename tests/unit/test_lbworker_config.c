@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "worker/lbworker/config/config.h"
-#include "worker/lbworker/model/init_std.h"
+#include "worker/lbworker/config/init_std.h"
 
 static const char config_file[] = "c.toml"; /* in the test's own folder */
 
@@ -317,6 +317,18 @@ static void test_shapes(void **state)
 		  { .family = MODEL_GPT2, .vocab = 9, .dim = 96, .layers = 1, .heads = 4,
 		    .kv_heads = 4, .ffn = 384, .norm_eps = 1e-5f, .rope_theta = 10000,
 		    .tied = true, .positions = 300 } },
+		{ "name = \"dots1\"\nflavor = \"debugmodel\"\nn_routed_experts = 6\n"
+		  "num_experts_per_tok = 3\nmoe_intermediate_size = 20\nn_dense_layers = -1\n"
+		  "route_norm = false\nroute_scale = 1.5\n", NULL,
+		  { .family = MODEL_DOTS1, .vocab = 256, .dim = 64, .layers = 3, .heads = 4,
+		    .kv_heads = 4, .ffn = 176, .norm_eps = 1e-5f, .rope_theta = 10000000,
+		    .experts = { .count = 6, .top = 3, .ffn = 20, .shared = 1, .scale = 1.5 } } },
+		{ "name = \"qwen3_moe\"\nflavor = \"debugmodel\"\ntop_k = 9\n",
+		  "c.toml:4: model.top_k: a token cannot go to 9 of 8 experts", { 0 } },
+		{ "name = \"qwen3_moe\"\nflavor = \"debugmodel\"\nn_shared_experts = 1\n",
+		  "c.toml:4: model.num_shared_experts: qwen3_moe has none", { 0 } },
+		{ "flavor = \"debugmodel\"\nnum_experts = 8\n",
+		  "c.toml:3: model.num_experts: llama has no experts", { 0 } },
 		{ "dim = 60\n", "c.toml: model.n_layers: is required where model.flavor", { 0 } },
 		{ "flavor = \"124M\"\nn_heads = 5\n",
 		  "c.toml:3: model.n_heads: dim 768 is not n_heads 5 times an even number: dim 770 "

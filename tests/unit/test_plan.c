@@ -56,6 +56,9 @@ static void test_counts(void **state)
 		{ MODEL_GEMMA2, "27B", 27227128320 },
 		{ MODEL_GEMMA3, "270M", 268098176 },
 		{ MODEL_GEMMA3, "1B", 999885952 },
+		{ MODEL_QWEN3_MOE, "30B-A3B", 30532122624 },
+		{ MODEL_QWEN3_MOE, "235B-A22B", 235093634560 },
+		{ MODEL_DOTS1, "142B", 142774381696 },
 	};
 	const struct model_options o = { .batch = 1, .seq = 128 };
 
@@ -72,6 +75,25 @@ static void test_counts(void **state)
 				 (unsigned long long)cost.parameters,
 				 (unsigned long long)cases[i].parameters);
 	}
+}
+
+/* Of experts a token meets some: what it does not meet takes memory and no arithmetic. */
+static void test_experts(void **state)
+{
+	struct config c = { .local_batch_size = 1, .seq_len = 128, .accumulate = 1, .steps = 1 };
+	const uint64_t idle = (uint64_t)48 * 120 * 3 * 2048 * 768, vocab = (uint64_t)151936 * 2048;
+	const uint64_t norms = 48 * (2 * 2048 + 2 * 128) + 2048;
+	struct err err = { 0 };
+	struct plan p;
+
+	(void)state;
+	c.shape = model_flavor_find(MODEL_QWEN3_MOE, "30B-A3B", NULL)->shape;
+	assert_int_equal(plan_make(&p, &c, &err), 0);
+	assert_int_equal(p.whole.active, 30532122624 - idle);
+	assert_int_equal(p.whole.multiplied, 30532122624 - idle - vocab - norms);
+	assert_true(p.flop_palm == 6.0 * (double)p.whole.multiplied + 12.0 * 48 * 4096 * 128);
+	assert_true(p.flop_handbook == 6.0 * (double)p.whole.active);
+	assert_int_equal(p.weights, 4 * p.whole.parameters);
 }
 
 /* Every name in the list of names is a flavour, and a shape that the model takes. */
@@ -185,9 +207,8 @@ static void test_choice(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_counts),
-		cmocka_unit_test(test_names),
-		cmocka_unit_test(test_sums),
+		cmocka_unit_test(test_counts), cmocka_unit_test(test_experts),
+		cmocka_unit_test(test_names),  cmocka_unit_test(test_sums),
 		cmocka_unit_test(test_choice),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

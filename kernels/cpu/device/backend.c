@@ -240,4 +240,9 @@ const struct backend backend_cpu_set = {
 	.geglu_backward = cpu_geglu_backward,
 	.softcap = cpu_softcap,
 	.cross_entropy_with = cpu_cross_entropy_with,
+	.route_forward = cpu_route_forward,
+	.route_backward = cpu_route_backward,
+	.rows_to_experts = cpu_rows_to_experts,
+	.rows_from_experts = cpu_rows_from_experts,
+	.weigh_experts = cpu_weigh_experts,
 };

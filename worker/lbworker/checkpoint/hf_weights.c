@@ -226,6 +226,12 @@ static bool same_sight(const struct model_shape *a, const struct model_shape *b)
 	       is_near(a->logit_softcap, b->logit_softcap);
 }
 
+static bool same_experts(const struct model_experts *a, const struct model_experts *b)
+{
+	return a->top == b->top && a->dense == b->dense && a->normed == b->normed &&
+	       is_near(a->scale, b->scale);
+}
+
 /* Sizes show in the tensors; this is what does not. */
 static int check_same(const struct model_shape *have, const struct model_shape *want,
 		      const char *folder, struct err *err)
@@ -235,14 +241,15 @@ static int check_same(const struct model_shape *have, const struct model_shape *
 	if (have->family == want->family && have->tied == want->tied &&
 	    have->heads == want->heads && have->kv_heads == want->kv_heads && have->heads > 0 &&
 	    is_close((double)have->norm_eps, (double)want->norm_eps) && same_sight(have, want) &&
+	    same_experts(&have->experts, &want->experts) &&
 	    (!is_rotary ||
 	     (is_close(have->rope_theta, want->rope_theta) && turned(have) == turned(want) &&
 	      is_close(have->scaling.factor + 1, want->scaling.factor + 1))))
 		return 0;
 	return err_set(
 		err, ERR_USAGE,
-		"%s/config.json: family, heads, tied head, norm eps or rotary keys, window or softcaps are not "
-		"those of model.flavor",
+		"%s/config.json: family, heads, tied head, norm eps or rotary keys, window, softcaps or "
+		"experts are not those of model.flavor",
 		folder);
 }
 

@@ -8,7 +8,7 @@
 #include "common/config/keys.h"
 #include "worker/lbworker/config/shape.h"
 #include "worker/lbworker/config/stages.h"
-#include "worker/lbworker/model/init_std.h"
+#include "worker/lbworker/config/init_std.h"
 #include "worker/lbworker/model/slice.h"
 
 void config_note(const struct toml *toml, const char *key, FILE *notes, const char *text)
@@ -223,6 +223,27 @@ static int check_precision(const struct config *c, const struct toml *toml, stru
 	return 0;
 }
 
+/* What experts are not computed with. */
+static int check_experts(const struct config *c, const struct toml *toml, struct err *err)
+{
+	static const char one[] = "must be 1 with experts";
+	bool has_recipe = strcmp(c->recipe, "none") != 0 || c->recipe_rules.count > 0;
+
+	if (!model_has_experts(c->shape.family))
+		return 0;
+	if (c->context_degree > 1)
+		return keys_refuse(toml, "parallelism.context_parallel_degree", one, err);
+	if (c->pipeline_degree > 1)
+		return keys_refuse(toml, "parallelism.pipeline_parallel_degree", one, err);
+	if (has_recipe)
+		return keys_refuse(toml, "quantize.recipe", "must be \"none\" with experts", err);
+	if (c->weights_dtype == COMPUTE_BF16)
+		return keys_refuse(toml, "training.dtype", "must be \"float32\" with experts", err);
+	if (c->lora_rank > 0)
+		return keys_refuse(toml, "lora.rank", "must be 0 with experts", err);
+	return 0;
+}
+
 const char *few_bits_key(const struct config *c)
 {
 	if (c->weights_dtype == COMPUTE_BF16)
@@ -325,12 +346,13 @@ void config_check(struct config *c, const struct config_order *o, const struct t
 	if (r->misread_model || shape_work_out(c, toml, r))
 		return; /* another model's sizes say nothing */
 	refusals_add(r, check_model(c, toml, &err), &err);
+	refusals_add(r, check_experts(c, toml, &err), &err);
 	refusals_add(r, check_split(c, toml, &err), &err);
 	refusals_add(r, check_stages(c, toml, &err), &err);
 	if (r->count == 0)
 		refusals_add(r, check_size(c, toml, &err), &err);
 	refusals_add(r, check_precision(c, toml, &err), &err);
 	refusals_add(r, check_optimizer(c, toml, &err), &err);
-	if (c->lora_rank > 0)
+	if (c->lora_rank > 0 && !model_has_experts(c->shape.family))
 		refusals_add(r, check_lora(c, toml, &err), &err);
 }

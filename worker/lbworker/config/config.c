@@ -19,7 +19,7 @@
 
 #define KEYS_OF struct config
 /* in the order of enum model_family */
-#define MODEL_NAMES "llama|neox|gpt2|mistral|qwen3|olmo2|gemma2|gemma3"
+#define MODEL_NAMES "llama|neox|gpt2|mistral|qwen3|olmo2|gemma2|gemma3|qwen3_moe|dots1"
 
 /* Every key here works; one that is not here is an error. */
 static const struct key keys[] = {
@@ -65,6 +65,17 @@ static const struct key keys[] = {
 	KEY_REAL("model", "score_softcap", score_softcap, -1, 1e6, "0",
 		 "scores of attention become cap tanh(score/cap); -1: they stay"),
 	KEY_REAL("model", "logit_softcap", logit_softcap, -1, 1e6, "0", "the same of logits"),
+	KEY_INT("model", "num_experts", num_experts, 0, EXPERTS_MAX, "0",
+		"feed-forwards of a layer, of which a token meets some; in qwen3_moe and dots1"),
+	KEY_INT("model", "top_k", top_k, 0, EXPERTS_MAX, "0", "experts that a token goes to"),
+	KEY_INT("model", "moe_inter_dim", moe_inter_dim, 0, 1 << 19, "0", "width of an expert"),
+	KEY_INT("model", "num_shared_experts", num_shared_experts, 0, EXPERTS_MAX, "0",
+		"experts that see every token, in dots1"),
+	KEY_INT("model", "n_dense_layers", n_dense_layers, -1, 1 << 10, "0",
+		"layers at the beginning without experts; -1: none"),
+	KEY_FLAG("model", "route_norm", route_norm, "false",
+		 "the weights of a token's experts add up to 1; left out: as the flavor has it"),
+	KEY_REAL("model", "route_scale", route_scale, 0, 1e6, "0", "times these weights"),
 	KEY_REAL("model", "rotary_pct", rotary_pct, 0, 1, "0",
 		 "share of a head that turns; usually 1, in neox 0.25"),
 	KEY_FLAG("model", "tie_word_embeddings", tied, "false",
@@ -160,6 +171,11 @@ static const struct key keys[] = {
 		 "share of the target's probability that is spread over all tokens"),
 	KEY_REAL("training", "z_loss", z_loss, 0, 1, "0",
 		 "times log^2 of the softmax's sum is added to the loss; 1e-4 is usual, 0 none"),
+	KEY_REAL(
+		"training", "router_aux_loss_coef", expert_loss, 0, 1e3, "1e-3",
+		"of the loss that evens out experts, where nothing else does: in qwen3_moe; 0: none"),
+	KEY_REAL("training", "load_balance_coeff", balance_rate, 0, 1, "1e-3",
+		 "how far the bias of an expert's choice moves in a step, in dots1; 0: not at all"),
 	KEY_INT("training", "seed", seed, 0, 9e15, "0", "of weights and sample order"),
 	KEY_CHOICE(
 		"training", "mixed_precision_param", compute_choice, "float32|bfloat16|auto",

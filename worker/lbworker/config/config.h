@@ -46,6 +46,9 @@ struct config {
 	double ffn_dim_multiplier, norm_eps, rope_theta, rope_factor, rotary_pct;
 	int64_t window, full_every; /* as in struct model_shape; -1: none */
 	double local_theta, query_scalar, score_softcap, logit_softcap;
+	int64_t num_experts, top_k, moe_inter_dim, num_shared_experts, n_dense_layers;
+	bool route_norm;
+	double route_scale;
 	bool tied;
 	char *init_std_text;
 	struct umup umup;
@@ -73,6 +76,8 @@ struct config {
 	struct spike_rules spike_rules;
 	int64_t document_end; /* -1: none */
 	double label_smoothing, z_loss;
+	double expert_loss;  /* of struct model_options */
+	double balance_rate; /* of model_balance() */
 	int64_t seed, threads;
 	int device; /* enum device_choice */
 	bool deterministic;

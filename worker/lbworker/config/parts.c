@@ -42,6 +42,7 @@ struct model_options config_model_options(const struct config *c)
 		.separator = (int32_t)c->document_end,
 		.smoothing = (float)c->label_smoothing,
 		.z_loss = (float)c->z_loss,
+		.expert_loss = model_has_balance(c->shape.family) ? 0 : (float)c->expert_loss,
 		.narrow_gradients = c->gradients == COMPUTE_BF16 && c->compute == COMPUTE_BF16 &&
 				    c->accumulate == 1
 	};

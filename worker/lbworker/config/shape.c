@@ -134,7 +134,8 @@ static struct model_shape usual_shape(enum model_family family)
 				     .full_every = f->full_every,
 				     .local_theta = f->local_theta,
 				     .score_softcap = f->score_softcap,
-				     .logit_softcap = f->logit_softcap };
+				     .logit_softcap = f->logit_softcap,
+				     .experts = f->experts };
 }
 
 /* Sizes alone: those without which there is no model. */
@@ -217,6 +218,16 @@ static void take_real(double *number, double value)
 		*number = value > 0 ? value : 0;
 }
 
+static void take_experts(struct model_experts *e, const struct config *c)
+{
+	take(&e->count, c->num_experts);
+	take(&e->top, c->top_k);
+	take(&e->ffn, c->moe_inter_dim);
+	take(&e->shared, c->num_shared_experts);
+	take(&e->dense, c->n_dense_layers);
+	take_real(&e->scale, c->route_scale);
+}
+
 static void put_sizes_over(struct config *c, const struct toml *toml)
 {
 	struct model_shape *s = &c->shape;
@@ -245,6 +256,9 @@ static void put_sizes_over(struct config *c, const struct toml *toml)
 	take_real(&s->query_scalar, c->query_scalar);
 	take_real(&s->score_softcap, c->score_softcap);
 	take_real(&s->logit_softcap, c->logit_softcap);
+	take_experts(&s->experts, c);
+	if (is_given(toml, "model.route_norm"))
+		s->experts.normed = c->route_norm;
 	if (c->rope_factor == 1)
 		s->scaling = (struct rope_scaling){ 0 };
 	else if (c->rope_factor > 0 && c->rope_factor != s->scaling.factor)
@@ -337,6 +351,43 @@ static int check_kv_heads(const struct config *c, const struct toml *toml, struc
 					      s->kv_heads < s->heads ? s->kv_heads : s->heads)));
 }
 
+static int check_experts(const struct config *c, const struct toml *toml, struct refusals *r)
+{
+	const struct {
+		const char *key;
+		bool is_set;
+	} keys[] = { { "model.num_experts", c->num_experts != 0 },
+		     { "model.top_k", c->top_k != 0 },
+		     { "model.moe_inter_dim", c->moe_inter_dim != 0 },
+		     { "model.num_shared_experts", c->num_shared_experts != 0 },
+		     { "model.n_dense_layers", c->n_dense_layers != 0 },
+		     { "model.route_norm", c->route_norm },
+		     { "model.route_scale", c->route_scale > 0 } };
+	const struct model_experts *e = &c->shape.experts;
+	int rc = 0;
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		if (!model_has_experts(c->shape.family) && keys[i].is_set)
+			rc = refuse(r, toml, keys[i].key,
+				    xasprintf("%s has no experts: qwen3_moe and dots1 do",
+					      model_family_name(c->shape.family)));
+	if (rc != 0 || !model_has_experts(c->shape.family))
+		return rc;
+	if (e->top > e->count)
+		return refuse(r, toml, blamed(toml, "model.top_k", "model.num_experts"),
+			      xasprintf("a token cannot go to %zu of %zu experts", e->top,
+					e->count));
+	if (e->dense > c->shape.layers)
+		return refuse(r, toml, blamed(toml, "model.n_dense_layers", "model.n_layers"),
+			      xasprintf("%zu are more than all %zu layers", e->dense,
+					c->shape.layers));
+	if (e->shared > 0 && !model_has_shared_experts(c->shape.family))
+		return refuse(r, toml, "model.num_shared_experts",
+			      xasprintf("%s has none: dots1 does",
+					model_family_name(c->shape.family)));
+	return 0;
+}
+
 static int check_rotary(const struct config *c, const struct toml *toml, size_t head_dim,
 			struct refusals *r)
 {
@@ -350,6 +401,19 @@ static int check_rotary(const struct config *c, const struct toml *toml, size_t 
 		      xasprintf("turns %zu elements of a head of %zu, which must be even: "
 				"rotary_pct %.6g would do",
 				s->rotary, head_dim, (double)even / (double)head_dim));
+}
+
+static void tell_experts(struct config *c)
+{
+	const struct model_experts *e = &c->shape.experts;
+
+	c->num_experts = (int64_t)e->count;
+	c->top_k = (int64_t)e->top;
+	c->moe_inter_dim = (int64_t)e->ffn;
+	c->num_shared_experts = (int64_t)e->shared;
+	c->n_dense_layers = e->dense > 0 ? (int64_t)e->dense : e->count > 0 ? -1 : 0;
+	c->route_norm = e->normed;
+	c->route_scale = e->scale;
 }
 
 /* What was worked out, so that the effective file says it all. */
@@ -380,6 +444,7 @@ static void tell_sizes(struct config *c)
 	c->query_scalar = s->query_scalar > 0 ? s->query_scalar : no_cap;
 	c->score_softcap = s->score_softcap > 0 ? s->score_softcap : no_cap;
 	c->logit_softcap = s->logit_softcap > 0 ? s->logit_softcap : no_cap;
+	tell_experts(c);
 	c->multiple_of = 0;
 	c->ffn_dim_multiplier = 0;
 }
@@ -401,6 +466,7 @@ int shape_work_out(struct config *c, const struct toml *toml, struct refusals *r
 	if (check_heads(c, toml, r) == 0)
 		(void)check_rotary(c, toml, head_dim, r);
 	(void)check_kv_heads(c, toml, r);
+	(void)check_experts(c, toml, r);
 	if (s->head_dim && s->head_dim * s->heads == s->dim)
 		s->head_dim = 0; /* said, but what it would be anyway */
 	tell_sizes(c);

@@ -52,7 +52,23 @@ static void lay_out_norm(struct arena *p, const struct model *m, struct norm_kep
 		n->mean = reserve_words(p, rows);
 }
 
-/* The parts of a layer that are named by AGAIN_ bits. */
+/* `ffn` wide where all tokens see it; and of experts, where the layer has them. */
+static void lay_out_ffn(struct arena *p, const struct model *m, struct layer_kept *k,
+			unsigned parts, size_t ffn, bool is_sparse)
+{
+	size_t rows = m->batch * m->seq, places = model_places(m), width = m->shape.experts.ffn;
+
+	if (parts & AGAIN_UP)
+		k->up = reserve(p, rows * ffn * (m->family->gated ? 2 : 1));
+	if (parts & AGAIN_HIDDEN)
+		k->hidden = reserve(p, rows * ffn);
+	if ((parts & AGAIN_UP) && is_sparse)
+		k->experts.up = reserve(p, places * 2 * width);
+	if ((parts & AGAIN_HIDDEN) && is_sparse)
+		k->experts.hidden = reserve(p, places * width);
+}
+
+/* The parts of a layer that are named by AGAIN_ bits, but those of its feed-forward. */
 static void lay_out_parts(struct arena *p, const struct model *m, struct layer_kept *k,
 			  unsigned parts)
 {
@@ -77,10 +93,19 @@ static void lay_out_parts(struct arena *p, const struct model *m, struct layer_k
 		if (layer_has(m, 0, PARAM_POST1))
 			k->post1_in = reserve(p, here * s->dim);
 	}
-	if (parts & AGAIN_UP)
-		k->up = reserve(p, rows * s->ffn * (m->family->gated ? 2 : 1));
-	if (parts & AGAIN_HIDDEN)
-		k->hidden = reserve(p, rows * s->ffn);
+}
+
+/* Which rows went where. */
+static void lay_out_routing(struct arena *p, const struct model *m, struct experts_kept *k)
+{
+	size_t experts = m->shape.experts.count, places = model_places(m);
+
+	k->scores = reserve_words(p, m->batch * m->seq * experts);
+	k->weight = reserve_words(p, places);
+	k->expert = reserve_words(p, places);
+	k->place = reserve_words(p, places);
+	k->choice = reserve_words(p, places);
+	k->begin = reserve_words(p, experts + 1);
 }
 
 /* What is always kept. */
@@ -104,8 +129,13 @@ static void lay_out_layers(struct arena *p, const struct model *m, struct model_
 {
 	for (size_t l = model_first_layer(m); l < model_end_layer(m); l++) {
 		struct layer_kept k = a->common;
+		unsigned parts = AGAIN_ALL & ~layer_lacks(m, l);
+		bool is_sparse = model_is_sparse(&m->shape, l);
 		lay_out_rest(p, m, &k);
-		lay_out_parts(p, m, &k, AGAIN_ALL & ~layer_lacks(m, l));
+		lay_out_parts(p, m, &k, parts);
+		lay_out_ffn(p, m, &k, parts, model_ffn_width(&m->shape, l), is_sparse);
+		if (is_sparse)
+			lay_out_routing(p, m, &k.experts);
 		if (!layer_has(m, l, PARAM_NORM1)) {
 			k.attention_in = k.x;
 			k.ffn_in = k.middle;
@@ -168,6 +198,22 @@ static void lay_out_own(struct arena *p, const struct model *m, struct model_act
 	a->targets = reserve_words(p, rows);
 }
 
+/* What experts.c works in. */
+static void lay_out_experts(struct arena *p, const struct model *m, struct experts_shared *s)
+{
+	const struct model_experts *e = &m->shape.experts;
+	size_t places = model_places(m);
+
+	if (e->count == 0)
+		return;
+	s->logits = reserve_words(p, m->batch * m->seq * e->count);
+	s->dweight = reserve_words(p, places);
+	s->push = m->options.expert_loss > 0 ? reserve_words(p, e->count) : NULL;
+	s->routed = reserve(p, places * m->shape.dim);
+	s->drouted = reserve(p, places * m->shape.dim);
+	s->dhidden = reserve(p, places * e->ffn);
+}
+
 /* What one micro-batch at a time works in. Layers that do not keep a part share one buffer for it; the
  * first layer lacks the most. */
 static void lay_out_shared(struct arena *p, const struct model *m, struct model_activations *a)
@@ -176,6 +222,8 @@ static void lay_out_shared(struct arena *p, const struct model *m, struct model_
 	size_t rows = m->batch * m->seq;
 
 	lay_out_parts(p, m, &a->common, layer_lacks(m, 0));
+	lay_out_ffn(p, m, &a->common, layer_lacks(m, 0), model_widest_ffn(s), s->experts.count > 0);
+	lay_out_experts(p, m, &a->shared.experts);
 	if (!m->family->learned_positions)
 		a->shared.rope = reserve_words(p, m->seq * model_turned(s));
 	a->shared.local_rope = has_local_rope(m) ? reserve_words(p, m->seq * model_turned(s))
@@ -189,7 +237,7 @@ static void lay_out_shared(struct arena *p, const struct model *m, struct model_
 	a->shared.dnormed = reserve(p, rows * s->dim);
 	a->shared.dattended = reserve(p, rows * model_attended_width(s));
 	a->shared.dqkv = reserve(p, rows * model_qkv_width(s));
-	a->shared.dhidden = reserve(p, rows * s->ffn);
+	a->shared.dhidden = reserve(p, rows * model_widest_ffn(s));
 	a->loss_sum = reserve_bytes(p, sizeof(double));
 	lay_out_split(p, m, a);
 	lay_out_context(p, m, &a->shared);

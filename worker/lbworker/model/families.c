@@ -3,10 +3,11 @@
 #include "worker/lbworker/model/family.h"
 
 static const struct family *const families[MODEL_FAMILY_COUNT] = {
-	[MODEL_LLAMA] = &family_llama,   [MODEL_NEOX] = &family_neox,
-	[MODEL_GPT2] = &family_gpt2,     [MODEL_MISTRAL] = &family_mistral,
-	[MODEL_QWEN3] = &family_qwen3,   [MODEL_OLMO2] = &family_olmo2,
-	[MODEL_GEMMA2] = &family_gemma2, [MODEL_GEMMA3] = &family_gemma3,
+	[MODEL_LLAMA] = &family_llama,         [MODEL_NEOX] = &family_neox,
+	[MODEL_GPT2] = &family_gpt2,           [MODEL_MISTRAL] = &family_mistral,
+	[MODEL_QWEN3] = &family_qwen3,         [MODEL_OLMO2] = &family_olmo2,
+	[MODEL_GEMMA2] = &family_gemma2,       [MODEL_GEMMA3] = &family_gemma3,
+	[MODEL_QWEN3_MOE] = &family_qwen3_moe, [MODEL_DOTS1] = &family_dots1,
 };
 
 const struct family *family_of(enum model_family family)
@@ -34,13 +35,17 @@ bool model_is_rotary(enum model_family family)
 	return !families[family]->learned_positions;
 }
 
-static const struct family_tensor *tensor_of(const struct family *f, enum param param)
+static const struct family_tensor *tensor_in(const struct family_tensor *row, enum param param)
 {
-	const struct family_tensor *row = f->layer;
 
 	while (row->name && row->param != param)
 		row++;
 	return row;
+}
+
+static const struct family_tensor *tensor_of(const struct family *f, enum param param)
+{
+	return tensor_in(f->layer, param);
 }
 
 bool family_norms_whole(const struct family *f)
@@ -57,7 +62,8 @@ bool model_can_be_split(enum model_family family)
 {
 	const struct family *f = families[family];
 
-	return !tensor_of(f, PARAM_QUERY_NORM)->name && !tensor_of(f, PARAM_POST1)->name;
+	return !tensor_of(f, PARAM_QUERY_NORM)->name && !tensor_of(f, PARAM_POST1)->name &&
+	       !f->sparse;
 }
 
 bool model_has_windows(enum model_family family)
@@ -68,4 +74,23 @@ bool model_has_windows(enum model_family family)
 bool model_has_softcaps(enum model_family family)
 {
 	return families[family]->softcaps;
+}
+
+bool model_has_experts(enum model_family family)
+{
+	return families[family]->sparse;
+}
+
+bool model_has_shared_experts(enum model_family family)
+{
+	const struct family_tensor *sparse = families[family]->sparse;
+
+	return sparse && tensor_in(sparse, PARAM_UP)->name;
+}
+
+bool model_has_balance(enum model_family family)
+{
+	const struct family_tensor *sparse = families[family]->sparse;
+
+	return sparse && tensor_in(sparse, PARAM_BALANCE)->name;
 }

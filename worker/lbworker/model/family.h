@@ -16,19 +16,19 @@ enum param {
 	PARAM_QKV, PARAM_QKV_BIAS, PARAM_OUT, PARAM_OUT_BIAS, PARAM_UP, PARAM_UP_BIAS, PARAM_DOWN,
 	PARAM_DOWN_BIAS, PARAM_NORM1, PARAM_NORM1_BIAS, PARAM_NORM2, PARAM_NORM2_BIAS,
 	PARAM_QUERY_NORM, PARAM_KEY_NORM, PARAM_POST1, PARAM_POST2, /* behind each half */
+	PARAM_ROUTER, PARAM_BALANCE, PARAM_EXPERT_UP, PARAM_EXPERT_DOWN,
 	PARAM_EMBEDDING, PARAM_POSITIONS, PARAM_FINAL_NORM, PARAM_FINAL_NORM_BIAS, PARAM_HEAD,
 	PARAM_COUNT
 };
 /* clang-format on */
 
-/* Rows that follow one another with the same param are one parameter: its pieces in order. */
+/* Rows that follow one another with the same param are one parameter: its pieces in order. Those of experts
+ * are there once for each, expert by expert. */
 struct family_tensor {
 	enum param param;
-	const char *name;          /* behind the prefix, for a layer's */
+	const char *name;          /* behind the prefix, for a layer's; %zu: which expert */
 	enum extent rows, columns; /* columns NONE: a vector */
 };
-
-enum { FAMILY_TENSORS = 16 };
 
 struct family {
 	const char *name;
@@ -43,18 +43,23 @@ struct family {
 	bool learned_positions;                   /* else rotary */
 	bool interleaved;                         /* query, key, value of a head side by side */
 	bool in_out;                              /* matrices of a layer are stored [in, out] */
+	bool sigmoid_scores;                      /* of experts; else softmax */
 	const char *prefix;                       /* of a layer's tensors, with %zu */
+	const struct family_tensor *sparse;       /* of a layer with experts; NULL: no such layer */
 	const struct family_tensor *layer;        /* end: a row without a name */
 	const struct family_tensor *first, *last; /* before and behind the layers */
 };
 /* What Llama and those after it have in common. */
 extern const struct family_tensor llama_first[], llama_last[];
-#define LLAMA_MATRICES \
+#define LLAMA_ATTENTION \
 	{ PARAM_QKV, "self_attn.q_proj.weight", EXTENT_QUERY, EXTENT_DIM }, \
 		{ PARAM_QKV, "self_attn.k_proj.weight", EXTENT_KEY, EXTENT_DIM }, \
 		{ PARAM_QKV, "self_attn.v_proj.weight", EXTENT_KEY, EXTENT_DIM }, \
-		{ PARAM_OUT, "self_attn.o_proj.weight", EXTENT_DIM, EXTENT_QUERY }, \
-		{ PARAM_UP, "mlp.gate_proj.weight", EXTENT_FFN, EXTENT_DIM }, \
+	{ \
+		PARAM_OUT, "self_attn.o_proj.weight", EXTENT_DIM, EXTENT_QUERY \
+	}
+#define LLAMA_MATRICES \
+	LLAMA_ATTENTION, { PARAM_UP, "mlp.gate_proj.weight", EXTENT_FFN, EXTENT_DIM }, \
 		{ PARAM_UP, "mlp.up_proj.weight", EXTENT_FFN, EXTENT_DIM }, \
 	{ \
 		PARAM_DOWN, "mlp.down_proj.weight", EXTENT_DIM, EXTENT_FFN \
@@ -71,10 +76,16 @@ double umup_rate(const struct model_shape *shape, enum param param);
 double umup_unit_gradient(const struct model_shape *shape, enum param param);
 
 const struct family *family_of(enum model_family family);
+/* The tensors of layer l; whether one of a table is there; and how often: once for each expert. */
+const struct family_tensor *model_layer_table(const struct model *m, size_t l);
+bool model_has_row(const struct model *m, const struct family_tensor *row);
+size_t model_copies(const struct model *m, const struct family_tensor *row);
+/* Device memory: `count` times that value. */
+void model_fill(const struct model *m, float *to, size_t count, float value);
 /* All query heads of a row are normed as one, and all key heads. */
 bool family_norms_whole(const struct family *family);
 extern const struct family family_llama, family_neox, family_gpt2, family_mistral, family_qwen3,
-	family_olmo2, family_gemma2, family_gemma3;
+	family_olmo2, family_gemma2, family_gemma3, family_qwen3_moe, family_dots1;
 
 struct model_layer {
 	size_t at[PARAM_COUNT]; /* offsets into the parameter array; ABSENT */
@@ -120,6 +131,37 @@ static inline size_t qk_norm_width(const struct model *m, size_t heads)
 static inline bool model_slides(const struct model_shape *s, size_t l)
 {
 	return s->window > 0 && (s->full_every == 0 || (l + 1) % s->full_every != 0);
+}
+
+static inline bool model_is_sparse(const struct model_shape *s, size_t l)
+{
+	return s->experts.count > 0 && l >= s->experts.dense;
+}
+
+static inline size_t model_shared_width(const struct model_shape *s)
+{
+	return s->experts.shared * s->experts.ffn;
+}
+
+/* Of the feed-forward that all tokens see in layer l; 0: there is none. */
+static inline size_t model_ffn_width(const struct model_shape *s, size_t l)
+{
+	return model_is_sparse(s, l) ? model_shared_width(s) : s->ffn;
+}
+
+/* The widest of any layer. */
+static inline size_t model_widest_ffn(const struct model_shape *s)
+{
+	bool all_sparse = model_is_sparse(s, 0);
+	size_t shared = model_shared_width(s);
+
+	return all_sparse || shared > s->ffn ? shared : s->ffn;
+}
+
+/* Rows times experts of each. */
+static inline size_t model_places(const struct model *m)
+{
+	return m->batch * m->seq * m->shape.experts.top;
 }
 
 /* Where a parameter of no layer lies. A tied head is the embedding. */
@@ -179,6 +221,14 @@ struct norm_kept {
 	float *mean, *rstd; /* [S]; mean only for LayerNorm */
 };
 
+/* Names as in struct routing; E experts, K of them a token, each W wide. NULL in layers without. */
+struct experts_kept {
+	float *scores, *weight;
+	int32_t *expert, *place, *choice, *begin;
+	void *up;     /* [N*K,2W] gate and up, by place */
+	void *hidden; /* [N*K,W] */
+};
+
 /* S: the rows of the stream that are here, all N but for sequence parallelism (split.h). H, F, A, Q:
  * of our slice. */
 struct layer_kept {
@@ -197,6 +247,15 @@ struct layer_kept {
 	/* What attention, and the feed-forward, gave to the norm behind it; NULL: there is none. */
 	void *post1_in, *post2_in; /* [N,D] */
 	struct norm_kept post1, post2;
+	struct experts_kept experts; /* `up` and `hidden` above are of shared ones then */
+};
+
+struct experts_shared {
+	float *logits;          /* [N,E], in backward their gradient */
+	float *dweight;         /* [N,K] */
+	float *push;            /* [E] of experts_push(); NULL: there is no such loss */
+	void *routed, *drouted; /* [N*K,D] rows by place */
+	void *dhidden;          /* [N*K,W] */
 };
 
 /* Buffers that all layers share. */
@@ -216,6 +275,7 @@ struct layer_shared {
 	void *dattended; /* [N,A] */
 	void *dqkv;      /* [N,Q] */
 	void *dhidden;   /* [N,F] */
+	struct experts_shared experts;
 	/* What forward computes: `rows` rows from `first` on. All, or, when a sequence goes on, its
 	 * new ones; then only qkv and attended hold earlier rows, all else begins with these. */
 	size_t first, rows;
@@ -233,6 +293,29 @@ void layer_again(const struct model *m, size_t l, const struct layer_kept *k,
 /* shared->dx holds the gradient of the stream behind the layer, then of the stream before it. */
 void layer_backward(const struct model *m, size_t l, const struct layer_kept *k,
 		    const struct layer_shared *s, bool accumulate);
+/* A product of layer l with the weights of a param. */
+struct linear linear_of(const struct model *m, size_t l, enum param weight, enum param bias,
+			size_t in, size_t out, float scale);
+
+/* --- experts.c: the steps of a layer that has them --- */
+
+/* Which rows go where, and with what weight: from k->ffn_in. */
+void experts_route(const struct model *m, size_t l, const struct layer_kept *k,
+		   const struct layer_shared *s);
+void experts_expand(const struct model *m, size_t l, const struct layer_kept *k,
+		    const struct layer_shared *s);
+void experts_activate(const struct model *m, const struct layer_kept *k, size_t rows);
+/* s->delta (+)= what they give. */
+void experts_contract(const struct model *m, size_t l, const struct layer_kept *k,
+		      const struct layer_shared *s, bool add);
+/* From s->dx to dnormed (+)= the gradient of k->ffn_in. */
+void experts_backward(const struct model *m, size_t l, const struct layer_kept *k,
+		      const struct layer_shared *s, void *dnormed, bool add, bool accumulate);
+/* The gradient of the loss that evens them out with regard to every score, before backward; scale: of the
+ * pass. */
+void experts_push(const struct model *m, const struct layer_kept *layer,
+		  const struct layer_shared *s, float scale);
+
 /* What layer l does not keep: AGAIN_ bits. */
 unsigned layer_lacks(const struct model *m, size_t l);
 

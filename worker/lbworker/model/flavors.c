@@ -41,6 +41,16 @@
 	  .kv_heads = (G), .head_dim = (C), .ffn = (F), .tied = true, .norm_eps = 1e-6f, \
 	  .rope_theta = 1000000, .local_theta = 10000, .window = (WINDOW), .full_every = 6, \
 	  .query_scalar = (SCALAR), .scaling = { .factor = (SLOWER) } }
+/* W: width of an expert; SHARED: of those that all tokens see; DENSE: layers without; FACTOR: of weights */
+#define QWEN3_MOE(V, D, L, H, G, C, F, EXPERTS, TOP, W) \
+	{ .family = MODEL_QWEN3_MOE, .vocab = (V), .dim = (D), .layers = (L), .heads = (H), \
+	  .kv_heads = (G), .head_dim = (C), .ffn = (F), .norm_eps = 1e-6f, .rope_theta = 1000000, \
+	  .experts = { .count = (EXPERTS), .top = (TOP), .ffn = (W), .normed = true, .scale = 1 } }
+#define DOTS1(V, D, L, H, F, EXPERTS, TOP, W, SHARED, DENSE, FACTOR) \
+	{ .family = MODEL_DOTS1, .vocab = (V), .dim = (D), .layers = (L), .heads = (H), \
+	  .kv_heads = (H), .ffn = (F), .norm_eps = 1e-5f, .rope_theta = 10000000, \
+	  .experts = { .count = (EXPERTS), .top = (TOP), .ffn = (W), .shared = (SHARED), \
+		       .dense = (DENSE), .normed = true, .scale = (FACTOR) } }
 #define THETA(N) .rope_theta = (N)
 #define SCALED(FACTOR) THETA(500000), \
 	.scaling = { .factor = (FACTOR), .low = 1, .high = 4, .original = 8192 }
@@ -117,6 +127,16 @@ static const struct model_flavor flavors[] = {
 	  GEMMA3(262208, 3840, 48, 16, 8, 256, 15360, 256, 1024, 8) },
 	{ "27B", "Gemma 3, what it does with text",
 	  GEMMA3(262208, 5376, 62, 32, 16, 128, 21504, 168, 1024, 8) },
+
+	{ "debugmodel", "0.3 M parameters, bytes; for tests",
+	  QWEN3_MOE(256, 64, 2, 4, 2, 24, 176, 8, 2, 48) },
+	{ "30B-A3B", "Qwen3", QWEN3_MOE(151936, 2048, 48, 32, 4, 128, 6144, 128, 8, 768) },
+	{ "235B-A22B", "Qwen3", QWEN3_MOE(151936, 4096, 94, 64, 4, 128, 12288, 128, 8, 1536) },
+
+	{ "debugmodel", "0.4 M parameters, bytes; for tests",
+	  DOTS1(256, 64, 3, 4, 176, 8, 2, 48, 1, 1, 2.5) },
+	{ "142B", "dots.llm1, 14 B of them active",
+	  DOTS1(152064, 4096, 62, 32, 10944, 128, 6, 1408, 2, 1, 2.5) },
 };
 
 static const char *const flavor_names[MODEL_FAMILY_COUNT] = {
@@ -128,6 +148,8 @@ static const char *const flavor_names[MODEL_FAMILY_COUNT] = {
 	[MODEL_OLMO2] = "debugmodel, 1B, 7B, 13B, 32B",
 	[MODEL_GEMMA2] = "debugmodel, 2B, 9B, 27B",
 	[MODEL_GEMMA3] = "debugmodel, 270M, 1B, 4B, 12B, 27B",
+	[MODEL_QWEN3_MOE] = "debugmodel, 30B-A3B, 235B-A22B",
+	[MODEL_DOTS1] = "debugmodel, 142B",
 };
 
 const struct model_flavor *model_flavor_find(enum model_family family, const char *name,

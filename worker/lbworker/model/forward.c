@@ -310,6 +310,7 @@ static void backward(const struct model *m, const struct head_pass *pass)
 				 compute_bytes(m->options.compute));
 	norm_backward(m, model_outer(m, PARAM_FINAL_NORM), model_outer(m, PARAM_FINAL_NORM_BIAS),
 		      &a->final_norm, a->shared.dx, a->shared.dnormed, a->last, accumulate);
+	experts_push(m, a->layer, &a->shared, pass->scale);
 	backward_layers(m, accumulate);
 }
 

@@ -134,6 +134,20 @@ static void put_window(json_t *o, const struct hf_family *f, const struct model_
 	json_decref(types);
 }
 
+/* What transformers would take absent keys for: windows, experts in every layer. */
+static void put_experts(json_t *o, const struct hf_family *f, const struct model_shape *s)
+{
+	json_t *dense = json_array();
+
+	if (f->window_from > 0)
+		json_object_set_new(o, "sliding_window", json_null());
+	for (size_t l = 0; l < s->experts.dense; l++)
+		json_array_append_new(dense, json_integer((json_int_t)l));
+	if (f->dense_list)
+		json_object_set(o, f->dense_list, dense);
+	json_decref(dense);
+}
+
 json_t *hf_config_json(const struct model_shape *shape, size_t positions, const char *dtype)
 {
 	const struct hf_family *f = &hf_families[shape->family];
@@ -143,6 +157,8 @@ json_t *hf_config_json(const struct model_shape *shape, size_t positions, const 
 	for (const struct hf_constant *c = f->constants; c->name; c++) {
 		if (c->text)
 			js_set_str(o, c->name, c->text);
+		else if (c->one)
+			js_set_int(o, c->name, 1);
 		else if (!c->none)
 			js_set_bool(o, c->name, c->flag);
 	}
@@ -161,6 +177,8 @@ json_t *hf_config_json(const struct model_shape *shape, size_t positions, const 
 		js_set_int(o, "head_dim", (int64_t)head_dim_of(shape));
 	if (f->has_window)
 		put_window(o, f, shape);
+	if (shape->experts.count > 0)
+		put_experts(o, f, shape);
 	if (shape->umup.enable)
 		put_umup(o, &shape->umup);
 	return o;
@@ -168,10 +186,19 @@ json_t *hf_config_json(const struct model_shape *shape, size_t positions, const 
 
 /* --- reading -------------------------------------------------------------------------------- */
 
+/* transformers 5 writes one of them under the name that Mixtral has for it. */
+static const json_t *value_of(const json_t *o, const char *name)
+{
+	const json_t *value = json_object_get(o, name);
+
+	return value || strcmp(name, "num_experts") != 0 ? value
+							 : json_object_get(o, "num_local_experts");
+}
+
 static int take_key(const json_t *o, const struct hf_key *key, struct model_shape *shape,
 		    struct err *err)
 {
-	const json_t *value = json_object_get(o, key->name);
+	const json_t *value = value_of(o, key->name);
 	char *at = (char *)shape + key->offset;
 	bool is_absent = !value || json_is_null(value);
 
@@ -219,6 +246,8 @@ static int check_constant(const json_t *o, const struct hf_constant *c, struct e
 		return err_set(err, ERR_USAGE,
 			       "%s is not supported: a model without it, or with null there",
 			       c->name);
+	else if (c->one)
+		is_ours = json_is_integer(value) && json_integer_value(value) == 1;
 	else if (c->text)
 		is_ours = strcmp(js_str(o, c->name, ""), c->text) == 0;
 	else
@@ -227,6 +256,7 @@ static int check_constant(const json_t *o, const struct hf_constant *c, struct e
 		return 0;
 	return err_set(err, ERR_USAGE, "%s must be %s", c->name,
 		       c->text   ? c->text
+		       : c->one  ? "1"
 		       : c->flag ? "true"
 				 : "false");
 }
@@ -354,6 +384,45 @@ static int read_window(const json_t *o, const struct hf_family *f, struct model_
 	return 0;
 }
 
+/* Ours have no window. */
+static int check_full_attention(const json_t *o, const struct hf_family *f,
+				const struct model_shape *s, struct err *err)
+{
+	const json_t *types = json_object_get(o, "layer_types");
+	bool has_window = !json_is_null(json_object_get(o, "sliding_window"));
+
+	for (size_t l = 0; l < json_array_size(types); l++)
+		if (!is_text(json_array_get(types, l), FULL))
+			return err_set(err, ERR_USAGE, "layer_types: all must be \"%s\" in %s",
+				       FULL, f->model_type);
+	if (f->window_from > 0 && has_window && !json_is_array(types) &&
+	    js_int(o, "max_window_layers", f->window_from) < (int64_t)s->layers)
+		return err_set(err, ERR_USAGE,
+			       "sliding_window must be null, or max_window_layers at least "
+			       "num_hidden_layers");
+	return 0;
+}
+
+/* Layers without experts must be the first ones. */
+static int read_experts(const json_t *o, const struct hf_family *f, struct model_shape *s,
+			struct err *err)
+{
+	const json_t *dense = f->dense_list ? json_object_get(o, f->dense_list) : NULL;
+
+	if (!model_has_experts(s->family))
+		return 0;
+	if (f->dense_list) /* families without the key of a scale, too */
+		s->experts.scale = 1;
+	s->experts.dense += json_array_size(dense);
+	for (size_t l = 0; l < json_array_size(dense); l++) {
+		const json_t *at = json_array_get(dense, l);
+		if (!json_is_integer(at) || json_integer_value(at) != (json_int_t)l)
+			return err_set(err, ERR_USAGE, "%s must be the first ones, 0, 1, ...",
+				       f->dense_list);
+	}
+	return check_full_attention(o, f, s, err);
+}
+
 static int read_shape(const json_t *o, struct model_shape *out, size_t *positions, struct err *err)
 {
 	const char *type = js_str(o, "model_type", "");
@@ -372,7 +441,7 @@ static int read_shape(const json_t *o, struct model_shape *out, size_t *position
 	if (!f)
 		return err_set(err, ERR_USAGE,
 			       "model_type \"%.40s\" is not one of: llama, gpt_neox, gpt2, "
-			       "mistral, qwen3, olmo2, gemma2, gemma3_text",
+			       "mistral, qwen3, olmo2, gemma2, gemma3_text, qwen3_moe, dots1",
 			       type);
 	for (const struct hf_key *key = f->keys; key->name; key++)
 		if (take_key(o, key, out, err))
@@ -386,7 +455,7 @@ static int read_shape(const json_t *o, struct model_shape *out, size_t *position
 		out->ffn = 4 * out->dim;
 	*positions = (size_t)js_int(o, f->positions, 2048);
 	return read_head_dim(o, f, out, err) || read_window(o, f, out, err) ||
-			       read_rope(o, f, out, err)
+			       read_experts(o, f, out, err) || read_rope(o, f, out, err)
 		       ? -1
 		       : 0;
 }

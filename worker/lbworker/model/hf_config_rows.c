@@ -38,6 +38,27 @@ static const struct hf_key olmo2_keys[] = {
 	{ .name = NULL },
 };
 
+static const struct hf_key qwen3_moe_keys[] = {
+	LLAMA_KEYS(4, 1e-6, 10000, 0),
+	{ "num_experts", HF_SIZE, FIELD(experts.count), 128 },
+	{ "num_experts_per_tok", HF_SIZE, FIELD(experts.top), 8 },
+	{ "moe_intermediate_size", HF_SIZE, FIELD(experts.ffn), 768 },
+	{ "norm_topk_prob", HF_BOOL, FIELD(experts.normed), 0 },
+	{ .name = NULL },
+};
+
+static const struct hf_key dots1_keys[] = {
+	LLAMA_KEYS(0, 1e-6, 10000, 0),
+	{ "n_routed_experts", HF_SIZE, FIELD(experts.count), NAN },
+	{ "num_experts_per_tok", HF_SIZE, FIELD(experts.top), NAN },
+	{ "moe_intermediate_size", HF_SIZE, FIELD(experts.ffn), 1408 },
+	{ "n_shared_experts", HF_SIZE, FIELD(experts.shared), NAN },
+	{ "first_k_dense_replace", HF_SIZE, FIELD(experts.dense), 0 },
+	{ "norm_topk_prob", HF_BOOL, FIELD(experts.normed), 0 },
+	{ "routed_scaling_factor", HF_DOUBLE, FIELD(experts.scale), 1 },
+	{ .name = NULL },
+};
+
 static const struct hf_key gemma2_keys[] = {
 	LLAMA_KEYS(4, 1e-6, 10000, 1),
 	GEMMA_KEYS(50, 30),
@@ -52,22 +73,42 @@ static const struct hf_key gemma3_keys[] = {
 };
 
 static const struct hf_constant silu_constants[] = {
-	{ "hidden_act", "silu", false, false },
-	{ "attention_bias", NULL, false, false },
+	{ .name = "hidden_act", .text = "silu" },
+	{ .name = "attention_bias" },
+	{ .name = NULL },
+};
+
+static const struct hf_constant experts_constants[] = {
+	{ .name = "hidden_act", .text = "silu" },
+	{ .name = "attention_bias" },
+	{ .name = "use_sliding_window" },
+	{ .name = "decoder_sparse_step", .one = true },
+	{ .name = NULL },
+};
+
+/* The choice is not narrowed to groups of experts first. */
+static const struct hf_constant dots1_constants[] = {
+	{ .name = "hidden_act", .text = "silu" },
+	{ .name = "attention_bias" },
+	{ .name = "n_group", .one = true },
+	{ .name = "topk_group", .one = true },
 	{ .name = NULL },
 };
 
 static const struct hf_constant gemma_constants[] = {
-	{ "hidden_activation", "gelu_pytorch_tanh", false, false },
-	{ "attention_bias", NULL, false, false },
-	{ "use_bidirectional_attention", NULL, false, false },
+	{ .name = "hidden_activation", .text = "gelu_pytorch_tanh" },
+	{ .name = "attention_bias" },
+	{ .name = "use_bidirectional_attention" },
 	{ .name = NULL },
 };
 
 static const struct hf_constant llama_constants[] = {
-	{ "hidden_act", "silu", false, false },     { "attention_bias", NULL, false, false },
-	{ "mlp_bias", NULL, false, false },         { "sliding_window", NULL, false, true },
-	{ "num_local_experts", NULL, false, true }, { .name = NULL },
+	{ .name = "hidden_act", .text = "silu" },
+	{ .name = "attention_bias" },
+	{ .name = "mlp_bias" },
+	{ .name = "sliding_window", .none = true },
+	{ .name = "num_local_experts", .none = true },
+	{ .name = NULL },
 };
 
 static const struct hf_key neox_keys[] = {
@@ -83,9 +124,9 @@ static const struct hf_key neox_keys[] = {
 };
 
 static const struct hf_constant neox_constants[] = {
-	{ "hidden_act", "gelu", false, false },
-	{ "use_parallel_residual", NULL, true, false },
-	{ "attention_bias", NULL, true, false },
+	{ .name = "hidden_act", .text = "gelu" },
+	{ .name = "use_parallel_residual", .flag = true },
+	{ .name = "attention_bias", .flag = true },
 	{ .name = NULL },
 };
 
@@ -102,10 +143,10 @@ static const struct hf_key gpt2_keys[] = {
 };
 
 static const struct hf_constant gpt2_constants[] = {
-	{ "activation_function", "gelu_new", false, false },
-	{ "scale_attn_weights", NULL, true, false },
-	{ "scale_attn_by_inverse_layer_idx", NULL, false, false },
-	{ "add_cross_attention", NULL, false, false },
+	{ .name = "activation_function", .text = "gelu_new" },
+	{ .name = "scale_attn_weights", .flag = true },
+	{ .name = "scale_attn_by_inverse_layer_idx" },
+	{ .name = "add_cross_attention" },
 	{ .name = NULL },
 };
 
@@ -165,4 +206,16 @@ const struct hf_family hf_families[MODEL_FAMILY_COUNT] = {
 			   .window = 4096,
 			   .every = 6,
 			   .head_dim = 256 },
+	[MODEL_QWEN3_MOE] = { .model_type = "qwen3_moe",
+			      .architecture = "Qwen3MoeForCausalLM",
+			      .positions = "max_position_embeddings",
+			      .keys = qwen3_moe_keys,
+			      .constants = experts_constants,
+			      .dense_list = "mlp_only_layers" },
+	[MODEL_DOTS1] = { .model_type = "dots1",
+			  .architecture = "Dots1ForCausalLM",
+			  .positions = "max_position_embeddings",
+			  .keys = dots1_keys,
+			  .constants = dots1_constants,
+			  .window_from = 62 },
 };

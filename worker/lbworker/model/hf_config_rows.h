@@ -22,10 +22,10 @@ struct hf_key {
 	double fallback; /* what an absent key means; NAN: it is required */
 };
 
-/* what our model always does: text, a flag, or nothing at all */
+/* what our model always does: text, a flag, nothing at all, or the number 1 */
 struct hf_constant {
 	const char *name, *text;
-	bool flag, none; /* an absent key means the same */
+	bool flag, none, one; /* an absent key means the same */
 };
 
 struct hf_family {
@@ -39,7 +39,11 @@ struct hf_family {
 	bool has_window;
 	int64_t window, every;
 	const char *window_flag; /* of Qwen3: false, or absent, and there is no window */
-	int64_t head_dim; /* what an absent one means; 0: hidden_size / num_attention_heads */
+	/* Of others whose config.json may speak of windows that ours do not have: layers from
+	 * max_window_layers on have one, where that is absent from this one on; 0: none does. */
+	int64_t window_from;
+	const char *dense_list; /* of layers without experts; NULL: a key has their number */
+	int64_t head_dim;       /* what an absent one means; 0: hidden_size / num_attention_heads */
 };
 
 extern const struct hf_family hf_families[MODEL_FAMILY_COUNT];

@@ -73,35 +73,6 @@ static void add_rows(const struct model *m, void *out, const void *x, const void
 
 /* --- the four products of a layer, and its attention ------------------------------------------ */
 
-static enum module module_of(enum param weight)
-{
-	switch (weight) {
-	case PARAM_QKV:
-		return MODULE_QKV;
-	case PARAM_OUT:
-		return MODULE_OUT;
-	case PARAM_UP:
-		return MODULE_UP;
-	default:
-		return MODULE_DOWN;
-	}
-}
-
-static struct linear linear_of(const struct model *m, size_t l, enum param weight, enum param bias,
-			       size_t in, size_t out, float scale)
-{
-	const struct model_layer *layer = &m->layer[l];
-
-	return (struct linear){ .weight = layer->at[weight],
-				.bias = layer->at[bias],
-				.in = in,
-				.out = out,
-				.in_out = m->family->in_out,
-				.scale = scale,
-				.layer = l,
-				.module = module_of(weight) };
-}
-
 static struct linear qkv_of(const struct model *m, size_t l)
 {
 	return linear_of(m, l, PARAM_QKV, PARAM_QKV_BIAS, m->shape.dim, model_qkv_width(&m->shape),
@@ -116,7 +87,7 @@ static struct linear out_of(const struct model *m, size_t l)
 
 static struct linear up_of(const struct model *m, size_t l)
 {
-	size_t width = m->shape.ffn * (m->family->gated ? 2 : 1);
+	size_t width = model_ffn_width(&m->shape, l) * (m->family->gated ? 2 : 1);
 
 	struct linear up = linear_of(m, l, PARAM_UP, PARAM_UP_BIAS, m->shape.dim, width,
 				     m->scales.up);
@@ -128,8 +99,8 @@ static struct linear up_of(const struct model *m, size_t l)
 
 static struct linear down_of(const struct model *m, size_t l)
 {
-	return linear_of(m, l, PARAM_DOWN, PARAM_DOWN_BIAS, m->shape.ffn, m->shape.dim,
-			 m->scales.down);
+	return linear_of(m, l, PARAM_DOWN, PARAM_DOWN_BIAS, model_ffn_width(&m->shape, l),
+			 m->shape.dim, m->scales.down);
 }
 
 static struct attention attention_of(const struct model *m, size_t l,
@@ -262,9 +233,15 @@ static void project_out(const struct model *m, size_t l, const struct layer_kept
 	post_forward(m, l, PARAM_POST1, k->post1_in, &k->post1, s);
 }
 
-static void activate(const struct model *m, const struct layer_kept *k, size_t rows)
+/* Whether all tokens see a feed-forward there. */
+static bool has_dense(const struct model *m, size_t l)
 {
-	size_t width = m->shape.ffn;
+	return model_ffn_width(&m->shape, l) > 0;
+}
+
+static void activate_dense(const struct model *m, size_t l, const struct layer_kept *k, size_t rows)
+{
+	size_t width = model_ffn_width(&m->shape, l);
 
 	if (m->family->gelu_gate)
 		m->backend->geglu_forward(m->device, k->hidden, k->up, rows, width);
@@ -275,8 +252,16 @@ static void activate(const struct model *m, const struct layer_kept *k, size_t r
 					 m->family->gelu);
 }
 
-static void expand(const struct model *m, size_t l, const struct layer_kept *k,
-		   const struct layer_shared *s)
+static void activate(const struct model *m, size_t l, const struct layer_kept *k, size_t rows)
+{
+	if (has_dense(m, l))
+		activate_dense(m, l, k, rows);
+	if (model_is_sparse(&m->shape, l))
+		experts_activate(m, k, rows);
+}
+
+static void expand_dense(const struct model *m, size_t l, const struct layer_kept *k,
+			 const struct layer_shared *s)
 {
 	const void *in = split_gather(m, s->gathered, k->ffn_in, s->rows, m->shape.dim);
 	struct linear up = up_of(m, l);
@@ -287,11 +272,20 @@ static void expand(const struct model *m, size_t l, const struct layer_kept *k,
 		return;
 	}
 	linear_forward(m, &up, k->up, in, s->rows, 0);
-	activate(m, k, s->rows);
+	activate_dense(m, l, k, s->rows);
 }
 
-static void contract(const struct model *m, size_t l, const struct layer_kept *k,
-		     const struct layer_shared *s)
+static void expand(const struct model *m, size_t l, const struct layer_kept *k,
+		   const struct layer_shared *s)
+{
+	if (has_dense(m, l))
+		expand_dense(m, l, k, s);
+	if (model_is_sparse(&m->shape, l))
+		experts_expand(m, l, k, s);
+}
+
+static void contract_dense(const struct model *m, size_t l, const struct layer_kept *k,
+			   const struct layer_shared *s)
 {
 	struct linear down = down_of(m, l);
 
@@ -301,6 +295,15 @@ static void contract(const struct model *m, size_t l, const struct layer_kept *k
 		       m->family->parallel ? 1 : 0);
 	split_reduce(m, s, s->delta, s->delta, s->rows, m->shape.dim);
 	post_forward(m, l, PARAM_POST2, k->post2_in, &k->post2, s);
+}
+
+static void contract(const struct model *m, size_t l, const struct layer_kept *k,
+		     const struct layer_shared *s)
+{
+	if (has_dense(m, l))
+		contract_dense(m, l, k, s);
+	if (model_is_sparse(&m->shape, l))
+		experts_contract(m, l, k, s, has_dense(m, l));
 }
 
 /* --- forward ---------------------------------------------------------------------------------- */
@@ -348,6 +351,8 @@ void layer_forward(const struct model *m, size_t l, const struct layer_kept *k,
 	attend(m, l, k, s);
 	project_out(m, l, k, s);
 	norm2_forward(m, l, k, s->delta, rows);
+	if (model_is_sparse(&m->shape, l))
+		experts_route(m, l, k, s);
 	expand(m, l, k, s);
 	contract(m, l, k, s);
 }
@@ -379,7 +384,7 @@ void layer_again(const struct model *m, size_t l, const struct layer_kept *k,
 	if (lacks & AGAIN_UP)
 		expand(m, l, k, s);
 	else if (lacks & AGAIN_HIDDEN)
-		activate(m, k, s->rows);
+		activate(m, l, k, s->rows);
 }
 
 /* --- backward --------------------------------------------------------------------------------- */
@@ -411,12 +416,12 @@ static void pre_backward(const struct model *m, size_t l, enum param weight, enu
 }
 
 /* From s->dx, the gradient of what this half adds, to that of its normed input. */
-static void ffn_backward(const struct model *m, size_t l, const struct layer_kept *k,
-			 const struct layer_shared *s, void *dnormed, bool accumulate)
+static void dense_backward(const struct model *m, size_t l, const struct layer_kept *k,
+			   const struct layer_shared *s, void *dnormed, bool accumulate)
 {
 	const struct linear up = up_of(m, l);
 	struct linear down = down_of(m, l);
-	size_t rows = row_count(m), width = m->shape.ffn, dim = m->shape.dim;
+	size_t rows = row_count(m), width = model_ffn_width(&m->shape, l), dim = m->shape.dim;
 	const void *dup = m->family->gated ? k->up : s->dhidden;
 	const void *dy = post_backward(m, l, PARAM_POST2, k->post2_in, &k->post2, s, accumulate);
 	const void *dout = split_gather(m, s->dgathered, dy, rows, dim);
@@ -433,6 +438,15 @@ static void ffn_backward(const struct model *m, size_t l, const struct layer_kep
 	linear_backward_input(m, &up, dnormed, dup, rows);
 	backend_join(m->backend, m->device);
 	split_reduce(m, s, dnormed, dnormed, rows, dim);
+}
+
+static void ffn_backward(const struct model *m, size_t l, const struct layer_kept *k,
+			 const struct layer_shared *s, void *dnormed, bool accumulate)
+{
+	if (has_dense(m, l))
+		dense_backward(m, l, k, s, dnormed, accumulate);
+	if (model_is_sparse(&m->shape, l))
+		experts_backward(m, l, k, s, dnormed, has_dense(m, l), accumulate);
 }
 
 static void attention_backward(const struct model *m, size_t l, const struct layer_kept *k,

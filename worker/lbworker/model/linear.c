@@ -4,6 +4,35 @@
  * Nowhere else do numbers of few bits come in. */
 #include "worker/lbworker/model/family.h"
 
+static enum module module_of(enum param weight)
+{
+	switch (weight) {
+	case PARAM_QKV:
+		return MODULE_QKV;
+	case PARAM_OUT:
+		return MODULE_OUT;
+	case PARAM_UP:
+		return MODULE_UP;
+	default:
+		return MODULE_DOWN;
+	}
+}
+
+struct linear linear_of(const struct model *m, size_t l, enum param weight, enum param bias,
+			size_t in, size_t out, float scale)
+{
+	const struct model_layer *layer = &m->layer[l];
+
+	return (struct linear){ .weight = layer->at[weight],
+				.bias = layer->at[bias],
+				.in = in,
+				.out = out,
+				.in_out = m->family->in_out,
+				.scale = scale,
+				.layer = l,
+				.module = module_of(weight) };
+}
+
 /* Outputs that share a scale; one piece, or two halves. */
 struct piece {
 	size_t at, count; /* outputs */

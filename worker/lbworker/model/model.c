@@ -11,11 +11,10 @@
 #include "worker/lbworker/model/activations.h"
 #include "worker/lbworker/model/family.h"
 #include "worker/lbworker/model/slice.h"
-#include "worker/lbworker/base/rng.h"
 
 /* Limits that keep every product below within 64 bits; far above any model. */
 enum { MAX_DIM = 1 << 17, MAX_FFN = 1 << 19, MAX_VOCAB = 1 << 24, MAX_LAYERS = 1 << 10 };
-enum { MAX_ROWS = 1 << 28 };
+enum { MAX_ROWS = 1 << 28, MAX_EXPERTS = EXPERTS_MAX };
 
 static bool within(size_t value, size_t max)
 {
@@ -53,6 +52,36 @@ static int check_heads(const struct model_shape *s, struct err *err)
 	return 0;
 }
 
+static int check_experts(const struct model_shape *s, const struct model_options *o,
+			 struct err *err)
+{
+	const struct model_experts *e = &s->experts;
+
+	if (!model_has_experts(s->family))
+		return e->count == 0 ? 0
+				     : err_set(err, ERR_USAGE, "model: %s has no experts",
+					       model_family_name(s->family));
+	if (!within(e->count, MAX_EXPERTS) || !within(e->top, e->count) ||
+	    !within(e->ffn, MAX_FFN) || e->shared > MAX_FFN / e->ffn || e->dense > s->layers ||
+	    !(e->scale > 0 && e->scale < 1e6))
+		return err_set(
+			err, ERR_USAGE,
+			"model: %zu of %zu experts of width %zu, %zu shared ones, %zu layers "
+			"without, or a scale of %g cannot be",
+			e->top, e->count, e->ffn, e->shared, e->dense, e->scale);
+	if (!model_has_shared_experts(s->family) && e->shared > 0)
+		return err_set(err, ERR_USAGE, "model: %s has no shared experts",
+			       model_family_name(s->family));
+	if (model_has_shared_experts(s->family) && e->shared == 0)
+		return err_set(err, ERR_USAGE, "model: %s has at least one shared expert",
+			       model_family_name(s->family));
+	if (o->batch * o->seq > MAX_ROWS / e->top)
+		return err_set(err, ERR_USAGE,
+			       "model: batch %zu x seq_len %zu is too much for %zu experts a token",
+			       o->batch, o->seq, e->top);
+	return 0;
+}
+
 static int check_shape(const struct model_shape *s, const struct model_options *o, struct err *err)
 {
 	if (!within(s->vocab, MAX_VOCAB) || !within(s->dim, MAX_DIM) || !within(s->ffn, MAX_FFN) ||
@@ -70,7 +99,7 @@ static int check_shape(const struct model_shape *s, const struct model_options *
 		return err_set(err, ERR_USAGE, "model: %s has no %s", model_family_name(s->family),
 			       s->window > 0 && !model_has_windows(s->family) ? "sliding window"
 									      : "softcaps");
-	if (umup_check(s, err))
+	if (umup_check(s, err) || check_experts(s, o, err))
 		return -1;
 	if (o->context.degree > 1 && o->seq % (2 * (size_t)o->context.degree) != 0)
 		return err_set(err, ERR_USAGE,
@@ -94,9 +123,24 @@ const char *model_part_name(int part)
 
 /* --- layout: the matrices of all tables in order, then the vectors ---------------------------- */
 
-static bool is_present(const struct model *m, const struct family_tensor *row)
+bool model_has_row(const struct model *m, const struct family_tensor *row)
 {
 	return row->name && !(row->param == PARAM_HEAD && m->shape.tied);
+}
+
+static bool is_of_each_expert(enum param param)
+{
+	return param == PARAM_EXPERT_UP || param == PARAM_EXPERT_DOWN;
+}
+
+size_t model_copies(const struct model *m, const struct family_tensor *row)
+{
+	return is_of_each_expert(row->param) ? m->shape.experts.count : 1;
+}
+
+const struct family_tensor *model_layer_table(const struct model *m, size_t l)
+{
+	return model_is_sparse(&m->shape, l) ? m->family->sparse : m->family->layer;
 }
 
 /* Gives the table's matrices (or its vectors) the next places behind m->parameters. */
@@ -104,12 +148,12 @@ static void place_table(struct model *m, const struct family_tensor *table, size
 {
 	size_t *at = m->layer[l].at;
 
-	for (const struct family_tensor *row = table; is_present(m, row); row++) {
+	for (const struct family_tensor *row = table; model_has_row(m, row); row++) {
 		if ((row->columns != EXTENT_NONE) != matrices)
 			continue;
 		if (at[row->param] == ABSENT)
 			at[row->param] = m->parameters;
-		m->parameters += slice_extent(&m->shape, row->rows) *
+		m->parameters += model_copies(m, row) * slice_extent(&m->shape, row->rows) *
 				 slice_extent(&m->shape, row->columns);
 	}
 }
@@ -137,7 +181,7 @@ static void lay_out(struct model *m)
 		size_t first = m->parameters;
 		for (size_t l = 0; l < layers; l++) {
 			m->vectors[l] = m->parameters;
-			place_table(m, f->layer, l, matrices);
+			place_table(m, model_layer_table(m, l), l, matrices);
 			end_unit(m, 1 + l, matrices);
 		}
 		m->vectors[layers] = m->parameters;
@@ -176,45 +220,78 @@ static double folded(const struct model *m, enum param param, bool first)
 	}
 }
 
+/* "a.%zu.b" with a number in place of %zu, or as it is; the format stays a literal that a compiler can
+ * check. */
+static void put_number(const char *name, size_t number, char *out, size_t bytes)
+{
+	static const char sign[] = "%zu";
+	const char *mark = strstr(name, sign);
+
+	if (mark)
+		snprintf(out, bytes, "%.*s%zu%s", (int)(mark - name), name, number,
+			 mark + sizeof(sign) - 1);
+	else
+		snprintf(out, bytes, "%s", name);
+}
+
+/* `behind`: elements of the same parameter before this tensor. */
+static void name_tensor(struct model *m, const struct family_tensor *row, size_t l,
+			const char *prefix, size_t expert, size_t *behind)
+{
+	struct model_tensor *t = &m->tensor[m->tensors++];
+	char name[64];
+
+	t->offset = m->layer[l].at[row->param] + *behind;
+	t->rows = slice_extent(&m->shape, row->rows);
+	t->columns = row->columns == EXTENT_NONE ? 0 : slice_extent(&m->shape, row->columns);
+	t->row_extent = row->rows;
+	t->column_extent = row->columns;
+	t->rate = umup_rate(&model_whole(m)->shape, row->param);
+	t->unit_gradient = umup_unit_gradient(&model_whole(m)->shape, row->param);
+	t->folded = folded(m, row->param, *behind == 0);
+	t->is_balance = row->param == PARAM_BALANCE;
+	*behind += t->rows * (t->columns ? t->columns : 1);
+	put_number(row->name, expert, name, sizeof(name));
+	snprintf(t->name, sizeof(t->name), "%s%s", prefix, name);
+}
+
+/* Rows of a parameter follow one another; those of experts do so for each of them. */
 static void name_table(struct model *m, const struct family_tensor *table, size_t l,
 		       const char *prefix)
 {
-	size_t behind[PARAM_COUNT] = { 0 }; /* pieces of the same parameter before this one */
+	const struct family_tensor *row = table, *first;
 
-	for (const struct family_tensor *row = table; is_present(m, row); row++) {
-		struct model_tensor *t = &m->tensor[m->tensors++];
-		t->offset = m->layer[l].at[row->param] + behind[row->param];
-		t->rows = slice_extent(&m->shape, row->rows);
-		t->columns = row->columns == EXTENT_NONE ? 0
-							 : slice_extent(&m->shape, row->columns);
-		t->row_extent = row->rows;
-		t->column_extent = row->columns;
-		t->rate = umup_rate(&model_whole(m)->shape, row->param);
-		t->unit_gradient = umup_unit_gradient(&model_whole(m)->shape, row->param);
-		t->folded = folded(m, row->param, behind[row->param] == 0);
-		behind[row->param] += t->rows * (t->columns ? t->columns : 1);
-		snprintf(t->name, sizeof(t->name), "%s%s", prefix, row->name);
+	while (model_has_row(m, row)) {
+		size_t behind = 0;
+		first = row;
+		for (size_t e = 0; e < model_copies(m, first); e++)
+			for (row = first; model_has_row(m, row) && row->param == first->param;
+			     row++)
+				name_tensor(m, row, l, prefix, e, &behind);
 	}
 }
 
-/* "a.%zu.b" with a number in place of %zu; the format stays a literal that a compiler can check. */
-static void layer_prefix(const struct family *f, size_t l, char *out, size_t bytes)
+static size_t count_tensors(const struct model *m, const struct family_tensor *row)
 {
-	const char *mark = strstr(f->prefix, "%zu");
+	size_t count = 0;
 
-	snprintf(out, bytes, "%.*s%zu%s", (int)(mark - f->prefix), f->prefix, l,
-		 mark + strlen("%zu"));
+	for (; model_has_row(m, row); row++)
+		count += model_copies(m, row);
+	return count;
 }
 
 static void name_tensors(struct model *m)
 {
+	size_t count = count_tensors(m, m->family->first) + count_tensors(m, m->family->last);
 	char prefix[64];
 
-	m->tensor = xcalloc((m->shape.layers + 1) * FAMILY_TENSORS, sizeof(*m->tensor));
+	for (size_t l = 0; l < m->shape.layers; l++)
+		count += count_tensors(m, model_layer_table(m, l));
+	m->tensor = xcalloc(count, sizeof(*m->tensor));
 	name_table(m, m->family->first, m->shape.layers, "");
 	for (size_t l = 0; l < m->shape.layers; l++) {
-		layer_prefix(m->family, l, prefix, sizeof(prefix));
-		name_table(m, m->family->layer, l, prefix);
+		put_number(m->family->prefix, l, prefix, sizeof(prefix));
+		name_table(m, model_layer_table(m, l), l, prefix);
 	}
 	name_table(m, m->family->last, m->shape.layers, "");
 }
@@ -261,11 +338,13 @@ int model_plan(struct model **out, const struct model_shape *shape,
 	m->unit = xcalloc(m->units, sizeof(*m->unit));
 	lay_out(m);
 	name_tensors(m);
+	if (shape->experts.count > 0)
+		m->loads = xcalloc(shape->layers * shape->experts.count, sizeof(*m->loads));
 	*out = m;
 	return 0;
 }
 
-static void init_vector(struct model *m, float *to, size_t count, float value)
+void model_fill(const struct model *m, float *to, size_t count, float value)
 {
 	float *host = xmalloc(count * sizeof(float));
 
@@ -290,6 +369,8 @@ static const char *lacking(const struct model *m)
 		return "norms behind a layer's halves";
 	if (m->family->gelu_gate && !be->geglu_forward)
 		return "GeGLU";
+	if (m->loads && !be->route_forward)
+		return "experts";
 	if (m->family->norms_at_zero && !(be->copy && be->add))
 		return "norms of 1 + weight";
 	if ((s->logit_softcap > 0 || o->smoothing > 0 || o->z_loss > 0) && !be->cross_entropy_with)
@@ -330,7 +411,7 @@ static int take_ones(struct model *m, struct err *err)
 	m->ones = m->backend->alloc(m->device, 3 * width * sizeof(float), "activations");
 	if (!m->ones)
 		return err_set(err, ERR_IO, "no memory for %zu weights of a norm", width);
-	init_vector(m, m->ones, width, 1.0f);
+	model_fill(m, m->ones, width, 1.0f);
 	return 0;
 }
 
@@ -399,6 +480,7 @@ void model_destroy(struct model *m)
 	free(m->unit);
 	free(m->vectors);
 	free(m->tensor);
+	free(m->loads);
 	free(m);
 }
 
@@ -454,12 +536,32 @@ static uint64_t tables_of(const struct model *m)
 	return tables;
 }
 
+/* Of experts that a token does not go to. */
+static uint64_t idle_of(const struct model *m)
+{
+	const struct model_experts *e = &m->shape.experts;
+	uint64_t layers = e->count > 0 ? m->shape.layers - e->dense : 0;
+
+	return layers * (e->count - e->top) * (m->family->gated ? 3 : 2) * m->shape.dim * e->ffn;
+}
+
 /* Tables are looked up, everything else of two sides is multiplied; a tied head is both. */
 uint64_t model_multiplied(const struct model *m)
 {
 	const struct model_shape *s = &m->shape;
 
-	return m->decayed - tables_of(m) + (s->tied ? s->vocab * s->dim : 0);
+	return m->decayed - tables_of(m) + (s->tied ? s->vocab * s->dim : 0) - idle_of(m);
+}
+
+uint64_t model_active(const struct model *m)
+{
+	return m->parameters - idle_of(m);
+}
+
+size_t model_active_ffn(const struct model_shape *s, size_t l)
+{
+	return model_ffn_width(s, l) +
+	       (model_is_sparse(s, l) ? s->experts.top * s->experts.ffn : 0);
 }
 
 /* A stage has the tables, or it does not; and a head that is no table. */
@@ -479,6 +581,7 @@ int model_cost(struct model_cost *out, const struct model_shape *shape,
 	if (model_plan(&m, shape, options, err))
 		return -1;
 	out->parameters = parameters_here(m);
+	out->active = out->parameters - idle_of(m);
 	out->multiplied = multiplied_here(m);
 	out->matrices = out->parameters - (m->parameters - m->decayed);
 	out->gradient_bytes = model_grads_bytes(m) -
@@ -489,107 +592,4 @@ int model_cost(struct model_cost *out, const struct model_shape *shape,
 			out->widest = m->unit[u].count;
 	model_destroy(m);
 	return 0;
-}
-
-/* --- how it starts -------------------------------------------------------------------------- */
-
-static bool is_residual(enum param param)
-{
-	return param == PARAM_OUT || param == PARAM_DOWN;
-}
-
-static bool starts_at_one(enum param param)
-{
-	return param == PARAM_NORM1 || param == PARAM_NORM2 || param == PARAM_FINAL_NORM ||
-	       (param >= PARAM_QUERY_NORM && param <= PARAM_POST2);
-}
-
-/* Each matrix has random numbers of its own; pieces of one matrix share them. */
-static void draw(struct model *m, float *to, size_t count, struct rng *rng, double std)
-{
-	rng->tensor++;
-	m->backend->normal(
-		m->device, to, count,
-		&(struct normal){ .key = rng_key(rng), .tensor = rng->tensor, .std = std });
-}
-
-/* The whole is drawn, so that each element is the one it has there, and our slice kept. */
-static void init_slice(struct model *m, size_t l, enum param param, size_t count, struct rng *rng,
-		       double std)
-{
-	const size_t whole = m->whole->layer[l].at[param];
-	float *all = xmalloc(count * sizeof(float)); /* what computes here is the host */
-
-	draw(m, all, count, rng, std);
-	for (size_t i = 0; i < m->tensors; i++) {
-		const size_t at = m->whole->tensor[i].offset;
-		struct slice_walk walk = slice_begin(m, i);
-		struct slice_run run;
-		while (at >= whole && at < whole + count && slice_next(&walk, &run))
-			m->backend->copy(m->device, m->weights + m->tensor[i].offset + run.local,
-					 all + (at - whole) + run.whole, run.count * sizeof(float));
-	}
-	free(all);
-}
-
-/* Of a layer's matrices, or with l = layers of the tables and the head. */
-static bool is_here(const struct model *m, size_t l, enum param param)
-{
-	size_t unit = l < m->shape.layers ? 1 + l : param == PARAM_HEAD ? m->units - 2 : 0;
-
-	return model_unit_here(m, unit).count > 0;
-}
-
-static void init_matrix(struct model *m, size_t l, enum param param, size_t count, struct rng *rng,
-			double std)
-{
-	if (!is_here(m, l, param))
-		rng->tensor++; /* as draw() does */
-	else if (m->whole)
-		init_slice(m, l, param, count, rng, std);
-	else
-		draw(m, m->weights + m->layer[l].at[param], count, rng, std);
-}
-
-static void init_table(struct model *m, const struct family_tensor *table, size_t l,
-		       struct rng *rng, double std)
-{
-	double residual_std = m->shape.umup.enable ? std
-						   : std / sqrt(2.0 * (double)m->shape.layers);
-	const struct family_tensor *row = table;
-
-	while (is_present(m, row)) {
-		const struct family_tensor *first = row;
-		float *to = m->weights + m->layer[l].at[first->param];
-		bool matrix = first->columns != EXTENT_NONE;
-		const struct model_shape *s = matrix ? &model_whole(m)->shape : &m->shape;
-		size_t count = 0;
-		for (; is_present(m, row) && row->param == first->param; row++)
-			count += slice_extent(s, row->rows) * slice_extent(s, row->columns);
-		if (matrix)
-			init_matrix(m, l, first->param, count, rng,
-				    is_residual(first->param) ? residual_std : std);
-		else
-			init_vector(m, to, count,
-				    starts_at_one(first->param) && !m->family->norms_at_zero
-					    ? 1.0f
-					    : 0.0f);
-	}
-}
-
-void model_init_weights(struct model *m, uint64_t seed, double std)
-{
-	struct rng rng = { .seed = seed, .stream = RNG_INIT };
-	size_t layers = m->shape.layers;
-
-	if (m->shape.umup.enable)
-		std = 1;
-	init_table(m, m->family->first, layers, &rng, std);
-	model_release(m, 0);
-	for (size_t l = 0; l < layers; l++) {
-		init_table(m, m->family->layer, l, &rng, std);
-		model_release(m, 1 + l);
-	}
-	init_table(m, m->family->last, layers, &rng, std);
-	model_release(m, 1 + layers);
 }

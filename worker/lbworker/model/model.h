@@ -14,6 +14,9 @@
  *          other layer, scaled embeddings
  *   gemma3 Gemma Team 2025: normed queries and keys instead of softcaps, five layers of six have a
  *          window and rotary frequencies of their own
+ *   qwen3_moe  Qwen3 whose feed-forwards are experts, of which a router chooses some for each token
+ *   dots1  rednote-hilab 2025: Qwen3's attention, and the feed-forwards of DeepSeek-V3 (DeepSeek-AI
+ *          2024): sigmoid scores, a bias that balances the choice, shared experts, dense first layers
  *
  * Weights are stored as Hugging Face stores them: [out, in] so that y = x W^T, in gpt2 [in, out].
  * Query, key and value weights lie one after the other, as do gate and up, and each is one matrix
@@ -45,6 +48,8 @@ enum model_family {
 	MODEL_OLMO2,
 	MODEL_GEMMA2,
 	MODEL_GEMMA3,
+	MODEL_QWEN3_MOE,
+	MODEL_DOTS1,
 	MODEL_FAMILY_COUNT
 };
 
@@ -53,6 +58,18 @@ enum model_family {
  * slower. factor 0: none of it. */
 struct rope_scaling {
 	double factor, low, high, original;
+};
+
+enum { EXPERTS_MAX = 4096 };
+
+/* Of a layer with experts; count 0: there is none. */
+struct model_experts {
+	size_t count, top; /* top of them for each token */
+	size_t ffn;        /* width of one */
+	size_t shared;     /* so many more see every token, as one that is as many times wider */
+	size_t dense;      /* layers at the beginning that have a feed-forward instead */
+	bool normed;       /* the weights of a token add up to 1 before they are scaled */
+	double scale;      /* of the weights */
 };
 
 struct model_shape {
@@ -72,6 +89,7 @@ struct model_shape {
 	double local_theta;  /* rope_theta of the layers with a window; 0: the same */
 	double query_scalar; /* scores are divided by its root; 0: head_dim */
 	double score_softcap, logit_softcap; /* 0: none */
+	struct model_experts experts;
 };
 
 /* A named shape; the names are those of torchtitan where it has them. */
@@ -96,6 +114,9 @@ bool model_has_own_heads(enum model_family family); /* kv_heads and head_dim may
 bool model_can_be_split(enum model_family family);
 bool model_has_windows(enum model_family family);  /* window, full_every, local_theta */
 bool model_has_softcaps(enum model_family family); /* softcaps, query_scalar */
+bool model_has_experts(enum model_family family);
+bool model_has_shared_experts(enum model_family family); /* and dense first layers */
+bool model_has_balance(enum model_family family);        /* a bias for the choice of experts */
 
 /* What a layer does not keep, so that backward computes it once more: a bit for each part of
  * struct layer_kept. Results are the same to the bit; only bf16 behind a GELU differs by a rounding,
@@ -172,6 +193,9 @@ struct model_options {
 	bool mask_documents;
 	int32_t separator;
 	float smoothing, z_loss; /* of the loss that is trained on: struct loss_terms */
+	/* times the loss of Fedus et al. 2021 over all layers with experts, as transformers has it, is
+	 * trained on, too, for each micro-batch by itself */
+	float expert_loss;
 };
 
 /* Parameters that are used together: [first, first + count) of the arrays. */
@@ -202,6 +226,9 @@ enum extent {
 	EXTENT_QKV,
 	EXTENT_HEAD, /* one head */
 	EXTENT_FFN,
+	EXTENT_EXPERTS,        /* their number */
+	EXTENT_EXPERT,         /* width of one */
+	EXTENT_SHARED_EXPERTS, /* of all that see every token */
 	EXTENT_VOCAB,
 	EXTENT_POSITIONS
 };
@@ -213,7 +240,8 @@ struct model_tensor {
 	enum extent row_extent, column_extent;
 	/* u-muP (umup.h); without it 1, and rate and unit_gradient are not looked at */
 	double rate, unit_gradient;
-	double folded; /* times that it is the weight of a model without u-muP */
+	double folded;   /* times that it is the weight of a model without u-muP */
+	bool is_balance; /* no gradient moves it: experts_balance() */
 };
 
 struct family;            /* family.h */
@@ -246,6 +274,9 @@ struct model {
 	float *grads;     /* device; model_grad() where some may be narrow */
 	bool norms_whole; /* all query heads are normed as one, and all key heads */
 	float *ones;      /* device, for norms with weights around 0: family.h; else NULL */
+	/* [layers * experts] tokens that backward passes have seen go to each since the caller last
+	 * cleared it; NULL: there are no experts */
+	uint64_t *loads;
 	struct model_watch watch;
 	struct model_peers peers;              /* where the model is split */
 	struct model_peers sharers;            /* where sequences are */
@@ -386,17 +417,26 @@ int model_logits(struct model *model, const int32_t *tokens, size_t first, size_
 int model_extend(struct model *model, const int32_t *tokens, size_t first, size_t count,
 		 size_t rows, float *logits, struct err *err);
 
+/* The bias of each expert that had less than the mean of its layer goes up by `rate`, that of each that had
+ * more down, less their mean (torchtitan's; DeepSeek-AI 2024). loads: as model->loads. */
+void model_balance(struct model *model, const uint64_t *loads, double rate);
+
 /* What a model of that shape takes, without a device. 0, or -1 when the shape is refused. */
 struct model_cost {
 	uint64_t parameters;
-	uint64_t multiplied; /* of these, those in matrix products: the head, not a table */
-	uint64_t matrices;   /* of the parameters, those that lie first */
+	uint64_t active; /* of these, those that a token meets: not all experts */
+	uint64_t
+		multiplied; /* of the active ones, those in matrix products: the head, not a table */
+	uint64_t matrices;  /* of the parameters, those that lie first */
 	uint64_t gradient_bytes;
 	uint64_t widest;           /* of a unit */
 	uint64_t activation_bytes; /* kept for backward, and the buffers all layers share */
 };
-/* The same `multiplied` of a model that is there. */
+/* The same of a model that is there. */
 uint64_t model_multiplied(const struct model *model);
+uint64_t model_active(const struct model *model);
+/* Width of the feed-forward that a token meets in layer l. */
+size_t model_active_ffn(const struct model_shape *shape, size_t l);
 int model_cost(struct model_cost *out, const struct model_shape *shape,
 	       const struct model_options *options, struct err *err);
 

@@ -25,6 +25,12 @@ size_t slice_extent(const struct model_shape *s, enum extent extent)
 		return head_dim;
 	case EXTENT_FFN:
 		return s->ffn;
+	case EXTENT_EXPERTS:
+		return s->experts.count;
+	case EXTENT_EXPERT:
+		return s->experts.ffn;
+	case EXTENT_SHARED_EXPERTS:
+		return model_shared_width(s);
 	case EXTENT_VOCAB:
 		return s->vocab;
 	case EXTENT_POSITIONS:
@@ -60,7 +66,8 @@ int slice_check(const struct model_shape *s, const struct model_split *split, st
 	    (model_can_be_split(s->family) && divides(s, (size_t)split->degree)))
 		return 0;
 	if (!model_can_be_split(s->family))
-		return err_set(err, ERR_USAGE, "%s cannot be split: its norms need whole rows",
+		return err_set(err, ERR_USAGE,
+			       "%s cannot be split: its norms, or its experts, are whole",
 			       model_family_name(s->family));
 	for (size_t degree = 1; degree <= s->kv_heads && used < sizeof(possible) - 8; degree++)
 		if (divides(s, degree))

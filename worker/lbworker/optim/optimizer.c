@@ -90,6 +90,25 @@ static void update_each(const struct update *u, struct adamw a)
 	}
 }
 
+/* A bias that no gradient moves does not decay either. */
+static void update_vectors(const struct update *u, struct adamw a)
+{
+	const struct model *m = u->model;
+	const float decay = a.weight_decay;
+
+	if (!m->loads || decay == 0) {
+		update_some(u, m->parameters - m->decayed, a);
+		return;
+	}
+	for (size_t i = 0; i < m->tensors; i++) {
+		const struct model_tensor *t = &m->tensor[i];
+		a.first = t->offset;
+		a.weight_decay = t->is_balance ? 0 : decay;
+		if (t->columns == 0)
+			update_some(u, elements(t), a);
+	}
+}
+
 static void update_range(const struct update *u)
 {
 	const struct optimizer *o = u->optimizer;
@@ -112,7 +131,7 @@ static void update_range(const struct update *u)
 	a.first = d;
 	if (!o->decays_all)
 		a.weight_decay = 0;
-	update_some(u, u->model->parameters - d, a);
+	update_vectors(u, a);
 }
 
 /* --- few bits ---------------------------------------------------------------------------------- */

@@ -7,11 +7,21 @@ static double head_width(const struct model_shape *s)
 	return (double)(s->head_dim ? s->head_dim : s->dim / s->heads);
 }
 
+/* Of the feed-forward that a token meets, on average over the layers. */
+static double ffn_width(const struct model_shape *s)
+{
+	double sum = 0;
+
+	for (size_t l = 0; l < s->layers; l++)
+		sum += (double)model_active_ffn(s, l);
+	return sum / (double)s->layers;
+}
+
 struct part_cost again_cost(const struct model_shape *s, const struct model_options *o, int part)
 {
 	const double element = (double)compute_bytes(o->compute), dim = (double)s->dim;
 	const double qkv = (double)(s->heads + 2 * s->kv_heads) * head_width(s);
-	const double attended = (double)s->heads * head_width(s), ffn = (double)s->ffn;
+	const double attended = (double)s->heads * head_width(s), ffn = ffn_width(s);
 	const double up = model_is_gated(s->family) ? 2 * ffn : ffn;
 
 	switch (1U << part) {

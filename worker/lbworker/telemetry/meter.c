@@ -161,7 +161,7 @@ void meter_init(struct meter *meter, const struct model *m, double peak_tflops, 
 {
 	const struct model *whole = model_whole(m);
 
-	meter->flop = meter_flop(&whole->shape, whole->parameters, model_multiplied(whole),
+	meter->flop = meter_flop(&whole->shape, model_active(whole), model_multiplied(whole),
 				 m->options.seq);
 	meter->peak_flops = peak_tflops * 1e12;
 	if (!(peak_tflops > 0))

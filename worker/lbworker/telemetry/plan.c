@@ -149,7 +149,7 @@ int plan_make(struct plan *p, const struct config *c, struct err *err)
 			 work_area(s, &o, c->deterministic, p->cost.parameters);
 	p->checkpoint = c->checkpoint_enable ? copy_bytes(&o, p->whole.parameters) : 0;
 	p->tokens = c->accumulate * c->local_batch_size * c->seq_len;
-	const struct token_flop flop = meter_flop(s, p->whole.parameters, p->whole.multiplied,
+	const struct token_flop flop = meter_flop(s, p->whole.active, p->whole.multiplied,
 						  (size_t)c->seq_len);
 	p->flop_palm = flop.palm;
 	p->flop_causal = flop.causal;
@@ -218,12 +218,26 @@ static void print_ceiling(const struct plan *p, const struct plan_device *d, FIL
 		d->flops / 1e12, d->bytes_per_s / 1e12);
 }
 
+static void print_model(const struct plan *p, const struct config *c, FILE *to)
+{
+	const struct model_experts *e = &c->shape.experts;
+
+	fprintf(to, "%-12s %s %s: %" PRIu64 " parameters, ", "model",
+		model_family_name(c->shape.family), config_flavor(c), p->whole.parameters);
+	if (e->count > 0)
+		fprintf(to, "%" PRIu64 " of them active in a token, ", p->whole.active);
+	fprintf(to, "%" PRIu64 " of them multiplied\n", p->whole.multiplied);
+	if (e->count > 0)
+		fprintf(to,
+			"%-12s %zu of %zu, %zu wide, and %zu for all tokens, in %zu layers of %zu\n",
+			"experts", e->top, e->count, e->ffn, e->shared, c->shape.layers - e->dense,
+			c->shape.layers);
+}
+
 void plan_print(const struct plan *p, const struct config *c, const struct plan_device *device,
 		FILE *to)
 {
-	fprintf(to, "%-12s %s %s: %" PRIu64 " parameters, %" PRIu64 " of them multiplied\n",
-		"model", model_family_name(c->shape.family), config_flavor(c), p->whole.parameters,
-		p->whole.multiplied);
+	print_model(p, c, to);
 	if (c->shape.umup.enable)
 		fprintf(to,
 			"%-12s every matrix starts at 1 and has a learning rate of its own; the "

@@ -27,7 +27,8 @@ struct progress {
 	const struct plan_device *sheet;   /* NULL: we know none, as of CPUs */
 	struct tensorboard *tb;            /* NULL: not wanted */
 	const struct precision *precision; /* of the model; or NULL */
-	char *precision_path, *ranks_path; /* NULL: nothing is written there any more */
+	char *precision_path, *ranks_path,
+		*experts_path; /* NULL: nothing is written there any more */
 };
 
 static int open_tensorboard(struct progress *p, int64_t first_step, struct err *err)
@@ -66,7 +67,8 @@ struct progress *progress_open(const struct config *config, const struct model *
 	p->report = report;
 	p->precision = model->precision;
 	p->precision_path = path_join("%s/precision.jsonl", config->dump_folder);
-	if (p->precision)
+	p->experts_path = path_join("%s/experts.jsonl", config->dump_folder);
+	if (p->precision || model->loads)
 		(void)folder_make(config->dump_folder, 0755,
 				  NULL); /* the file says what is wrong */
 	if (open_tensorboard(p, first_step, err)) {
@@ -86,6 +88,7 @@ void progress_close(struct progress *p)
 	tensorboard_close(p->tb);
 	free(p->precision_path);
 	free(p->ranks_path);
+	free(p->experts_path);
 	free(p);
 }
 
@@ -102,6 +105,8 @@ static void chart(struct progress *p, const struct report_step *s)
 		{ "grad_norm", s->grad_norm },
 		{ "lr", s->lr },
 		{ "noise_scale(tokens)", s->noise_tokens },
+		{ "experts/load_max", s->expert_most },
+		{ "experts/load_min", s->expert_least },
 		{ "throughput(tps)", s->tokens_per_s },
 		{ "tflops", s->tflops },
 		{ "mfu(%)", 100 * s->mfu },
@@ -128,6 +133,8 @@ static void print(const struct report_step *s)
 		printf(" %.1f%% MFU", 100 * s->mfu);
 	if (isfinite(s->noise_tokens))
 		printf(" noise scale %.3g tokens", s->noise_tokens);
+	if (isfinite(s->expert_most))
+		printf(" experts %.2f to %.2f of the mean", s->expert_least, s->expert_most);
 	printf(" %.2f GiB\n", s->memory_gib);
 	if (isfinite(s->val_loss))
 		printf("validation at step %" PRId64 ": loss %.4f, perplexity %.2f\n", s->step,
@@ -163,6 +170,21 @@ static void add_times(json_t *line, const char *name, int count, const double *f
 	json_object_set_new(line, name, times);
 }
 
+/* Takes out and line. What cannot be written is one warning, and no path any more. */
+static void append_line(FILE *out, json_t *line, char **path, const char *name)
+{
+	char *text = json_dumps(line, JSON_COMPACT | JSON_REAL_PRECISION(6));
+	bool is_written = out && fprintf(out, "%s\n", text) > 0;
+
+	if ((out && fclose(out) != 0) || !is_written) {
+		log_warn("%s: %s", name, strerror(errno));
+		free(*path);
+		*path = NULL;
+	}
+	free(text);
+	json_decref(line);
+}
+
 void progress_ranks(struct progress *p, int64_t step, int count, const double *own_ms,
 		    const double *data_ms, size_t stride)
 {
@@ -173,15 +195,28 @@ void progress_ranks(struct progress *p, int64_t step, int count, const double *o
 	json_t *line = json_pack("{s:I}", "step", (json_int_t)step);
 	add_times(line, "own_ms", count, own_ms, stride);
 	add_times(line, "data_ms", count, data_ms, stride);
-	char *text = json_dumps(line, JSON_COMPACT | JSON_REAL_PRECISION(6));
-	bool is_written = out && fprintf(out, "%s\n", text) > 0;
-	if ((out && fclose(out) != 0) || !is_written) {
-		log_warn("ranks.jsonl: %s", strerror(errno));
-		free(p->ranks_path);
-		p->ranks_path = NULL;
+	append_line(out, line, &p->ranks_path, "ranks.jsonl");
+}
+
+void progress_experts(struct progress *p, int64_t step, const struct model_shape *shape,
+		      const uint64_t *loads)
+{
+	const struct model_experts *e = &shape->experts;
+	FILE *out = p->experts_path ? fopen(p->experts_path, "ae") : NULL;
+
+	if (!p->experts_path)
+		return;
+	json_t *layers = json_array();
+	for (size_t l = e->dense; l < shape->layers; l++) {
+		json_t *layer = json_array();
+		for (size_t i = 0; i < e->count; i++)
+			json_array_append_new(layer,
+					      json_integer((json_int_t)loads[l * e->count + i]));
+		json_array_append_new(layers, layer);
 	}
-	free(text);
-	json_decref(line);
+	json_t *line = json_pack("{s:I, s:I, s:o}", "step", (json_int_t)step, "first_layer",
+				 (json_int_t)e->dense, "tokens", layers);
+	append_line(out, line, &p->experts_path, "experts.jsonl");
 }
 
 void progress_step(struct progress *p, struct report_step *s)

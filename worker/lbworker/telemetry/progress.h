@@ -24,6 +24,10 @@ bool progress_is_logged(const struct progress *progress, const struct report_ste
  * `count` values each, which lie so many bytes apart; in ms. */
 void progress_ranks(struct progress *progress, int64_t step, int count, const double *own_ms,
 		    const double *data_ms, size_t stride);
+/* experts.jsonl in dump_folder: a line with the tokens of a step that went to each expert, as
+ * model->loads, layer by layer from the first that has experts on. */
+void progress_experts(struct progress *progress, int64_t step, const struct model_shape *shape,
+		      const uint64_t *loads);
 /* Works out what follows from the speed (FLOP/s, MFU, memory), and tells it all. */
 void progress_step(struct progress *progress, struct report_step *step);
 

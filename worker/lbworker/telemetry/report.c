@@ -217,6 +217,10 @@ void report_step(struct report *r, const struct report_step *s)
 	add_ranks(line, &s->ranks);
 	if (isfinite(s->noise_tokens))
 		js_set_real(line, "noise_tokens", s->noise_tokens);
+	if (isfinite(s->expert_most)) {
+		js_set_real(line, "expert_load_max", s->expert_most);
+		js_set_real(line, "expert_load_min", s->expert_least);
+	}
 	if (isfinite(s->val_loss))
 		js_set_real(line, "val_loss", s->val_loss);
 	js_set_int(line, "tokens", s->tokens);

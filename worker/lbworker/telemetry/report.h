@@ -32,7 +32,10 @@ struct report_step {
 	double data_ms;       /* of step_ms: getting the samples */
 	double checkpoint_ms; /* waited for checkpoints since the step before */
 	double noise_tokens;  /* gradient noise scale; NAN: not known */
-	double val_loss;      /* NAN: not a step with validation */
+	/* of the busiest expert, and of the idlest one, as multiples of the mean of its layer; NAN: the
+	 * model has none */
+	double expert_most, expert_least;
+	double val_loss; /* NAN: not a step with validation */
 	struct rank_times ranks;
 };
 

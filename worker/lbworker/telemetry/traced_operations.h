@@ -106,3 +106,17 @@ TRACED(cross_entropy_with,
        (float *loss, void *logits, const int32_t *targets, size_t rows, size_t vocab, float scale,
 	const struct loss_terms *terms),
        (loss, logits, targets, rows, vocab, scale, terms), rows, vocab, 0)
+TRACED(route_forward, (const float *logits, const float *bias, const struct routing *r),
+       (logits, bias, r), r->rows, r->experts, r->top)
+TRACED(route_backward,
+       (float *dlogits, const float *dweight, const float *push, const struct routing *r),
+       (dlogits, dweight, push, r), r->rows, r->experts, r->top)
+TRACED(rows_to_experts, (void *out, const void *x, size_t width, const struct routing *r),
+       (out, x, width, r), r->rows, r->top, width)
+TRACED(rows_from_experts,
+       (void *out, const void *y, size_t width, bool weighted, bool accumulate,
+	const struct routing *r),
+       (out, y, width, weighted, accumulate, r), r->rows, r->top, width)
+TRACED(weigh_experts,
+       (float *dweight, void *hidden, void *dhidden, size_t width, const struct routing *r),
+       (dweight, hidden, dhidden, width, r), r->rows, r->top, width)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/base/mem.h"
+#include "worker/lbworker/train/expert_loads.h"
 #include "worker/lbworker/train/pipelined.h"
 #include "worker/lbworker/train/signals.h"
 
@@ -28,6 +29,7 @@ static int queue_share(struct queued *q, double *loss, struct err *err)
 		sharded_wave(t->sharded, first, leaves, first + mesh->size >= leaves);
 		model_queue(t->model, t->tokens, t->targets, 1.0f / (float)q->tokens,
 			    in_place && wave > 0, &t->control->loss_sum, NULL, NULL);
+		expert_loads_pass(t, first + mesh->rank < leaves);
 		t->backend->download(t->device, &loss[wave], &t->control->loss_sum, sizeof(*loss));
 		if (in_place &&
 		    wave > 0) /* they are added up on the way: the whole is in the last */

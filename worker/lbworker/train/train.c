@@ -19,6 +19,7 @@
 #include "worker/lbworker/ranks/arrays.h"
 #include "worker/lbworker/telemetry/memory_report.h"
 #include "worker/lbworker/telemetry/plan.h"
+#include "worker/lbworker/train/expert_loads.h"
 #include "worker/lbworker/train/shared_step.h"
 #include "worker/lbworker/train/signals.h"
 
@@ -68,6 +69,7 @@ static int queue_step(struct queued *q, struct err *err)
 			    : tells ? queue_first_squares
 				    : NULL,
 			    q);
+		expert_loads_pass(t, true);
 	}
 	return 0;
 }
@@ -283,6 +285,8 @@ static int compute(struct training *t, struct report_step *s, struct err *err)
 	int rc = judge(t, s, d.is_left_out, err);
 	if (rc != 0)
 		return rc;
+	if (expert_loads_step(t, d.is_left_out, s, err))
+		return err_wrap(err, "step %" PRId64, s->step);
 	keep_means(t, &q, &d);
 	s->noise_tokens = t->config.noise_scale ? noise_scale_tokens(&t->state.noise) : NAN;
 	t->state.step++;

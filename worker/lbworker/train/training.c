@@ -241,6 +241,8 @@ static int make_model(struct training *t, const struct plan *plan, struct err *e
 	t->model->precision = t->precision;
 	if (share_model(t, err))
 		return -1;
+	if (t->model->loads)
+		t->loads = xcalloc(c->shape.layers * c->shape.experts.count, sizeof(*t->loads));
 	t->control = t->backend->alloc(t->device, sizeof(*t->control), "moments");
 	if (c->lora_rank > 0) {
 		const struct lora_rules rules = config_lora(c);
@@ -257,12 +259,16 @@ static int make_model(struct training *t, const struct plan *plan, struct err *e
 static void say_what(const struct training *t)
 {
 	const struct config *c = &t->config;
+	char active[64] = "";
 
 	printf("%s\n", t->backend->describe(t->device));
-	printf("%s %s: %zu parameters; computes in %s; %" PRIu64 " tokens of data, %" PRId64
+	if (c->shape.experts.count > 0)
+		snprintf(active, sizeof(active), ", %" PRIu64 " of them active in a token",
+			 model_active(t->model));
+	printf("%s %s: %zu parameters%s; computes in %s; %" PRIu64 " tokens of data, %" PRId64
 	       " tokens a step, %" PRId64 " steps\n",
 	       model_family_name(c->shape.family), config_flavor(c),
-	       model_whole(t->model)->parameters,
+	       model_whole(t->model)->parameters, active,
 	       c->compute == COMPUTE_FP32 ? "float32" : "bfloat16", data_tokens(t->data),
 	       c->accumulate * c->local_batch_size * c->seq_len, c->steps);
 	if (t->ranks->size > 1)
@@ -407,6 +413,7 @@ void training_close(struct training *t)
 	free(t->tokenizer.name);
 	free(t->tokenizer.bytes);
 	free(t->notes);
+	free(t->loads);
 	free(t->tokens);
 	free(t->targets);
 }

@@ -57,6 +57,7 @@ struct training {
 	struct comm_span *exchanges;    /* of the step that is traced */
 	const struct backend *untraced; /* the table to go back to then */
 	double data_s;                  /* waited for samples */
+	uint64_t *loads;                /* of experts, as model->loads; or NULL: expert_loads.h */
 };
 
 /* Samples from `first` on into tokens and targets, unless they are there already. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* init_std.c - number | sqrt(number/(number h)) | sqrt(number/h) */
-#include "worker/lbworker/model/init_std.h"
+#include "worker/lbworker/config/init_std.h"
 
 #include <math.h>
 #include <stdbool.h>
