@@ -176,6 +176,9 @@ const struct key run_spec_keys[] = {
 		 "from there to the folder"),
 	KEY_TEXT("checkpoint", "stage_rate", stage_rate_text, NULL,
 		 "so many bytes a second are copied at most, like \"500M\"; no limit if not given"),
+	KEY_TEXT("checkpoint", "save_every", save_every_text, NULL,
+		 "a trainer that reads orders is asked for a checkpoint so often, like \"15m\"; "
+		 "auto: as loses least"),
 	KEY_TEXT("checkpoint", "layout", checkpoint_layout, "auto",
 		 "whose checkpoints they are: auto looks; own, for a trainer that finds them "
 		 "itself; or a row's name"),

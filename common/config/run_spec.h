@@ -85,8 +85,10 @@ struct run_spec {
 	char *checkpoint_folder; /* NULL: runs/NAME/checkpoints */
 	char *checkpoint_layout, *checkpoint_pattern, *checkpoint_complete_when; /* checkpoints.h */
 	char *checkpoint_stage; /* folder of the node; NULL = none */
-	char *stage_rate_text;  /* as written; stage_rate counts: */
-	int64_t stage_rate;     /* bytes/s at most from there; 0 = no limit */
+	char *save_every_text;  /* as written; save_every_ms counts (attempt.h) */
+	int64_t save_every_ms;
+	char *stage_rate_text; /* as written; stage_rate counts: */
+	int64_t stage_rate;    /* bytes/s at most from there; 0 = no limit */
 	int64_t checkpoint_check_ms;
 	struct retention
 		retention; /* of our own trainer max_bytes alone: it keeps to the rest itself */

@@ -12,6 +12,7 @@
 #include "common/checkpoint/checkpoints.h"
 #include "common/config/amounts.h"
 #include "common/config/run_spec.h"
+#include "common/run/attempt.h"
 
 #define WEEK_MS (7 * 86400e3)
 
@@ -135,6 +136,21 @@ static int check_retention(const struct toml *toml, struct run_spec *spec, struc
 	return 0;
 }
 
+static int check_save_every(const struct toml *toml, struct run_spec *spec, struct err *err)
+{
+	const char *text = spec->save_every_text;
+	struct err problem = { 0 };
+
+	spec->save_every_ms = text && strcmp(text, "auto") == 0 ? SAVE_EVERY_AUTO : 0;
+	if (!text || spec->save_every_ms == SAVE_EVERY_AUTO)
+		return 0;
+	if (duration_parse(text, &spec->save_every_ms, &problem) < 0 || spec->save_every_ms < 1000)
+		return keys_refuse(
+			toml, "checkpoint.save_every",
+			"must be \"auto\", or a duration of a second or more, like \"15m\"", err);
+	return 0;
+}
+
 static int check_checkpoint(const struct toml *toml, const struct run_spec *spec, struct err *err)
 {
 	struct err problem = { 0 };
@@ -189,8 +205,8 @@ static int check_restart(const struct toml *toml, const struct run_spec *spec, s
 int run_spec_check(const struct toml *toml, struct run_spec *spec, struct err *err)
 {
 	if (check_slurm(toml, spec, err) < 0 || check_watch(toml, spec, err) < 0 ||
-	    check_output(toml, spec, err) < 0 || check_checkpoint(toml, spec, err) < 0 ||
-	    check_retention(toml, spec, err) < 0)
+	    check_output(toml, spec, err) < 0 || check_save_every(toml, spec, err) < 0 ||
+	    check_checkpoint(toml, spec, err) < 0 || check_retention(toml, spec, err) < 0)
 		return -1;
 	return check_restart(toml, spec, err);
 }

@@ -143,6 +143,7 @@ int attempt_params_write(const char *folder, const struct attempt_params *p, str
 	set_bytes(o, "checkpoint_complete_when", p->complete_when);
 	set_bytes(o, "checkpoint_stage", p->stage);
 	js_set_int(o, "stage_rate", p->stage_rate);
+	js_set_int(o, "save_every_ms", p->save_every_ms);
 	js_set_int(o, "node_mtbf_ms", p->node_mtbf_ms);
 	set_bytes(o, "switches", p->switches);
 	set_bytes(o, "team", p->team);
@@ -258,6 +259,7 @@ static int fill_params(const json_t *o, void *out, struct err *err)
 	p->complete_when = take_bytes(o, "checkpoint_complete_when");
 	p->stage = take_bytes(o, "checkpoint_stage");
 	p->stage_rate = js_int(o, "stage_rate", 0);
+	p->save_every_ms = js_int(o, "save_every_ms", 0);
 	p->node_mtbf_ms = js_int(o, "node_mtbf_ms", 0);
 	p->lbd_socket = take_bytes(o, "lbd_socket");
 	p->switches = take_bytes(o, "switches");

@@ -27,6 +27,8 @@ enum { ATTEMPT_FILE_VERSION = 1 };
 #define ATTEMPT_JOB_MARK "#LB attempt " /* begins the line of job.sh that names the folder */
 
 /* attempt.json */
+enum { SAVE_EVERY_AUTO = -1 };
+
 struct attempt_params {
 	char *run; /* name */
 	char token[TOKEN_HEX + 1];
@@ -39,9 +41,10 @@ struct attempt_params {
 	char *pattern;       /* how they are called; NULL = by the layout */
 	char *complete_when; /* NULL = not given */
 	char *stage; /* folder of the node that checkpoints are first written to; NULL = none */
-	int64_t stage_rate;  /* bytes/s at most from there to checkpoint_dir; 0 = no limit */
-	char *switches;      /* folder of switch files (switches.h); NULL = none */
-	char *team;          /* Unix group whose members may leave them; NULL = none */
+	int64_t stage_rate; /* bytes/s at most from there to checkpoint_dir; 0 = no limit */
+	int64_t save_every_ms; /* how often the trainer is asked to save; 0 = never, or SAVE_EVERY_AUTO */
+	char *switches;        /* folder of switch files (switches.h); NULL = none */
+	char *team;            /* Unix group whose members may leave them; NULL = none */
 	char *group, *owner; /* of the run: group "" = none; owner is who submitted it */
 	char *lbd_socket;    /* poked after new lines where it can be reached; NULL = none */
 	char *launcher;      /* "none" or "srun" */

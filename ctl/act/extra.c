@@ -10,8 +10,7 @@
 
 void extra_add(struct extra *extra, char *setting)
 {
-	extra->settings =
-		xrealloc(extra->settings, (extra->count + 1) * sizeof(*extra->settings));
+	extra->settings = xrealloc(extra->settings, (extra->count + 1) * sizeof(*extra->settings));
 	extra->settings[extra->count++] = setting;
 }
 

@@ -101,7 +101,7 @@ static void print_advice(const struct advice *a, const struct troubles *seen, in
 	if (isfinite(month) && month > 0)
 		printf("; that would keep %.*f %s-hours a month", month < 10 ? 1 : 0, month,
 		       gpus > 0 ? "GPU" : "run");
-	putchar('\n');
+	puts("\n           or checkpoint.save_every = \"auto\", for a trainer that reads orders");
 }
 
 int advise_run(struct ctl *ctl, struct err *err)

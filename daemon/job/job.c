@@ -179,6 +179,7 @@ static int write_params(const struct config *config, const struct run *run, cons
 		p.preflight = command_copy(&spec->preflight_options);
 	}
 	p.check_ms = spec->checkpoint_check_ms;
+	p.save_every_ms = spec->save_every_ms;
 	p.retention = spec->retention;
 	if (spec->checkpoint_stage) {
 		p.stage = xstrdup(spec->checkpoint_stage);

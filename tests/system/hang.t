@@ -256,6 +256,14 @@ run_reaches w1 killed 20
 exits 4 "a run that does not run cannot be asked" lbctl save w1
 like "$err" "w1 is killed: there is no trainer to ask" "and that is said"
 exits 3 "nor one that does not exist" lbctl stacks nobody
+rm -f "$T"/seen*
+ok "a run that is asked in turn" lbctl submit "$T/w1.toml" --name w2 --set checkpoint.save_every=1s
+ok "saves without anybody's order" wait_for '[ -s "$T/seen.saved" ]' 20
+wait_for 'lbctl events w2 --json | grep -q "asks the trainer for checkpoints, by checkpoint.save_every"' 20
+ok "which is told" lbctl kill w2
+exits 2 "an interval that is none" lbctl submit --set checkpoint.save_every=often -- true
+like "$err" 'checkpoint.save_every: must be "auto", or a duration' "is refused, and shown how"
+run_reaches w2 killed 20
 lbd_stop
 
 attempt "[\"python3\",\"$T/trainer.py\",\"deaf\",\"$T/seen\"]" ''

@@ -14,6 +14,8 @@
 #include "common/run/order.h"
 #include "common/base/paths.h"
 #include "common/run/hosts.h"
+#include "common/checkpoint/interval.h"
+#include "worker/lbrun/checkpoint/asking.h"
 #include "worker/lbrun/watch/oom.h"
 
 static void test_hosts(void **state)
@@ -155,12 +157,80 @@ static void test_order(void **state)
 	assert_int_equal(err.code, ERR_USAGE);
 }
 
+/* --- asking for checkpoints ------------------------------------------------------------------- */
+
+enum { DAY = 24 * 60 * 60 * 1000, MINUTE = 60 * 1000 };
+
+static void test_asking_by_the_clock(void **state)
+{
+	struct asking a = { .every_ms = 15 * MINUTE };
+
+	(void)state;
+	asking_begin(&a, 1000);
+	assert_int_equal(asking_due_ms(&a), 1000 + 15 * MINUTE);
+	asking_saved(&a, 5000); /* its own */
+	assert_int_equal(asking_due_ms(&a), 5000 + 15 * MINUTE);
+	a.every_ms = 0;
+	assert_int_equal(asking_due_ms(&a), INT64_MAX);
+}
+
+/* The second is asked for when Daly's interval is over, of the first one's cost. */
+static void test_asking_as_loses_least(void **state)
+{
+	struct asking told = { .every_ms = SAVE_EVERY_AUTO, .mtbf_ms = DAY };
+	struct asking timed = told;
+	int64_t best_ms = (int64_t)(save_interval_s(20, 86400) * 1000);
+
+	(void)state;
+	asking_begin(&told, 0);
+	assert_int_equal(asking_due_ms(&told), MINUTE);
+	assert_true(asking_asked(&told, MINUTE));
+	asking_phase(&told, true, MINUTE + 1000);
+	asking_saved(&told, MINUTE + 15000);
+	asking_phase(&told, false, MINUTE + 21000);
+	assert_int_equal(asking_due_ms(&told), MINUTE + 15000 + best_ms);
+
+	/* without phases: from order to end */
+	asking_begin(&timed, 0);
+	assert_true(asking_asked(&timed, MINUTE));
+	asking_saved(&timed, MINUTE + 20000);
+	assert_int_equal(asking_due_ms(&timed), MINUTE + 20000 + best_ms);
+
+	/* a copy that costs nothing, and writing that takes long */
+	timed = (struct asking){ .every_ms = SAVE_EVERY_AUTO, .mtbf_ms = DAY };
+	asking_begin(&timed, 0);
+	assert_true(asking_asked(&timed, MINUTE));
+	asking_phase(&timed, true, MINUTE);
+	asking_phase(&timed, false, MINUTE);
+	asking_saved(&timed, 11 * MINUTE);
+	assert_int_equal(asking_due_ms(&timed), 111 * MINUTE);
+}
+
+static void test_asking_in_vain(void **state)
+{
+	struct asking a = { .every_ms = MINUTE };
+
+	(void)state;
+	asking_begin(&a, 0);
+	assert_true(asking_asked(&a, 1 * MINUTE));
+	assert_true(asking_asked(&a, 2 * MINUTE));
+	assert_false(asking_asked(&a, 3 * MINUTE));
+	assert_int_equal(asking_due_ms(&a), INT64_MAX);
+	asking_begin(&a, 9 * MINUTE);
+	assert_int_equal(asking_due_ms(&a), 10 * MINUTE);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_hosts),         cmocka_unit_test(test_hosts_folded),
-		cmocka_unit_test(test_hosts_bounded), cmocka_unit_test(test_oom),
+		cmocka_unit_test(test_hosts),
+		cmocka_unit_test(test_hosts_folded),
+		cmocka_unit_test(test_hosts_bounded),
+		cmocka_unit_test(test_oom),
 		cmocka_unit_test(test_order),
+		cmocka_unit_test(test_asking_by_the_clock),
+		cmocka_unit_test(test_asking_as_loses_least),
+		cmocka_unit_test(test_asking_in_vain),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,6 +13,7 @@
 #include "common/base/redact.h"
 #include "common/base/strv.h"
 #include "common/checkpoint/layouts.h"
+#include "common/checkpoint/interval.h"
 #include "worker/lbrun/checkpoint/part.h"
 #include "worker/lbrun/trainer/launcher.h"
 #include "worker/lbrun/watch/oom.h"
@@ -62,6 +63,14 @@ static long long nodes_of_job(void)
 	return nodes > 0 ? nodes : 1;
 }
 
+/* Between troubles of this job; published rates where lbd did not say. */
+static int64_t mtbf_ms(const struct attempt_params *p)
+{
+	if (p->node_mtbf_ms > 0)
+		return p->node_mtbf_ms / nodes_of_job();
+	return (int64_t)(trouble_mtbf_s(&(struct troubles){ 0 }, (double)nodes_of_job()) * 1000);
+}
+
 static void make_env(const struct shepherd *s, const struct meeting *m, struct strv *env)
 {
 	char *stage;
@@ -80,8 +89,7 @@ static void make_env(const struct shepherd *s, const struct meeting *m, struct s
 		strv_add(env, xasprintf(PART_VARIABLE "=%s", stage));
 	free(stage);
 	if (s->params.node_mtbf_ms > 0)
-		strv_add(env, xasprintf("LB_MTBF_S=%lld",
-					(long long)s->params.node_mtbf_ms / 1000 / nodes_of_job()));
+		strv_add(env, xasprintf("LB_MTBF_S=%lld", (long long)mtbf_ms(&s->params) / 1000));
 	if (s->server.path)
 		strv_add(env, xasprintf("LB_SOCKET=%s", s->server.path));
 	strv_add(env, xasprintf("LB_RUN=%s", s->params.run));
@@ -227,11 +235,14 @@ void launch_begin(struct shepherd *s)
 	l->ooms_at_start = oom_kills(proc_cgroup, cgroup_mount);
 	note_scratch(s);
 	ranks_reset(&s->ranks);
+	s->asking.every_ms = s->params.save_every_ms;
+	s->asking.mtbf_ms = mtbf_ms(&s->params);
 	output_parser_reset(&s->parser);
 	complaints_reset(&s->complaints);
 	l->pid = start(s, &why);
 	failpoint(FP_TRAINER_STARTED, NULL);
 	watch_init(&s->watch, &s->params.watch, clock_mono_ms());
+	asking_begin(&s->asking, clock_mono_ms());
 	record_launch_start(s);
 	journal_sync(&s->journal);
 	failpoint(FP_TRAINER_RECORDED, NULL);

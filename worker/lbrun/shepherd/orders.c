@@ -49,13 +49,32 @@ static void look_at_claims(struct shepherd *s)
 void orders_want_save(struct shepherd *s, const char *by)
 {
 	s->facts.wants_save = true;
+	s->is_own_wish = false;
 	snprintf(s->save_by, sizeof(s->save_by), "%s", by);
+}
+
+/* checkpoint.save_every: not for people to read each time. */
+static void note_asking(struct shepherd *s, bool is_answered)
+{
+	if (!is_answered)
+		journal_note(&s->journal, s->facts.launch.number, "save",
+			     "the trainer saves nothing when it is asked: checkpoint.save_every "
+			     "rests until the next launch");
+	else if (!s->is_asking_told)
+		journal_note(&s->journal, s->facts.launch.number, "save",
+			     "asks the trainer for checkpoints, by checkpoint.save_every");
+	s->is_asking_told = true;
 }
 
 void orders_save(struct shepherd *s)
 {
 	int count = trainer_server_order(&s->server, "save");
+	bool is_answered = asking_asked(&s->asking, clock_mono_ms());
 
+	if (s->is_own_wish) {
+		note_asking(s, is_answered);
+		return;
+	}
 	journal_note(&s->journal, s->facts.launch.number, "save",
 		     count > 0 ? "asked the trainer for a checkpoint%s%s"
 			       : "the trainer reads no orders: no checkpoint was asked for%s%s",
@@ -77,12 +96,23 @@ static void look_for_requests(struct shepherd *s)
 		s->facts.wants_stacks = true;
 }
 
+static void ask_in_turn(struct shepherd *s, int64_t now_ms)
+{
+	const struct launch *l = &s->facts.launch;
+
+	if (!l->is_open || l->has_ended || !l->reports || s->facts.wants_save ||
+	    now_ms < asking_due_ms(&s->asking))
+		return;
+	s->facts.wants_save = s->is_own_wish = true;
+}
+
 void orders_look(struct shepherd *s, int64_t now_ms)
 {
 	s->look_ms = now_ms + LOOK_EVERY_MS;
 	look_at_claims(s);
 	look_for_order(s);
 	look_for_requests(s);
+	ask_in_turn(s, now_ms);
 	if (hang_is_watched(s) && now_ms >= s->checkpoint_look_ms) {
 		s->checkpoint_look_ms = now_ms + CHECKPOINT_LOOK_MS;
 		saves_look(s, false);

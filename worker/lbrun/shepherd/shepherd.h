@@ -21,6 +21,7 @@
 #include "worker/lbrun/trainer/journal.h"
 #include "worker/lbrun/trainer/output.h"
 #include "worker/lbrun/trainer/output_parser.h"
+#include "worker/lbrun/checkpoint/asking.h"
 #include "worker/lbrun/checkpoint/pruning.h"
 #include "worker/lbrun/watch/edits.h"
 #include "worker/lbrun/watch/slow_ranks.h"
@@ -98,6 +99,9 @@ struct shepherd {
 		[ERR_TEXT_BYTES]; /* why the search or the trainer cannot be started, or nothing be
 					   recorded */
 	char save_by[65];         /* who wants a checkpoint */
+	struct asking asking;     /* when nobody does */
+	bool is_own_wish;         /* the next is asked for by that */
+	bool is_asking_told;
 
 	int switch_fd;     /* tells that the switches changed; -1 = nobody does */
 	int64_t switch_ms; /* next look at them */

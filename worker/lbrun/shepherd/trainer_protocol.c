@@ -132,6 +132,11 @@ static void handle_life(struct shepherd *s, struct trainer_conn *conn, enum mess
 		conn->rank = js_int(line, "rank", 0);
 	if (type == MESSAGE_STEP)
 		saves_step(s, js_int(line, "step", -1));
+	if ((type == MESSAGE_PHASE || type == MESSAGE_STEP) && conn->rank == 0)
+		asking_phase(&s->asking,
+			     type == MESSAGE_PHASE &&
+				     strcmp(js_str(line, "name", ""), "checkpoint") == 0,
+			     now_ms);
 	if (type == MESSAGE_PHASE)
 		watch_phase(&s->watch, conn->rank, js_str(line, "name", ""), now_ms);
 	else if (type == MESSAGE_STEP) {

@@ -238,6 +238,8 @@ static const struct key keys[] = {
 		 "a folder of the node that they are first written to: lbrun's to copy from"),
 	KEY_TEXT("checkpoint", "stage_rate", stage_rate, NULL,
 		 "bytes a second that lbrun copies at most"),
+	KEY_TEXT("checkpoint", "save_every", save_every, NULL,
+		 "lbrun asks for a checkpoint so often, beside the interval"),
 	KEY_TEXT("quantize", "recipe", recipe, "\"none\"",
 		 "which operands of products are of few bits: a name (`lbworker recipes`), or a "
 		 "file NAME.toml"),
@@ -364,7 +366,7 @@ static void work_out_digest(struct config *c)
 	same.shard_degree = same.zero_stage = -1;
 	same.reshard = RESHARD_DEFAULT;
 	same.timeout_ms = 0;
-	same.stage = same.stage_rate = NULL; /* nor where it is saved first */
+	same.stage = same.stage_rate = same.save_every = NULL; /* nor where it is saved first */
 	if (c->pipeline_degree > 1)
 		config_cut_batches(&same);
 	same.pipeline_degree = same.pipeline_microbatch = 1;

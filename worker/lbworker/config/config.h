@@ -116,7 +116,7 @@ struct config {
 	char *recompute_option;
 	bool interval_auto;
 	int64_t checkpoint_interval, keep_latest_k, keep_every;
-	char *max_bytes, *stage, *stage_rate; /* lbrun's to keep to */
+	char *max_bytes, *stage, *stage_rate, *save_every; /* lbrun's to keep to */
 	int64_t log_freq;
 	bool noise_scale;
 	bool enable_tensorboard;
