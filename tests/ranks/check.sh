@@ -131,7 +131,7 @@ done
 
 # The other families, whose layers have norms, windows and gates of their own.
 for family in mistral qwen3 olmo2 gemma2 gemma3; do
-	case $short:$family in 1:mistral | 1:olmo2 | 1:gemma2) continue ;; esac
+	case $device:$short:$family in cuda:* | cpu:1:mistral | cpu:1:olmo2 | cpu:1:gemma2) continue ;; esac
 	options="--model.name $family"
 	# a window that is shorter than a sequence
 	case $family in mistral | gemma*) options="$options --model.sliding_window 9" ;; esac

@@ -24,6 +24,10 @@ static uint64_t program(void *arg)
 				  here < s->ranks->size ? here : s->ranks->size };
 	uint64_t digest = FNV_START;
 
+	/* A recorded program waits for nothing that was begun outside of it. */
+	for (size_t u = 0; u < s->model->units && s->model->backend->record; u++)
+		if (s->comes[u])
+			sharded_need(s, u);
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
 		digest = fnv_add(digest, (uint64_t)parts[i]);
 	for (size_t u = 0; u < s->model->units; u++)

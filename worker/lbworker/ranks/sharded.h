@@ -71,8 +71,10 @@ int sharded_sum(struct sharded *s, const double *loss, int64_t leaves, const str
  * exchange. */
 void sharded_gather_gradients(void *arg, size_t unit);
 void sharded_release_gradients(void *arg, size_t unit);
-/* The update has changed the shards: the rest of the weights is old. */
+/* The shards are others, or will be: the rest of the weights is old. */
 void sharded_updated(struct sharded *s);
+/* Behind that, our shard of the unit is new: begins to gather it where it stays, or is needed first. */
+void sharded_ahead(struct sharded *s, size_t unit);
 
 /* `passes` sums of losses, of which this rank has made those that mesh_leaf gave it: their sum, in
  * order. */

@@ -135,6 +135,15 @@ void sharded_updated(struct sharded *s)
 		s->whole[u] = s->options.mesh.shard == 1;
 }
 
+void sharded_ahead(struct sharded *s, size_t unit)
+{
+	bool is_first = unit <= 1; /* the tables, the first layer */
+	bool stays = s->options.mesh.stage < ZERO_WEIGHTS || unit + 1 == s->model->units;
+
+	if (is_first || stays)
+		sharded_soon(s, unit);
+}
+
 void sharded_note_sent(struct sharded *s)
 {
 	if (s->pass)

@@ -85,13 +85,14 @@ static int update_share(struct queued *q, const double *loss, struct step_contro
 	d->squares = sums.squares;
 	t->backend->upload(t->device, t->control, d, sizeof(*d));
 	t->backend->decide(t->device, t->control);
+	sharded_updated(t->sharded);
 	for (size_t u = 0; u < t->model->units; u++) {
 		if (model_unit_here(t->model, u).count == 0)
 			continue;
 		optimizer_update_unit(&optimizer, t->model, &t->kept, t->control, q->tokens, u,
 				      sharded_own(t->sharded, u), &gather);
+		sharded_ahead(t->sharded, u);
 	}
-	sharded_updated(t->sharded);
 	return 0;
 }
 
