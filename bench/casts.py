@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""casts.py - the casts of others on one core, as bench/casts.c has ours: PyTorch's, ml_dtypes', gfloat's."""
+"""casts.py - the casts of others on one core, as bench/casts.c has ours: PyTorch's, torchao's, ml_dtypes', gfloat's."""
 import importlib.util
 import time
 
-COUNT, ROUNDS = 1 << 22, 9
+COUNT, ROUNDS = 1 << 22, 31
 
 
 def best(cast, count=COUNT):
@@ -33,6 +33,10 @@ if has("torch"):
     for name in ("float8_e4m3fn", "float8_e5m2", "float8_e8m0fnu", "bfloat16", "float16"):
         to = getattr(torch, name)
         line("PyTorch", name.removeprefix("float8_"), best(lambda to=to: x.to(to)))
+if has("torchao"):
+    from torchao.prototype.mx_formats.kernels import f32_to_f4_unpacked, f32_to_f6_e2m3_unpacked
+    line("torchao", "e2m1", best(lambda: f32_to_f4_unpacked(x)))
+    line("torchao", "e2m3", best(lambda: f32_to_f6_e2m3_unpacked(x)))
 if has("numpy") and has("ml_dtypes"):
     import ml_dtypes
     import numpy as np

@@ -3,13 +3,11 @@
  *
  * A task owns BLOCK consecutive elements; the pass is bound by memory, not by arithmetic. Moments
  * in bf16 are widened, updated, and rounded up or down by chance. */
-#include "kernels/cpu/cpu.h"
+#include "kernels/cpu/round.h"
 
 #include <math.h>
 
-#include "kernels/philox.h"
-
-enum { BLOCK = 65536 };
+enum { BLOCK = 65536, PIECE = 256 };
 
 struct update {
 	float *weight;
@@ -42,55 +40,60 @@ static void adamw_task(const void *args, size_t index, unsigned worker)
 	}
 }
 
-static float widen(uint16_t narrow)
+/* bf16 is the upper half of fp32: adding 16 random bits below carries up with the right chance. Inf and NaN
+ * stay what they are. */
+CPU_INLINE uint16_t narrow_by_chance(float x, uint32_t random16)
 {
-	uint32_t bits = (uint32_t)narrow << 16;
-	float x;
+	uint32_t bits = bits_of(x);
+	bool is_finite = (bits & 0x7f800000u) != 0x7f800000u;
+	uint32_t kept = bits >> 16 | ((bits & 0xffffu) != 0);
 
-	memcpy(&x, &bits, sizeof(x));
-	return x;
+	return (uint16_t)(is_finite ? (bits + random16) >> 16 : kept);
 }
 
-/* bf16 is the upper half of fp32: adding 16 random bits below carries up with the right chance. */
-static uint16_t narrow_by_chance(float x, uint32_t random16)
+/* The 16 bits of each of `count` elements: two in each word of the stream. */
+static void random_halves(uint32_t *halves, const struct random_stream *stream, uint64_t element,
+			  size_t count)
 {
-	uint32_t bits;
+	size_t odd = element % 2;
+	uint32_t words[PIECE / 2 + 1];
 
-	memcpy(&bits, &x, sizeof(bits));
-	if ((bits & 0x7f800000u) == 0x7f800000u) /* Inf and NaN stay what they are */
-		return (uint16_t)(bits >> 16 | ((bits & 0xffffu) != 0));
-	return (uint16_t)((bits + random16) >> 16);
+	random_words(words, stream, element / 2, (odd + count + 1) / 2);
+	for (size_t i = 0; i < count; i++)
+		halves[i] = words[(odd + i) / 2] >> 16 * ((odd + i) % 2) & 0xffffu;
 }
 
-/* The 16 bits of piece i mod 8. */
-static uint32_t random16(const struct update *u, uint64_t element, uint32_t tensor)
+static void adamw_bf16_piece(const struct update *u, size_t first, size_t count)
 {
-	const uint64_t i = (u->first + element) / 8;
-	const uint32_t piece = (uint32_t)((u->first + element) % 8);
-	const uint32_t counter[4] = { (uint32_t)i, (uint32_t)(i >> 32), tensor, u->step };
-	const uint32_t key[2] = { (uint32_t)u->key, (uint32_t)(u->key >> 32) };
-	uint32_t words[4];
+	const struct random_stream of_m = { u->key, 0, u->step }, of_v = { u->key, 1, u->step };
+	const struct update c = *u;
+	float *restrict weight = u->weight + first;
+	uint16_t *restrict m = (uint16_t *)u->m + first;
+	uint16_t *restrict v = (uint16_t *)u->v + first;
+	const float *restrict grad = u->grad + first;
+	uint32_t random_m[PIECE], random_v[PIECE];
 
-	philox4x32_10(words, counter, key);
-	return words[piece / 2] >> 16 * (piece % 2) & 0xffffu;
+	random_halves(random_m, &of_m, u->first + first, count);
+	random_halves(random_v, &of_v, u->first + first, count);
+	for (size_t i = 0; i < count; i++) {
+		float g = grad[i] * c.grad_scale;
+		float mi = c.beta1 * float_of((uint32_t)m[i] << 16) + (1.0f - c.beta1) * g;
+		float vi = c.beta2 * float_of((uint32_t)v[i] << 16) + (1.0f - c.beta2) * g * g;
+		float direction = mi * c.to_m_hat / (sqrtf(vi * c.to_v_hat) + c.eps);
+		weight[i] -= c.lr * (direction + c.weight_decay * weight[i]);
+		m[i] = narrow_by_chance(mi, random_m[i]);
+		v[i] = narrow_by_chance(vi, random_v[i]);
+	}
 }
 
 static void adamw_bf16_task(const void *args, size_t index, unsigned worker)
 {
-	const struct update u = *(const struct update *)args;
-	size_t first = index * BLOCK, end = first + cpu_min(BLOCK, u.count - first);
-	uint16_t *m = u.m, *v = u.v;
+	const struct update *u = args;
+	size_t end = cpu_min(u->count, (index + 1) * BLOCK);
 
 	(void)worker;
-	for (size_t i = first; i < end; i++) {
-		float g = u.grad[i] * u.grad_scale;
-		float mi = u.beta1 * widen(m[i]) + (1.0f - u.beta1) * g;
-		float vi = u.beta2 * widen(v[i]) + (1.0f - u.beta2) * g * g;
-		float direction = mi * u.to_m_hat / (sqrtf(vi * u.to_v_hat) + u.eps);
-		u.weight[i] -= u.lr * (direction + u.weight_decay * u.weight[i]);
-		m[i] = narrow_by_chance(mi, random16(&u, i, 0));
-		v[i] = narrow_by_chance(vi, random16(&u, i, 1));
-	}
+	for (size_t at = index * BLOCK; at < end; at += PIECE)
+		adamw_bf16_piece(u, at, cpu_min(PIECE, end - at));
 }
 
 void cpu_adamw(struct device *dev, float *weight, void *m, void *v, const void *grad, size_t count,

@@ -6,7 +6,7 @@
 #include "kernels/cpu/cpu.h"
 #include "kernels/formats/grid.h"
 
-/* words[i] = random_word(stream, first + i). codes.c */
+/* words[i] = random_word(stream, first + i). random.c */
 void random_words(uint32_t *words, const struct random_stream *stream, uint64_t first,
 		  size_t count);
 

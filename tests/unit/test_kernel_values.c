@@ -53,6 +53,61 @@ static void test_adamw(void **state)
 	backend_cpu()->close(dev);
 }
 
+/* bf16 by the 16 bits that backend.h names, one element at a time. */
+static uint16_t narrowed(float x, const struct adamw *a, uint64_t i, uint32_t tensor)
+{
+	const uint32_t counter[4] = { (uint32_t)(i / 8), 0, tensor, 3 };
+	const uint32_t key[2] = { (uint32_t)a->key, (uint32_t)(a->key >> 32) };
+	uint32_t words[4], bits;
+
+	philox4x32_10(words, counter, key);
+	memcpy(&bits, &x, sizeof(bits));
+	return (uint16_t)((bits + (words[i % 8 / 2] >> 16 * (i % 2) & 0xffffu)) >> 16);
+}
+
+static float widened(uint16_t narrow)
+{
+	uint32_t bits = (uint32_t)narrow << 16;
+	float x;
+
+	memcpy(&x, &bits, sizeof(x));
+	return x;
+}
+
+static void test_bf16_moments(void **state)
+{
+	enum { COUNT = 66001 };
+	const struct adamw a = { .rate = 1,
+				 .beta1 = 0.9f,
+				 .beta2 = 0.95f,
+				 .eps = 1e-8f,
+				 .bf16_moments = true,
+				 .first = 13,
+				 .key = 0x123456789abcdefu };
+	const struct step_control d = {
+		.lr = 0.02f, .grad_scale = 1, .step = 3, .to_m_hat = 1, .to_v_hat = 1
+	};
+	float *w = noise(1, COUNT), *g = noise(4, COUNT);
+	uint16_t *m = xmalloc(2 * COUNT * sizeof(*m)), *v = m + COUNT;
+	struct device *dev = open_device(2);
+
+	(void)state;
+	for (size_t i = 0; i < COUNT; i++)
+		m[i] = (uint16_t)(0x3f00 + i % 200), v[i] = (uint16_t)(0x3e00 + i % 300);
+	backend_cpu()->adamw(dev, w, m, v, g, COUNT, &a, &d);
+	for (size_t i = 0; i < COUNT; i++) {
+		float mean = 0.9f * widened((uint16_t)(0x3f00 + i % 200)) + (1.0f - 0.9f) * g[i];
+		float square = 0.95f * widened((uint16_t)(0x3e00 + i % 300)) +
+			       (1.0f - 0.95f) * g[i] * g[i];
+		assert_int_equal(m[i], narrowed(mean, &a, a.first + i, 0));
+		assert_int_equal(v[i], narrowed(square, &a, a.first + i, 1));
+	}
+	backend_cpu()->close(dev);
+	free(m);
+	free(w);
+	free(g);
+}
+
 /* The same bits for any number of threads and from any place on; mean and width as asked for; what libm
  * makes of the same words. */
 static void test_normal(void **state)
@@ -200,10 +255,10 @@ static void test_nan_shows(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_adamw),       cmocka_unit_test(test_normal),
-		cmocka_unit_test(test_sum_squares), cmocka_unit_test(test_decide),
-		cmocka_unit_test(test_exp),         cmocka_unit_test(test_gelu),
-		cmocka_unit_test(test_nan_shows),
+		cmocka_unit_test(test_adamw),  cmocka_unit_test(test_bf16_moments),
+		cmocka_unit_test(test_normal), cmocka_unit_test(test_sum_squares),
+		cmocka_unit_test(test_decide), cmocka_unit_test(test_exp),
+		cmocka_unit_test(test_gelu),   cmocka_unit_test(test_nan_shows),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,47 +7,7 @@
 
 #include <math.h>
 
-enum { BLOCK = 65536, PIECE = 256, LANES = 16, TABLE = 256 };
-
-/* The rounds of philox.h with the lanes inside, so that each is a vector. */
-static void philox_lanes(uint32_t c[4][LANES], uint64_t key)
-{
-	uint32_t k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
-
-	for (int round = 0; round < 10; round++) {
-		for (size_t i = 0; i < LANES; i++) {
-			uint64_t p0 = (uint64_t)0xD2511F53u * c[0][i];
-			uint64_t p1 = (uint64_t)0xCD9E8D57u * c[2][i];
-			c[0][i] = (uint32_t)(p1 >> 32) ^ c[1][i] ^ k0;
-			c[1][i] = (uint32_t)p1;
-			c[2][i] = (uint32_t)(p0 >> 32) ^ c[3][i] ^ k1;
-			c[3][i] = (uint32_t)p0;
-		}
-		k0 += 0x9E3779B9u;
-		k1 += 0xBB67AE85u;
-	}
-}
-
-void random_words(uint32_t *words, const struct random_stream *stream, uint64_t first, size_t count)
-{
-	size_t skip = first % 4;
-
-	for (size_t done = 0; done < count; skip = 0) {
-		uint32_t c[4][LANES], all[LANES * 4];
-		size_t more = cpu_min(count - done, LANES * 4 - skip);
-		for (size_t i = 0; i < LANES; i++) {
-			uint64_t at = (first + done) / 4 + i;
-			c[0][i] = (uint32_t)at, c[1][i] = (uint32_t)(at >> 32);
-			c[2][i] = stream->tensor, c[3][i] = stream->step;
-		}
-		philox_lanes(c, stream->key);
-		for (size_t i = 0; i < LANES; i++)
-			for (size_t j = 0; j < 4; j++)
-				all[4 * i + j] = c[j][i];
-		memcpy(words + done, all + skip, more * sizeof(*words));
-		done += more;
-	}
-}
+enum { BLOCK = 65536, PIECE = 256, TABLE = 256 };
 
 /* --- encode ----------------------------------------------------------------------------------- */
 
