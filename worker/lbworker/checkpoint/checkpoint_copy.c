@@ -7,6 +7,7 @@
 
 #include "common/base/mem.h"
 #include "worker/lbworker/base/narrow.h"
+#include "worker/lbworker/optim/muon.h"
 
 static float *make_amax(const struct model *m)
 {
@@ -23,11 +24,13 @@ static size_t floats_of(const struct model *m, const struct lora *lora)
 	return (m->options.averaged ? 4 : 3) * m->parameters;
 }
 
-/* Page faults now, not in the first save. Moments of 8 bits leave most of their room alone, and it takes no
- * memory. */
-static void touch(float *host, const struct model *m, size_t bytes)
+/* Page faults now, not in the first save. Moments of 8 bits leave most of their room alone, Muon's matrices their
+ * second one, and it takes no memory: it stays as calloc has it. */
+static void touch(float *host, const struct model *m, size_t bytes, bool is_muon)
 {
 	size_t each = m->parameters * sizeof(*host), moment = each;
+	const struct model_unit out = is_muon ? muon_range(m) : (struct model_unit){ 0 };
+	size_t behind = out.first + out.count;
 
 	if (m->options.moments == MOMENTS_8BIT)
 		moment = kept_moment_bytes(MOMENTS_8BIT, m->parameters);
@@ -37,7 +40,10 @@ static void touch(float *host, const struct model *m, size_t bytes)
 		return;
 	}
 	memset(host + m->parameters, 0, moment);
-	memset(host + 2 * m->parameters, 0, moment);
+	memset(host + 2 * m->parameters, 0, is_muon ? out.first * sizeof(*host) : moment);
+	if (is_muon)
+		memset(host + 2 * m->parameters + behind, 0,
+		       (m->parameters - behind) * sizeof(*host));
 	memset(host + 3 * m->parameters, 0, bytes - 3 * each);
 }
 
@@ -48,7 +54,7 @@ struct checkpoint_copy *checkpoint_copy_create(const struct checkpoint_parts *pa
 	size_t floats = floats_of(m, parts->lora), lost = kept_lost_bytes(m);
 	size_t bytes = floats * sizeof(float) + lost;
 	const struct backend *be = here->backend;
-	float *host = be->alloc_host ? be->alloc_host(here->device, bytes) : malloc(bytes);
+	float *host = be->alloc_host ? be->alloc_host(here->device, bytes) : calloc(1, bytes);
 
 	if (!host) {
 		err_set(err, ERR_IO,
@@ -57,7 +63,7 @@ struct checkpoint_copy *checkpoint_copy_create(const struct checkpoint_parts *pa
 			bytes >> 20);
 		return NULL;
 	}
-	touch(host, m, bytes);
+	touch(host, m, bytes, parts->kept->without_v.count > 0);
 	struct checkpoint_copy *c = xcalloc(1, sizeof(*c));
 	*c = (struct checkpoint_copy){
 		.model = m,
@@ -87,11 +93,10 @@ void checkpoint_copy_destroy(struct checkpoint_copy *c)
 	free(c);
 }
 
-/* An array that a checkpoint takes as it lies on the device: `bytes` an element, one for so many
- * parameters. */
+/* An array that a checkpoint takes as it lies on the device, to so many bytes from the beginning of the copy. */
 struct held {
-	void *from;
-	size_t at, bytes, each; /* at: bytes from the beginning of its host memory */
+	size_t at;
+	struct sharded_array array;
 };
 enum { HELD_MAX = 7 };
 
@@ -103,20 +108,32 @@ static size_t list_held(const struct checkpoint_parts *p, struct held out[HELD_M
 	size_t n = 0, scales = kept_scales_at(m->parameters),
 	       each = model_whole(m)->parameters * sizeof(float);
 
-	out[n++] = (struct held){ m->weights, 0, sizeof(float), 1 };
+	out[n++] = (struct held){
+		0, { .from = m->weights, .element_bytes = sizeof(float), .each = 1 }
+	};
 	for (size_t k = 0; k < 2 && !p->lora; k++) {
 		char *moment = k == 0 ? p->kept->m : p->kept->v;
+		const struct model_unit nothing = { 0 };
 		size_t at = (1 + k) * each;
-		out[n++] = (struct held){ moment, at, kept_at(kind, 1), 1 };
+		out[n++] = (struct held){
+			at, { moment, kept_at(kind, 1), 1, k == 0 ? nothing : p->kept->without_v }
+		};
 		if (kind == MOMENTS_8BIT)
-			out[n++] = (struct held){ moment + scales, at + scales, sizeof(float),
-						  MOMENTS_SHARE };
+			out[n++] = (struct held){ at + scales,
+						  { .from = moment + scales,
+						    .element_bytes = sizeof(float),
+						    .each = MOMENTS_SHARE } };
 	}
 	if (p->kept->mean)
-		out[n++] = (struct held){ p->kept->mean, 3 * each, sizeof(float), 1 };
+		out[n++] = (struct held){
+			3 * each,
+			{ .from = p->kept->mean, .element_bytes = sizeof(float), .each = 1 }
+		};
 	if (p->kept->lost)
-		out[n++] = (struct held){ p->kept->lost, (p->kept->mean ? 4 : 3) * each,
-					  sizeof(uint16_t), 1 };
+		out[n++] = (struct held){
+			(p->kept->mean ? 4 : 3) * each,
+			{ .from = p->kept->lost, .element_bytes = sizeof(uint16_t), .each = 1 }
+		};
 	return n;
 }
 
@@ -127,7 +144,7 @@ static int collect(const struct checkpoint_parts *p, char *host, struct err *err
 	size_t count = list_held(p, held);
 
 	for (size_t i = 0; i < count; i++)
-		if (sharded_collect_whole(p->sharded, held[i].from, held[i].bytes, held[i].each,
+		if (sharded_collect_whole(p->sharded, &held[i].array,
 					  host ? host + held[i].at : NULL, err))
 			return -1;
 	return 0;
@@ -147,9 +164,16 @@ static void copy_all(struct checkpoint_copy *c, const struct checkpoint_parts *p
 	struct held held[HELD_MAX];
 	size_t count = list_held(p, held);
 
-	for (size_t i = 0; i < count; i++)
-		take(m->device, (char *)c->weights + held[i].at, held[i].from,
-		     (m->parameters + held[i].each - 1) / held[i].each * held[i].bytes);
+	for (size_t i = 0; i < count; i++) {
+		const struct sharded_array *a = &held[i].array;
+		size_t bytes = (m->parameters + a->each - 1) / a->each * a->element_bytes;
+		size_t first = a->without.first * a->element_bytes;
+		size_t behind = first + a->without.count * a->element_bytes;
+		char *to = (char *)c->weights + held[i].at, *from = a->from;
+		if (first > 0)
+			take(m->device, to, from, first);
+		take(m->device, to + behind, from + behind, bytes - behind);
+	}
 	if (p->lora)
 		take(m->device, c->adapters, p->lora->values, 3 * p->lora->count * sizeof(float));
 }

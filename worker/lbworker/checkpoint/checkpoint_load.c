@@ -49,7 +49,8 @@ struct stored_as {
 	const char *prefix;
 	enum st_type type;
 	size_t bytes;
-	bool narrow; /* to be bf16 on the device */
+	bool narrow;               /* to be bf16 on the device */
+	struct model_unit without; /* units within it have no place there; count 0: none */
 };
 
 /* Ranges come in order, so that narrow numbers may lie where earlier ones were. */
@@ -69,10 +70,14 @@ static int load_array(const struct checkpoint_parts *p, const struct st_file *fi
 		      const struct stored_as *as, void *device, float *host, struct err *err)
 {
 	const struct model *m = p->model;
-	const struct model_unit all = { 0, m->parameters };
+	const struct model_unit all = { 0, m->parameters }, *out = &as->without;
+	bool in_units = p->sharded || out->count > 0;
 
-	for (size_t u = 0; u < (p->sharded ? m->units : 1); u++) {
-		const struct model_unit own = p->sharded ? sharded_own(p->sharded, u) : all;
+	for (size_t u = 0; u < (in_units ? m->units : 1); u++) {
+		const struct model_unit *unit = in_units ? &m->unit[u] : &all;
+		const struct model_unit own = p->sharded ? sharded_own(p->sharded, u) : *unit;
+		if (unit->first >= out->first && unit->first < out->first + out->count)
+			continue;
 		for (size_t i = 0; i < m->tensors; i++) {
 			const struct model_tensor *t = &model_whole(m)->tensor[i];
 			const uint64_t shape[ST_MAX_DIMENSIONS] = { t->rows, t->columns };
@@ -107,7 +112,7 @@ static int load_scales(const struct checkpoint_parts *p, const struct st_file *f
 static int load_mean(const struct checkpoint_parts *p, const char *folder, float *host,
 		     struct err *err)
 {
-	const struct stored_as as = { "", ST_F32, sizeof(float), false };
+	const struct stored_as as = { .prefix = "", .type = ST_F32, .bytes = sizeof(float) };
 
 	if (!p->kept->mean || p->state->averaged == 0)
 		return 0;
@@ -122,7 +127,7 @@ static int load_mean(const struct checkpoint_parts *p, const char *folder, float
 static int load_weights(const struct checkpoint_parts *p, const char *folder, float *host,
 			struct err *err)
 {
-	const struct stored_as as = { "", ST_F32, sizeof(float), false };
+	const struct stored_as as = { .prefix = "", .type = ST_F32, .bytes = sizeof(float) };
 	char *path = path_join("%s/%s", folder, CHECKPOINT_WEIGHTS);
 	struct st_file *file = st_open(path, err);
 	int rc = file ? load_array(p, file, &as, p->model->weights, host, err) : -1;
@@ -141,19 +146,23 @@ static int load_moments(const struct checkpoint_parts *p, const char *folder, fl
 	char *path = path_join("%s/%s", folder, CHECKPOINT_OPTIMIZER);
 	struct st_file *file = st_open(path, err);
 	enum moments kind = p->model->options.moments;
+	const struct model_unit nothing = { 0 };
 	bool is_8bit = kind == MOMENTS_8BIT;
 	int rc = file ? 0 : -1;
 
 	for (size_t k = 0; rc == 0 && k < 2; k++) {
 		void *moment = k == 0 ? p->kept->m : p->kept->v;
 		const struct stored_as as = { checkpoint_moment_prefix(k), is_8bit ? ST_U8 : ST_F32,
-					      is_8bit ? 1 : sizeof(float), kind == MOMENTS_BF16 };
+					      is_8bit ? 1 : sizeof(float), kind == MOMENTS_BF16,
+					      k == 0 ? nothing : p->kept->without_v };
 		rc = load_array(p, file, &as, moment, host, err);
 		if (rc == 0 && is_8bit)
 			rc = load_scales(p, file, checkpoint_scale_name(k), moment, err);
 	}
 	if (rc == 0 && p->kept->lost) {
-		const struct stored_as as = { CHECKPOINT_LOST, ST_BF16, sizeof(uint16_t), false };
+		const struct stored_as as = { .prefix = CHECKPOINT_LOST,
+					      .type = ST_BF16,
+					      .bytes = sizeof(uint16_t) };
 		rc = load_array(p, file, &as, p->kept->lost, host, err);
 	}
 	st_close(file);

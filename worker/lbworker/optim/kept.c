@@ -5,6 +5,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "worker/lbworker/optim/muon.h"
+
 size_t kept_at(enum moments kind, size_t first)
 {
 	static const size_t bytes[] = { [MOMENTS_FP32] = sizeof(float),
@@ -42,22 +44,31 @@ size_t kept_lost_bytes(const struct model *m)
 
 /* --- room -------------------------------------------------------------------------------------- */
 
-static void *make_moment(const struct model *m, const struct model_unit *own)
+static bool is_in(const struct model_unit *unit, const struct model_unit *range)
+{
+	return unit->first >= range->first && unit->first < range->first + range->count;
+}
+
+/* None of it for the parameters of `without`. */
+static void *make_moment(const struct model *m, const struct model_unit *own,
+			 const struct model_unit *without)
 {
 	const struct backend *be = m->backend;
 	enum moments kind = m->options.moments;
 	size_t bytes = kept_moment_bytes(kind, m->parameters), at = kept_scales_at(m->parameters);
 
-	if (!own)
+	if (!own && without->count == 0)
 		return be->alloc(m->device, bytes, "moments");
 	char *moment = be->reserve(m->device, bytes);
 	for (size_t u = 0; moment && u < m->units; u++) {
-		be->zero(m->device, moment + kept_at(kind, own[u].first),
-			 kept_at(kind, own[u].count));
+		const struct model_unit part = own ? own[u] : m->unit[u];
+		if (is_in(&m->unit[u], without))
+			continue;
+		be->zero(m->device, moment + kept_at(kind, part.first), kept_at(kind, part.count));
 		if (kind == MOMENTS_8BIT)
 			be->zero(m->device,
-				 moment + at + own[u].first / MOMENTS_SHARE * sizeof(float),
-				 kept_scales(own[u].count) * sizeof(float));
+				 moment + at + part.first / MOMENTS_SHARE * sizeof(float),
+				 kept_scales(part.count) * sizeof(float));
 	}
 	return moment;
 }
@@ -76,16 +87,19 @@ static void *make_array(const struct model *m, const struct model_unit *own, siz
 	return array;
 }
 
-int kept_make(struct kept *k, const struct model *m, const struct model_unit *own, size_t work)
+int kept_make(struct kept *k, const struct model *m, const struct model_unit *own, bool by_muon)
 {
+	const struct model_unit nothing = { 0 };
+	size_t work = by_muon ? muon_floats(m) : 0;
 	bool is_kahan = m->options.weights == WEIGHTS_KAHAN;
 	bool is_8bit = m->options.moments == MOMENTS_8BIT;
 
 	*k = (struct kept){ 0 };
 	if (m->options.is_base)
 		return 0;
-	k->m = make_moment(m, own);
-	k->v = make_moment(m, own);
+	k->without_v = by_muon ? muon_range(m) : nothing;
+	k->m = make_moment(m, own, &nothing);
+	k->v = make_moment(m, own, &k->without_v);
 	k->lost = is_kahan ? make_array(m, own, sizeof(*k->lost)) : NULL;
 	k->mean = m->options.averaged ? make_array(m, own, sizeof(*k->mean)) : NULL;
 	for (int i = 0; is_8bit && i < 2; i++)

@@ -11,13 +11,15 @@ struct kept {
 	/* moments (NULL with options.is_base), in the layout of the weights, as model->options.moments says; with 8 bits scales
 	 * lie behind the codes, from kept_scales_at() on */
 	void *m, *v;
-	float *mean;      /* of the weights over steps; NULL but with options.averaged */
-	uint16_t *lost;   /* of bf16 weights, in bf16; NULL but with WEIGHTS_KAHAN */
-	float *window[2]; /* MOMENTS_8BIT: KEPT_WINDOW of each moment in fp32; else NULL */
-	float *work;      /* what Muon works in; else NULL */
+	struct model_unit
+		without_v; /* parameters whose v takes no memory and is not read: Muon's */
+	float *mean;       /* of the weights over steps; NULL but with options.averaged */
+	uint16_t *lost;    /* of bf16 weights, in bf16; NULL but with WEIGHTS_KAHAN */
+	float *window[2];  /* MOMENTS_8BIT: KEPT_WINDOW of each moment in fp32; else NULL */
+	float *work;       /* what Muon works in; else NULL */
 };
 
-/* Bytes of one moment, and of all that is kept. */
+/* Bytes of one moment, and of all that AdamW keeps. */
 size_t kept_moment_bytes(enum moments kind, size_t parameters);
 size_t kept_bytes(const struct model_options *options, size_t parameters);
 size_t kept_lost_bytes(const struct model *model);
@@ -30,10 +32,10 @@ static inline size_t kept_scales(size_t count)
 	return (count + MOMENTS_SHARE - 1) / MOMENTS_SHARE;
 }
 
-/* Zeroed; own[units]: what of each unit is ours, NULL: all; work: so many floats. -1 without memory; undo
- * with kept_free either way. */
+/* Zeroed; own[units]: what of each unit is ours, NULL: all; by_muon: Muon updates the matrices of layers. -1
+ * without memory; undo with kept_free either way. */
 int kept_make(struct kept *kept, const struct model *model, const struct model_unit *own,
-	      size_t work);
+	      bool by_muon);
 void kept_free(struct kept *kept, const struct model *model);
 
 /* The maps of torchao's and bitsandbytes' 8-bit moments: of m, which has a sign, and of v. */

@@ -153,6 +153,19 @@ static size_t smaller(size_t a, size_t b)
 	return a < b ? a : b;
 }
 
+/* Units between the first, with the embedding, and the last two, with the head and all vectors. */
+bool muon_takes(const struct model *m, size_t unit)
+{
+	return unit > 0 && unit + 2 < m->units;
+}
+
+struct model_unit muon_range(const struct model *m)
+{
+	size_t first = m->unit[1].first;
+
+	return (struct model_unit){ first, m->unit[m->units - 2].first - first };
+}
+
 static bool lies_in(const struct model_tensor *t, struct model_unit unit)
 {
 	return t->offset >= unit.first && t->offset < unit.first + unit.count;

@@ -31,5 +31,8 @@ void muon_momentum(const struct muon_rules *rules, struct model *m, float *momen
 void muon_apply(const struct muon_rules *rules, struct model *model, size_t unit,
 		struct model_unit own, float lr, float weight_decay, float *work);
 size_t muon_floats(const struct model *model);
+/* Whether a unit is of those that Muon updates: matrices of layers. All of them; they lie in one piece. */
+bool muon_takes(const struct model *model, size_t unit);
+struct model_unit muon_range(const struct model *model);
 
 #endif

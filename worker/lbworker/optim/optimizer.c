@@ -247,13 +247,6 @@ static void update_by_muon(const struct update *u, const struct kept *k, size_t 
 	narrow(m, k, own, u->optimizer->key, u->control->step);
 }
 
-/* Matrices of layers: units between the first, with the embedding, and the last two, with the head and
- * all vectors. */
-static bool is_layer(const struct model *m, size_t unit)
-{
-	return unit > 0 && unit + 2 < m->units;
-}
-
 void optimizer_update_unit(const struct optimizer *o, struct model *model, const struct kept *k,
 			   const struct step_control *control, int64_t tokens, size_t unit,
 			   struct model_unit own, const struct optimizer_gather *gather)
@@ -267,7 +260,7 @@ void optimizer_update_unit(const struct optimizer *o, struct model *model, const
 				  .first = own.first,
 				  .end = own.first + own.count };
 
-	if (o->muon.enable && is_layer(model, unit))
+	if (o->muon.enable && muon_takes(model, unit))
 		update_by_muon(&u, k, unit, gather);
 	else
 		update_part(&u, k);

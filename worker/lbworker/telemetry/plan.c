@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "worker/lbworker/optim/muon.h"
 #include "worker/lbworker/telemetry/meter.h"
 #include "worker/lbworker/telemetry/again.h"
 
@@ -118,6 +119,24 @@ static int add_adapters(struct plan *p, const struct config *c, struct err *err)
 	return 0;
 }
 
+/* Muon's matrices have one moment; and what it works in. */
+static int add_muon(struct plan *p, const struct config *c, struct err *err)
+{
+	const struct model_options options = config_model_options(c);
+	struct model *m;
+
+	if (model_plan(&m, &c->shape, &options, err))
+		return -1;
+	for (size_t u = 0; u < m->units; u++)
+		if (muon_takes(m, u))
+			p->moments -= model_unit_here(m, u).count * sizeof(float);
+	p->activations += muon_floats(m) * sizeof(float);
+	if (p->checkpoint > 0)
+		p->checkpoint -= muon_range(model_whole(m)).count * sizeof(float);
+	model_destroy(m);
+	return 0;
+}
+
 /* What a checkpoint is written from: weights, moments, the weights' mean; in fp32, but for moments of 8 bits. */
 static uint64_t copy_bytes(const struct model_options *o, uint64_t parameters)
 {
@@ -148,6 +167,8 @@ int plan_make(struct plan *p, const struct config *c, struct err *err)
 	p->activations = p->cost.activation_bytes +
 			 work_area(s, &o, c->deterministic, p->cost.parameters);
 	p->checkpoint = c->checkpoint_enable ? copy_bytes(&o, p->whole.parameters) : 0;
+	if (c->optimizer_name == OPTIMIZER_MUON && add_muon(p, c, err))
+		return -1;
 	p->tokens = c->accumulate * c->local_batch_size * c->seq_len;
 	const struct token_flop flop = meter_flop(s, p->whole.active, p->whole.multiplied,
 						  (size_t)c->seq_len);

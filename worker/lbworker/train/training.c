@@ -199,7 +199,7 @@ static int make_kept(struct training *t)
 
 	for (size_t u = 0; own && u < m->units; u++)
 		own[u] = sharded_own(t->sharded, u);
-	int rc = kept_make(&t->kept, m, own, optimizer.muon.enable ? muon_floats(m) : 0);
+	int rc = kept_make(&t->kept, m, own, optimizer.muon.enable);
 	free(own);
 	return rc;
 }
@@ -253,7 +253,7 @@ static int make_model(struct training *t, const struct plan *plan, struct err *e
 	return make_kept(t) == 0 && t->control
 		       ? 0
 		       : err_set(err, ERR_IO, "no memory for the optimizer (%zu MiB)",
-				 kept_bytes(&options, t->model->parameters) >> 20);
+				 (size_t)plan->moments >> 20);
 }
 
 static void say_what(const struct training *t)
