@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""recipes.py - the table of recipes.sh. A row is the mean of five steps, of which one is logged, with its statistics;
-one in ten is by default.
+"""recipes.py - the table of recipes.sh. A row is the mean of ten steps, of which one is logged, with its statistics, as
+by default.
 
     recipes.py LBWORKER FOLDER ROUNDS "RECIPE ..."      FOLDER holds text.tokens
 """
@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 
-STEPS, TICKS = 6, os.sysconf("SC_CLK_TCK")
+STEPS, TICKS = int(os.environ.get("LB_BENCH_STEPS", 10)) + 1, os.sysconf("SC_CLK_TCK")
 THREADS = int(os.environ.get("LB_BENCH_THREADS", 2))
 BOUND = {"tensorwise": 2, "delayed": 2, "rowwise": 2, "blockwise": 2, "mxfp8": 2, "int8": 1 / 1.5, "int8+output": 1 / 1.5}
 

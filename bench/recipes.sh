@@ -6,6 +6,7 @@
 # more than those of the clock.
 #
 # LB_BENCH_RECIPES  "none tensorwise ..."; int8+output is int8 for the output matrix, too
+# LB_BENCH_STEPS    (10), one of them logged
 # LB_BENCH_ROUNDS   how often all take turns (3)
 # LB_BENCH_THREADS  (2); with 1 no thread waits for another, and seconds of CPU are those of the work
 . "$(dirname "$0")/scratch.sh"

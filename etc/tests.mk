@@ -149,17 +149,24 @@ check-torch: $(B)/lbworker $(ML_PYTHON)
 # tests/formats/oracle.py made; the last line counts.
 check-formats: $(B)/unit/test_formats
 	LB_FORMATS=all $(B)/unit/test_formats | grep -v '^#' | grep '^formats: .* 0 differences'
-# Operands and products of recipes, and 8-bit moments, beside torchao's; tensors in files of compressed-tensors (PYTHON:
-# one that has them).
+# Operands and products of recipes, and 8-bit moments, beside torchao's; tensors in files of compressed-tensors; and beside
+# the references of Transformer Engine and Microscaling. PYTHON: one that has them; SOURCES: a folder with checkouts
+# of the latter two, which is filled where GitHub can be reached.
 PEERS    := $(or $(PYTHON),$(B)/peers/bin/python)
+SOURCES  := $(or $(SOURCES),$(B)/peers/sources)
 $(B)/peers/bin/python:
 	python3 -m venv $(B)/peers
-	$(B)/peers/bin/pip install --quiet torch numpy torchao compressed-tensors || { rm -rf $(B)/peers; exit 1; }
+	$(B)/peers/bin/pip install --quiet torch numpy torchao safetensors compressed-tensors && \
+		$(B)/peers/bin/pip install --quiet --no-deps transformer_engine || { rm -rf $(B)/peers; exit 1; }
+$(B)/peers/sources:
+	@for peer in NVIDIA/TransformerEngine microsoft/microxcaling; do \
+		git clone --quiet --depth 1 https://github.com/$$peer $@/$${peer#*/} || echo "$$peer cannot be had"; done
 $(B)/formats/operands: $(B)/obj/tests/formats/operands.o $(B)/lbworker.a $(B)/kernels.a $(B)/common.a
 	@mkdir -p $(@D)
 	$(call say,LINK) $(CC) $(LDFLAGS) -o $@ $^ $(LIBS_lbworker)
-check-peers: $(B)/formats/operands $(PEERS)
+check-peers: $(B)/formats/operands $(PEERS) $(SOURCES)
 	$(PEERS) tests/formats/peers.py $(abspath $(B)/formats/operands)
+	$(PEERS) tests/formats/peers_reference.py $(abspath $(B)/formats/operands) $(abspath $(SOURCES))
 # The helper is one source for every release of Slurm: compiled against the headers that suites of Debian and
 # Ubuntu have. They are fetched by name, once; without a network it is said which were left out.
 SLURM_SUITES ?= bullseye jammy bookworm noble trixie resolute sid

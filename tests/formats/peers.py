@@ -6,12 +6,13 @@ OPERANDS is build/formats/operands. Each row quantises matrices of several kinds
 here and there, and multiplies them: operands must be equal to the bit, or to the tolerance that the row names, with its
 reason; products, in fp64 of these operands, then agree to it, too. The last line counts.
 """
-import subprocess
 import sys
 import tempfile
 
 import torch
 import torchao
+from safetensors import safe_open
+from safetensors.torch import save_file
 from torchao.float8.float8_scaling_utils import hp_tensor_to_float8_dynamic
 from torchao.float8.config import ScalingGranularity
 from torchao.float8.float8_training_tensor import LinearMMConfig
@@ -20,14 +21,9 @@ from torchao.prototype.mx_formats.config import ScaleCalculationMode as Mode
 from torchao.prototype.mx_formats.mx_tensor import MXTensor
 from torchao.prototype.mx_formats.nvfp4_tensor import NVFP4Tensor, per_tensor_amax_to_scale
 from torchao.prototype.quantized_training.int8 import quantize_int8_rowwise
+from torchao.prototype.safetensors.safetensors_support import flatten_tensor_state_dict, unflatten_tensor_state_dict
 
-ROWS, COLUMNS = 96, 512
-
-
-def ours(words, x):
-    done = subprocess.run([sys.argv[1], *words], input=x.numpy().tobytes(), capture_output=True, check=True)
-    return torch.frombuffer(bytearray(done.stdout), dtype=torch.float32).reshape(x.shape[0], -1)
-
+from matrices import COLUMNS, ROWS, apart, matrices, ours
 
 def float8(dtype, by_row):
     def quantise(x):
@@ -74,21 +70,6 @@ PEERS = [
 ]
 
 
-def matrices(few=12):
-    torch.manual_seed(1)
-    x = torch.randn(ROWS, COLUMNS)
-    yield "normal", x
-    yield "outliers", torch.where(torch.rand(ROWS, COLUMNS) < 1e-3, 100 * x, x)
-    # torchao holds the scale of an NVFP4 block at the least normal e4m3, here it may be smaller: blocks of few binades
-    yield "binades", x * torch.exp2(torch.randint(-12, 12, (ROWS, 1)).float().clamp(-few, few))
-
-
-def apart(a, b):
-    """The largest difference as a share of its row's largest, and the share of elements that differ."""
-    most = ((a - b).abs() / b.abs().amax(-1, keepdim=True).clamp(min=1e-30)).max().item()
-    return most, (a != b).float().mean().item()
-
-
 bad = compared = 0
 print(f"torchao {torchao.__version__}, torch {torch.__version__}")
 for words, theirs, tolerance in PEERS:
@@ -121,6 +102,33 @@ for kind, x in matrices():
     print(f"int8 product, {kind}: {100 * share:.3g} % differ, by {most:.1e} at most")
 
 
+def in_torchao_file(tensor):
+    """A tensor of torchao's from a safetensors file, as torchao flattens it into one."""
+    with tempfile.TemporaryDirectory() as folder:
+        data, metadata = flatten_tensor_state_dict({"layer.weight": tensor})
+        save_file(data, folder + "/model.safetensors", metadata=metadata)
+        with safe_open(folder + "/model.safetensors", "pt") as file:
+            data = {name: file.get_tensor(name) for name in file.keys()}
+            return unflatten_tensor_state_dict(data, file.metadata())[0]["layer.weight"].dequantize(torch.float32)
+
+
+TORCHAO_FILES = [
+    ("MXFP8", "e4m3fn 1x32 up", lambda x: MXTensor.to_mx(x, E4M3, 32, scaling_mode=Mode.RCEIL)),
+    ("MXFP4", "e2m1 1x32 even", lambda x: MXTensor.to_mx(x, E2M1, 32, scaling_mode=Mode.EVEN)),
+    ("NVFP4", "e2m1 1x16 e4m3",
+     lambda x: NVFP4Tensor.to_nvfp4(x, per_tensor_scale=per_tensor_amax_to_scale(x.abs().max()))),
+]
+for name, words, quantise in TORCHAO_FILES:
+    for kind, x in matrices(2):
+        a = ours([words, str(ROWS), str(COLUMNS)], x)
+        theirs, back = in_torchao_file(quantise(x)), in_torchao_file(quantise(a))
+        compared += 2 * x.numel()
+        good = torch.equal(theirs, a) and torch.equal(back, a)
+        bad += not good
+        print(f"{name} file of torchao, {kind}: of the same matrix {100 * apart(theirs, a)[1]:.3g} % differ, of ours there and back "
+              f"{100 * apart(back, a)[1]:.3g} %" + ("" if good else " - TOO MUCH"))
+
+
 def in_file(scheme_name, compressor, x):
     """x as compressed-tensors reads it from a safetensors file that it has written, with scales of its own; but those of
     MXFP8, which it rounds to one digit, are the specification's."""
@@ -146,7 +154,7 @@ try:
         MXFP4PackedCompressor, MXFP6PackedCompressor, MXFP8QuantizationCompressor, NVFP4PackedCompressor)
     from compressed_tensors.quantization.quant_scheme import preset_name_to_scheme
     from compressed_tensors.quantization.utils.helpers import calculate_qparams, generate_gparam
-    from safetensors.torch import load_file, save_file
+    from safetensors.torch import load_file
     FILES = [("MXFP4A16", MXFP4PackedCompressor, "e2m1 1x32 even", EXACT),
              ("MXFP6A16", MXFP6PackedCompressor, "e2m3 1x32 even", EXACT),
              ("MXFP8A16", MXFP8QuantizationCompressor, "e4m3fn 1x32 floor", EXACT),
