@@ -102,6 +102,9 @@ END
 [ "$(sort -u seen | wc -l)" = 8 ]
 ok $? "all of them train something else"
 rm -rf whole parts
+moments() { lbworker plan small.toml --model.flavor 124M "$@" | sed -n 's/^memory .* moments \([0-9.]*\),.*/\1/p'; }
+[ "$(moments)" = 0.92 ] && [ "$(moments --optimizer.name Muon)" = 0.60 ]
+ok $? "plan: Muon's matrices have one moment, not two"
 while IFS='|' read -r options said; do
 	# shellcheck disable=SC2086 # words
 	lbworker train small.toml $options 2>err.log

@@ -107,7 +107,8 @@ static void group_words(uint32_t words[GROUP], const struct random_stream *strea
 	for (size_t v = 0; v < VECTORS; v++, words += LANES * WORDS) {
 		for (size_t i = 0; i < 2; i++)
 			pairs[i] = (c[2 * i][v] & UINT32_MAX) | c[2 * i + 1][v] << 32;
-		const lanes first = even_of(pairs[0], pairs[1]), second = odd_of(pairs[0], pairs[1]);
+		const lanes first = even_of(pairs[0], pairs[1]),
+			    second = odd_of(pairs[0], pairs[1]);
 		memcpy(words, &first, sizeof(first));
 		memcpy(words + LANES * WORDS / 2, &second, sizeof(second));
 	}
