@@ -5,7 +5,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "worker/lbworker/optim/muon.h"
 #include "worker/lbworker/telemetry/meter.h"
 #include "worker/lbworker/telemetry/again.h"
 
