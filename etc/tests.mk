@@ -112,6 +112,7 @@ check-ranks: $(B)/lbworker $(B)/controls/lbworker
 	$(if $(HAVE_CUDA),$(MAKE) $(GPU_PARTS) && B=$(abspath $(B)) sh tests/ranks/check.sh cuda)
 	B=$(abspath $(B)) sh tests/ranks/parallel.sh
 	B=$(abspath $(B)) sh tests/ranks/traffic.sh
+	B=$(abspath $(B)) sh tests/ranks/memory.sh
 	B=$(abspath $(B)) sh tests/ranks/kills.sh $(RANK_KILLS)
 check-resume: $(B)/lbworker $(B)/tests/json
 	B=$(abspath $(B)) sh tests/system/resume.t

@@ -128,6 +128,25 @@ refused "degrees that do not fit" "degree 3 is 3, and there are 2" \
 	--parallelism.data_parallel_shard_degree 3
 refused "a width that is no power of two" "reduction_width: must be a power of two" \
 	--parallelism.reduction_width 3
+# Of all ways that fit the one that sends the least is advised.
+cat >"$T/large.toml" <<-END
+	[model]
+	flavor = "8B"
+	[training]
+	local_batch_size = 1
+	seq_len = 8192
+END
+"$B/lbworker" plan "$T/large.toml" --ranks 8 >"$T/out" 2>"$T/err" &&
+	awk '/^ranks/ { on = 1 } /^advice/ { advice = $0 }
+		on && / fits / { sub(/.*sends /, "", $0); if (!least || $1 < least) least = $1 }
+		END { exit !(advice ~ /the least traffic that fits 79.1 GiB/ && least > 0) }' "$T/out" &&
+	way=$(sed -n 's/^advice .*replicate_degree = \([0-9]*\), .*shard_degree = \([0-9]*\), zero_stage = \([0-9-]*\).*tensor_parallel_degree = \([0-9]*\).*/ \1 x \2 *x \4  ZeRO-\3 /p' "$T/out") &&
+	least=$(sed -n '/^others/,$s/.* fits .*sends \([0-9.]*\) GiB.*/\1/p' "$T/out" | sort -n | head -n 1) &&
+	grep -q "$way.* fits .*sends $least GiB" "$T/out"
+ok $? "8B on 8 x 80 GB: $way sends the least of what fits, $least GiB a step"
+"$B/lbworker" plan "$T/large.toml" --ranks 6 --parallelism.tensor_parallel_degree 4 >"$T/out" 2>"$T/err"
+[ "$? $(grep -c "tensor_parallel_degree: 4 wants a multiple of 4 ranks, and there are 6: 1, 2, 3, 6 would do" "$T/err")" = "2 1" ]
+ok $? "plan refuses what would be refused, with what would do"
 # --- are the nodes well? ---
 small="--memory-mib 1 --disk-mib 1 --folder $T --device cpu"
 # shellcheck disable=SC2086 # words

@@ -1,0 +1,72 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# memory.sh - what a rank's memory has been at most (VmHWM, less that of a model of no size), beside what
+# `lbworker plan --ranks` says, for each way of sharing a model; off by more than a fifth fails.
+#   make check-ranks, or B=build sh tests/ranks/memory.sh; the last line counts
+set -u
+B=$(cd "${B:-build}" && pwd -P) || exit 1
+T=$(mktemp -d "${TMPDIR:-/tmp}/lb-memory.XXXXXX") || exit 1
+worker=
+trap '[ -z "$worker" ] || kill -KILL "$worker" 2>/dev/null; rm -rf "$T"' EXIT
+trap 'exit 1' HUP INT TERM
+unset LB_SOCKET LB_RUN LB_ATTEMPT LB_CHECKPOINT_DIR LB_RESUME_FROM LB_RANK
+. "$(dirname "$0")/training.sh"
+ranks_tokens "$B/lbworker" "$T" || exit 1
+ranks_config "$T" 4 60 100 >"$T/small.toml"
+echo "enable = false" >>"$T/small.toml"
+model="--model.dim 384 --model.n_layers 6 --model.n_heads 6 --model.n_kv_heads 6 --model.vocab_size 4096 --training.mixed_precision_param float32"
+tp=--parallelism.tensor_parallel_degree
+pp=--parallelism.pipeline_parallel_degree
+copies=--parallelism.data_parallel_replicate_degree
+shards=--parallelism.data_parallel_shard_degree
+
+# MiB that rank 0 has had at most, as often as it can be looked at.
+peak() { # peak RANKS [OPTION…]
+	peak_ranks=$1
+	peak_kib=0
+	shift
+	"$B/lbworker" train "$T/small.toml" --job.dump_folder "$T" --device cpu --ranks "$peak_ranks" "$@" \
+		>"$T/log" 2>"$T/err" &
+	worker=$!
+	first=
+	while kill -0 $worker 2>/dev/null; do
+		[ -n "$first" ] || first=$(pgrep -P $worker | head -n 1)
+		now=$(sed -n 's/^VmHWM:[^0-9]*\([0-9]*\) kB/\1/p' "/proc/${first:-none}/status" 2>/dev/null)
+		[ "${now:-0}" -gt "$peak_kib" ] && peak_kib=$now
+		grep -q '^step 4/' "$T/log" && break
+		sleep 0.1
+	done
+	wait $worker
+	worker=
+	echo $((peak_kib / 1024))
+}
+
+empty=$(peak 2)
+compared=0
+off=0
+while read -r ranks ways; do
+	compared=$((compared + 1))
+	# shellcheck disable=SC2086 # words
+	had=$(($(peak "$ranks" $model $ways) - empty))
+	# shellcheck disable=SC2086 # words
+	planned=$("$B/lbworker" plan "$T/small.toml" --ranks "$ranks" $model $ways | sed -n '/^ranks /{n;p;}' |
+		sed -n 's/.* \([0-9.]*\) GiB  *\(fits\|too much\).*/\1/p' | awk '{ printf "%.0f", $1 * 1024 }')
+	if echo "$had ${planned:-0}" | awk '{ d = $1 / ($2 + 1e-9); exit !(d > 0.8 && d < 1.2) }'; then
+		echo "ok - $ranks ranks, $ways: $had MiB at most, by plan $planned"
+	else
+		echo "not ok - $ranks ranks, $ways: $had MiB at most, by plan $planned"
+		sed 's/^/# /' "$T/err"
+		off=$((off + 1))
+	fi
+done <<-END
+	2 $copies 2 $shards 1
+	2 --parallelism.zero_stage 1
+	2 --parallelism.zero_stage 2
+	2 --parallelism.zero_stage 3
+	4 --parallelism.zero_stage 3
+	4 $copies 2 $shards 2
+	2 $tp 2
+	2 $pp 2
+END
+echo "memory: $compared ways, $off off by more than a fifth"
+[ "$off" = 0 ]
