@@ -14,7 +14,7 @@
 #   make check-formats                         numbers of few bits, bit for bit beside an independent table
 #   make check-ranks                           one rank beside several, bit for bit, and controls
 #   make check-torch [PYTHON=…]                 models of Meta, LitGPT and torch.save beside PyTorch
-#   make check-headers | check-nvml | check-recipes   other releases' headers: Slurm's, NVIDIA's; Spack's, conda's recipe
+#   make check-headers | check-nvml | check-nccl | check-hta | check-recipes   beside Slurm's, NVIDIA's, PyTorch's, Spack's
 #   make check-slurm [VERSION=20.11|…|26.05|all]   lbd on the Slurm of other suites of Debian and Ubuntu
 #   make check-upgrade [ROOTS=DIR]             Slurm 24.11 becomes 26.05 under runs that train
 #   make tarball [ROOTS=DIR]                   lowbits-VERSION-x86_64.tar.xz, for people without compiler or root
@@ -193,7 +193,7 @@ tags:
 clean:
 	rm -rf build build-san build-fuzz build-coverage tags
 
-.PHONY: pictures tags format format-check check-quick release all unit gpu-parts gpu-check gpu-bench hip-parts check-hip sim fuzz fuzz-targets faults chaos check-options check check-unit check-system check-ranks check-resume check-layers check-headers check-recipes check-slurm check-upgrade check-layouts check-stage check-trackers check-nvml check-text check-torch check-formats lint tidy cppcheck \
+.PHONY: pictures tags format format-check check-quick release all unit gpu-parts gpu-check gpu-bench hip-parts check-hip sim fuzz fuzz-targets faults chaos check-options check check-unit check-system check-ranks check-resume check-layers check-headers check-recipes check-slurm check-upgrade check-layouts check-stage check-trackers check-nvml check-nccl check-hta check-text check-torch check-formats lint tidy cppcheck \
 	shellcheck demo bench man install clean help
 .DELETE_ON_ERROR:
 .SECONDARY:

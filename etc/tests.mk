@@ -193,6 +193,28 @@ check-nvml:
 		$(CC) $(filter-out -MMD -MP,$(CPPFLAGS)) $(CFLAGS) -Wno-deprecated-declarations -isystem $${header%/nvml.h} \
 			-fsyntax-only tests/nvml/abi.c || exit 1; \
 		echo "lbrun's NVML is that of $$(ls -d $$to/*.dist-info | sed 's,.*/,,; s,.dist-info,,')"; done
+# Traces beside HolisticTraceAnalysis, from PyPI, into a folder of its own: of pandas 3 it knows nothing yet.
+HTA_PYTHON := $(or $(PYTHON),$(B)/hta/bin/python)
+$(B)/hta/bin/python:
+	python3 -m venv $(B)/hta
+	$(B)/hta/bin/pip install --quiet HolisticTraceAnalysis 'pandas<3' || { rm -rf $(B)/hta; exit 1; }
+check-hta: $(B)/lbworker $(HTA_PYTHON)
+	$(if $(HAVE_CUDA),$(MAKE) $(EMULATED) $(B)/liblbnccl-standin.so)
+	$(HTA_PYTHON) tests/hta/check.py $(abspath $(B)/lbworker) $(abspath $(B))
+# What kernels/nccl.h declares beside NVIDIA's own header and library, from PyPI, some 300 MB each; removed again. No
+# GPU is needed, but CUDA's headers.
+NCCL_WHEELS ?= nvidia-nccl-cu12==2.18.3 nvidia-nccl-cu12 nvidia-nccl-cu13
+check-nccl:
+	@test -n "$(CUDA_HOME)" || { echo "CUDA's headers are needed: CUDA_HOME=DIR"; exit 1; }
+	@mkdir -p $(B)/nccl
+	@for wheel in $(NCCL_WHEELS); do \
+		to=$(B)/nccl/$$wheel; rm -rf $$to; \
+		python3 -m pip install --quiet --no-deps --target $$to $$wheel 2>/dev/null || { \
+			rm -rf $$to; echo "left out: $$wheel cannot be had"; continue; }; \
+		$(CC) $(filter-out -MMD -MP,$(CPPFLAGS)) -std=c11 -O1 $(WARN) -isystem $$to/nvidia/nccl/include -isystem $(CUDA_HOME)/include \
+			-o $(B)/nccl/abi tests/nccl/abi.c kernels/nccl.c kernels/wheels.c -ldl && \
+			LB_NCCL_LIBRARY=$$to/nvidia/nccl/lib/libnccl.so.2 $(B)/nccl/abi || { rm -rf $$to; exit 1; }; \
+		rm -rf $$to; done
 # The Slurm of other releases, each in a root of the Debian suite that has it: needs root and a network.
 check-slurm:
 	ROOTS=$(or $(ROOTS),$(B)/roots) sh tests/slurm/check.sh $(if $(filter command,$(origin VERSION)),$(VERSION),all)

@@ -125,6 +125,13 @@ struct arrays_options {
 	void *arg;
 };
 
+/* An exchange as a device made it: marks before and behind it (struct backend, mark_us). */
+struct arrays_span {
+	double start_us; /* of the host, when it was queued */
+	uint32_t from_mark, to_mark;
+	size_t bytes; /* sent */
+};
+
 struct arrays_table {
 	/* NULL with a line in why[COMM_TEXT_BYTES]. */
 	struct arrays *(*open)(struct device *dev, const struct arrays_options *options, char *why);
@@ -139,6 +146,9 @@ struct arrays_table {
 	uint64_t (*begin_sum)(struct arrays *a, const struct comm_part *part);
 	/* What is queued from here on comes behind that one and all before it. */
 	void (*wait)(struct arrays *a, uint64_t ticket);
+	/* Notes exchanges from now on in span[room], while there is room; NULL: none. How many it noted since
+	 * the call before. */
+	size_t (*note)(struct arrays *a, struct arrays_span *span, size_t room);
 	/* The GPU's compute capability: 90 is 9.0. */
 	int (*capability)(const struct device *dev);
 	/* COMM_OK, or the first failure: then all that was queued has ended or will. */

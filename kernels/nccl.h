@@ -72,10 +72,4 @@ const struct nccl *nccl_open(char *why);
 /* "2.27.3" */
 void nccl_version_text(int version, char *out, size_t bytes);
 
-/* --- known_nccl.c --- */
-
-/* What is known against that version on a GPU of that compute capability (90: H100; 0: not known); NULL:
- * nothing. Borrowed. */
-const char *nccl_known_fault(int version, int capability);
-
 #endif

@@ -7,6 +7,7 @@
 #include "common/base/mem.h"
 #include "common/base/paths.h"
 #include "common/base/strv.h"
+#include "common/gpu/known_nccl.h"
 #include "ctl/base/program.h"
 #include "ctl/doctor/doctor.h"
 
@@ -41,43 +42,37 @@ static const struct {
 	int cuda_major, driver_major;
 } least_drivers[] = { { 11, 450 }, { 12, 525 }, { 13, 580 } };
 
-/* From `first` to `last`, both included; machine "" = any. */
+/* From `first` to `last`, both included. */
 static const struct {
-	const char *what, *first, *last, *machine, *trouble, *fix, *source;
-} known_bad[] = {
-	{ "NCCL", "2.29.2", "2.29.2", "", "may hang", "NCCL 2.29.3",
-	  "github.com/pytorch/pytorch/pull/174338" },
-	{ "NCCL", "2.0.0", "2.29.2", "aarch64", "may hang for ever when built by gcc before 10",
-	  "NCCL 2.29.3", "release notes of NCCL 2.29.3" },
-	{ "NCCL", "2.18.1", "2.18.1", "",
-	  "may corrupt data where a NIC shares a PCI switch with one GPU only, as on HGX H100",
-	  "a newer NCCL, or NCCL_IB_PCI_RELAXED_ORDERING=0", "release notes of NCCL 2.18.1" },
-	{ "NCCL", "2.10.3", "2.10.3", "", "corrupts data when one NVLink is down", "a newer NCCL",
-	  "github.com/NVIDIA/nccl/issues/596" },
-	{ "driver", "560.0.0", "560.999.99", "", "NCCL may hang over P2P",
-	  "driver 570, or NCCL_P2P_DISABLE=1", "github.com/dmlc/xgboost/issues/11242" },
+	const char *first, *last, *trouble, *fix, *source;
+} bad_drivers[] = {
+	{ "560.0.0", "560.999.99", "NCCL may hang over P2P", "driver 570, or NCCL_P2P_DISABLE=1",
+	  "github.com/dmlc/xgboost/issues/11242" },
 };
 
-static bool is_known_bad(const char *what, const char *version, struct finding *f)
+static bool is_bad_driver(const char *version, struct finding *f)
 {
-#ifdef __aarch64__
-	static const char machine[] = "aarch64";
-#else
-	static const char machine[] = "other";
-#endif
 	struct version v = version_of(version);
 
-	for (size_t i = 0; i < sizeof(known_bad) / sizeof(known_bad[0]); i++) {
-		if (strcmp(known_bad[i].what, what) != 0 ||
-		    compare(v, version_of(known_bad[i].first)) < 0 ||
-		    compare(v, version_of(known_bad[i].last)) > 0 ||
-		    (known_bad[i].machine[0] && strcmp(known_bad[i].machine, machine) != 0))
+	for (size_t i = 0; i < sizeof(bad_drivers) / sizeof(bad_drivers[0]); i++) {
+		if (compare(v, version_of(bad_drivers[i].first)) < 0 ||
+		    compare(v, version_of(bad_drivers[i].last)) > 0)
 			continue;
-		finding_bad(f, known_bad[i].fix, "%s %s %s (%s)", what, version,
-			    known_bad[i].trouble, known_bad[i].source);
+		finding_bad(f, bad_drivers[i].fix, "driver %s: %s (%s)", version,
+			    bad_drivers[i].trouble, bad_drivers[i].source);
 		return true;
 	}
 	return false;
+}
+
+static bool is_bad_nccl(const char *version, int capability, struct finding *f)
+{
+	const struct nccl_fault *fault = nccl_known_fault(nccl_version_of(version), capability);
+
+	if (fault)
+		finding_bad(f, fault->fix, "NCCL %s: %s (%s)", version, fault->trouble,
+			    fault->source);
+	return fault;
 }
 
 /* The word after `key` in what a program prints; owned, NULL = it is not there. */
@@ -154,10 +149,10 @@ static void nccl_versions(struct strv *found)
 }
 
 /* One that is bad is told, whichever it is. */
-static bool has_bad_nccl(const struct strv *versions, struct finding *f)
+static bool has_bad_nccl(const struct strv *versions, int capability, struct finding *f)
 {
 	for (size_t i = 0; i < versions->count; i++)
-		if (is_known_bad("NCCL", versions->items[i], f))
+		if (is_bad_nccl(versions->items[i], capability, f))
 			return true;
 	return false;
 }
@@ -191,8 +186,12 @@ void look_at_gpus(const struct patient *p, struct finding *f)
 {
 	static const char *const smi[] = { "nvidia-smi", "--query-gpu=driver_version",
 					   "--format=csv,noheader", NULL };
+	static const char *const capability[] = { "nvidia-smi", "--query-gpu=compute_cap",
+						  "--format=csv,noheader", NULL };
 	static const char *const nvcc[] = { "nvcc", "--version", NULL };
 	char *driver = word_after(smi, ""), *cuda = word_after(nvcc, "release ");
+	char *gpu = word_after(capability, "");
+	struct version of_gpu = version_of(gpu ? gpu : "");
 	struct strv nccl = { 0 };
 
 	(void)p;
@@ -202,9 +201,11 @@ void look_at_gpus(const struct patient *p, struct finding *f)
 		finding_skip(f, "no NVIDIA driver, CUDA or NCCL on this machine; run it on a GPU "
 				"node, too");
 	else if (!(driver && cuda && is_too_old(driver, cuda, f)) &&
-		 !(driver && is_known_bad("driver", driver, f)) && !has_bad_nccl(&nccl, f))
+		 !(driver && is_bad_driver(driver, f)) &&
+		 !has_bad_nccl(&nccl, 10 * of_gpu.major + of_gpu.minor, f))
 		finding_fine(f, "driver %s, CUDA %s, NCCL %s: nothing bad is known",
 			     driver ? driver : "none", cuda ? cuda : "none", all);
+	free(gpu);
 	free(driver);
 	free(cuda);
 	free(all);

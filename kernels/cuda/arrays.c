@@ -28,6 +28,8 @@ struct arrays {
 	cudaStream_t lane;
 	cudaEvent_t forked, ticket[TICKETS]; /* at number % TICKETS */
 	uint64_t tickets;
+	struct arrays_span *span; /* to be noted; borrowed, NULL: none */
+	size_t spans, span_room;
 	pthread_t watchdog;
 	pthread_mutex_t call; /* held by a call into NCCL */
 	pthread_mutex_t lock; /* of what follows */
@@ -305,6 +307,53 @@ static uint64_t make_ticket(struct arrays *a, const struct place *at)
 	return a->tickets = ticket;
 }
 
+/* --- for a trace --- */
+
+static size_t note(struct arrays *a, struct arrays_span *span, size_t room)
+{
+	size_t noted = a->spans;
+
+	a->span = span;
+	a->span_room = room;
+	a->spans = 0;
+	return noted;
+}
+
+static bool is_noted(const struct arrays *a)
+{
+	return a->span && a->spans < a->span_room && !a->dev->is_recording;
+}
+
+static size_t sum_sent(const struct arrays *a, const struct comm_part *part)
+{
+	size_t bytes = 0;
+
+	for (int r = 0; r < a->options.size; r++)
+		bytes += r != a->options.rank ? part[r].bytes : 0;
+	return bytes;
+}
+
+/* Behind the fork, before anything of it is on the lane. */
+static void note_begin(struct arrays *a, const struct comm_part *send)
+{
+	struct timespec now;
+
+	if (!is_noted(a))
+		return;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	a->span[a->spans] = (struct arrays_span){
+		.start_us = 1e6 * (double)now.tv_sec + 1e-3 * (double)now.tv_nsec,
+		.from_mark = cuda_mark_in(a->dev, a->lane),
+		.bytes = sum_sent(a, send),
+	};
+}
+
+static void note_end(struct arrays *a)
+{
+	if (is_noted(a))
+		a->span[a->spans++].to_mark = cuda_mark_in(a->dev, a->lane);
+}
+
 static void wait_ticket(struct arrays *a, uint64_t ticket)
 {
 	if (ticket > 0)
@@ -325,8 +374,10 @@ static uint64_t begin(struct arrays *a, const struct comm_part *send,
 	if ((!has_parts(a, send) && !has_parts(a, receive)) || !begin_call(a))
 		return 0;
 	bool is_forked = fork_lane(a, at);
+	note_begin(a, send);
 	end_call(a, "exchange", is_forked ? queue_parts(a, send, receive) : NCCL_CUDA_ERROR,
 		 a->lane);
+	note_end(a);
 	return is_forked ? make_ticket(a, at) : 0;
 }
 
@@ -353,7 +404,9 @@ static uint64_t begin_sum(struct arrays *a, const struct comm_part *part)
 	if (!begin_call(a))
 		return 0;
 	bool is_forked = fork_lane(a, at);
+	note_begin(a, part);
 	end_call(a, "reduce", is_forked ? queue_reduce(a, part) : NCCL_CUDA_ERROR, a->lane);
+	note_end(a);
 	return is_forked ? make_ticket(a, at) : 0;
 }
 
@@ -493,6 +546,7 @@ const struct arrays_table cuda_arrays = {
 	.begin = begin,
 	.begin_sum = begin_sum,
 	.wait = wait_ticket,
+	.note = note,
 	.failed = failed,
 	.close = close_arrays,
 };

@@ -186,6 +186,8 @@ void cuda_programs_clear(struct device *dev);
 
 /* marks.c */
 uint32_t cuda_mark(struct device *dev);
+/* The same in another stream's queue. */
+uint32_t cuda_mark_in(struct device *dev, cudaStream_t stream);
 double cuda_mark_us(struct device *dev, uint32_t mark);
 void cuda_marks_clear(struct device *dev);
 void cuda_marks_destroy(struct device *dev);

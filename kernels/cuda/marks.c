@@ -9,12 +9,11 @@ struct marks {
 	uint32_t count, made;
 };
 
-uint32_t cuda_mark(struct device *dev)
+uint32_t cuda_mark_in(struct device *dev, cudaStream_t stream)
 {
 	const struct place *at = AT("mark", 0, 0, 0, 0);
 	struct marks *m = dev->marks;
 
-	cuda_join_beside(dev); /* what runs aside belongs to the operation before the mark */
 	if (!m)
 		m = dev->marks = calloc(1, sizeof(*m));
 	if (m && m->count == m->made) {
@@ -30,8 +29,14 @@ uint32_t cuda_mark(struct device *dev)
 		cuda_fail(dev, at, "out of memory");
 		return 0;
 	}
-	cuda_ok(dev, at, cudaEventRecord(m->event[m->count], dev->stream));
+	cuda_ok(dev, at, cudaEventRecord(m->event[m->count], stream));
 	return m->count++;
+}
+
+uint32_t cuda_mark(struct device *dev)
+{
+	cuda_join_beside(dev); /* what runs aside belongs to the operation before the mark */
+	return cuda_mark_in(dev, dev->stream);
 }
 
 double cuda_mark_us(struct device *dev, uint32_t mark)

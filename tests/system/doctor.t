@@ -33,15 +33,24 @@ printf '#!/bin/sh\necho "Cuda compilation tools, release 12.4, V12.4.131"\n' >"$
 chmod +x "$T/bin/nvidia-smi" "$T/bin/nvcc"
 is "$(PATH=$T/bin:$PATH verdict GPUs)" finding "a driver too old for its CUDA"
 printf '#!/bin/sh\necho 560.35.03\n' >"$T/bin/nvidia-smi"
-like "$(PATH=$T/bin:$PATH verdict GPUs text)" 'driver 560.35.03 .*xgboost' \
+like "$(PATH=$T/bin:$PATH verdict GPUs text)" 'driver 560.35.03: .*xgboost' \
 	"one that is known to hang, and who says so"
 wheels=$T/venv/lib/python3.11/site-packages
 mkdir -p "$wheels/nvidia_nccl_cu12-2.18.1.dist-info"
 printf '#!/bin/sh\necho 570.1.1\n' >"$T/bin/nvidia-smi"
-like "$(VIRTUAL_ENV=$T/venv PATH=$T/bin:$PATH verdict GPUs text)" 'NCCL 2.18.1 may corrupt data .*release notes' \
+like "$(VIRTUAL_ENV=$T/venv PATH=$T/bin:$PATH verdict GPUs text)" 'NCCL 2.18.1: may corrupt data .*release notes' \
 	"a bad NCCL that only a Python environment has"
 mv "$wheels/nvidia_nccl_cu12-2.18.1.dist-info" "$wheels/nvidia_nccl_cu13-2.29.3.dist-info"
 like "$(VIRTUAL_ENV=$T/venv PATH=$T/bin:$PATH verdict GPUs text)" 'NCCL .*2.29.3: nothing bad is known' "and a good one"
+like "$(NCCL_GPUDIRECTTCPX_SOCKET_IFNAME=eth1 VIRTUAL_ENV=$T/venv PATH=$T/bin:$PATH verdict GPUs text)" \
+	'NCCL .*2.29.3: GPUDirect-TCPX .* is a plug-in for NCCL 2.18' "that is not the one of a plug-in in use"
+mv "$wheels/nvidia_nccl_cu13-2.29.3.dist-info" "$wheels/nvidia_nccl_cu12-2.21.5.dist-info"
+on_gpu() { # on_gpu CAPABILITY
+	printf '#!/bin/sh\ncase "$*" in *compute_cap*) echo %s ;; *) echo 570.1.1 ;; esac\n' "$1" >"$T/bin/nvidia-smi"
+	VIRTUAL_ENV=$T/venv PATH=$T/bin:$PATH verdict GPUs text
+}
+like "$(on_gpu 9.0)" 'NCCL 2.21.5: H100 wants 2.23.4 or later' "a release that one generation of GPUs should not have"
+like "$(on_gpu 8.0)" 'NCCL .*2.21.5: nothing bad is known' "and an earlier one may"
 
 printf '[team]\ngroup = "no-such-group"\n' >"$LB_HOME/lbd.toml"
 like "$(verdict lbd text)" 'there is no group "no-such-group"' "a team that does not exist"

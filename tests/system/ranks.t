@@ -83,6 +83,10 @@ traced none &&
 	grep -q '"distributedInfo":{"rank": 1,"world_size": 2}' "$T"/dump/profile_traces/iteration_3/rank1.*.json &&
 	grep -q '"rank": 0,"world_size": 2' "$T"/dump/profile_traces/iteration_3/rank0.*.json
 ok $? "each rank's times and trace"
+grep -q '"name":"exchange","cat":"cpu_op","pid":0,"tid":1,' "$T"/dump/profile_traces/iteration_3/rank1.*.json &&
+	"$B/lbworker" trace summary "$T/dump" >"$T/log" 2>"$T/err" && grep -q '^  communication ' "$T/log" &&
+	[ "$(awk '$1 == "rank" { on = 1; next } on && NF == 8 && $3 > 0 && $2 > 0 { n++ } END { print n }' "$T/log")" = 2 ]
+ok $? "communication has a row of its own, and its share of each rank's time is told"
 [ "$overlap" -ge 5 ] && traced one-by-one && [ "$overlap" = 0 ]
 ok $? "exchanges go on beside operations; not where each is waited for"
 

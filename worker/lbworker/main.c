@@ -86,7 +86,7 @@ static const struct command commands[] = {
 	{ "recipes", "[NAME | FILE.toml]...",
 	  "recipes of few bits, slot by slot: what quantize.recipe can be", command_recipes },
 	{ "trace", "summary FOLDER [--svg FILE]",
-	  "where the time of traced steps went: compute, copies, both, neither; top operations",
+	  "where the time of traced steps went, by rank: compute, communication, both, copies, idle",
 	  command_trace },
 	{ "version", "", "print the version", command_version },
 	{ "help", "", "print this", command_help },

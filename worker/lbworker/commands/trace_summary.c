@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /* trace_summary.c - `lbworker trace summary FOLDER [--svg FILE]`: where the time of traced steps
- * went.
+ * went, on each rank.
  *
- * Reads every *.pt.trace.json below FOLDER. A span of cat "kernel" is compute, "gpu_memcpy" and
- * "gpu_memset" are copies, and so are exchanges with other ranks; in a trace of the CPU "cpu_op" spans are
- * one or the other by their name.
- * Time is split over the moments of all steps ("user_annotation" named ProfilerStep#N; without one,
- * from the first span to the last): compute alone, copies alone, both at once, neither. */
+ * Reads every *.pt.trace.json below FOLDER. A span of cat "kernel" is compute, or communication where its name
+ * begins with nccl; "gpu_memcpy" and "gpu_memset" are copies; in a trace of the CPU "cpu_op" spans are one or the
+ * other by their name. Time is split, as HolisticTraceAnalysis does it, over the moments from the first span of the device
+ * to the last; without any, over all steps ("user_annotation" named ProfilerStep#N), or from the first span to the
+ * last: compute alone, communication alone, both at once, copies alone, nothing. */
 #include <ftw.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "common/base/json.h"
 #include "common/base/mem.h"
@@ -19,26 +20,30 @@
 
 enum { FILES_MAX = 4096, TRACE_BYTES_MAX = 1 << 30, TOP = 12, OPEN_FILES = 16, NAME_BYTES = 64 };
 
-enum { COMPUTE_PART, COPY_PART, BOTH_PART, IDLE_PART, PARTS };
+enum { COMPUTE_PART, EXCHANGE_PART, BOTH_PART, COPY_PART, IDLE_PART, PARTS };
 static const struct {
 	const char *name, *color;
 } parts[PARTS] = {
-	[COMPUTE_PART] = { "compute", "#4a7fb5" },
-	[COPY_PART] = { "copy", "#c98a3b" },
-	[BOTH_PART] = { "overlap", "#6a9f58" },
+	[COMPUTE_PART] = { "compute", "#4a7fb5" }, [EXCHANGE_PART] = { "communication", "#b5534a" },
+	[BOTH_PART] = { "overlap", "#6a9f58" },    [COPY_PART] = { "copy", "#c98a3b" },
 	[IDLE_PART] = { "idle", "#d8d8d8" },
 };
 
 /* something begins (+1) or ends (-1) */
 struct edge {
 	double us;
-	int compute, copy, step;
+	int compute, exchange, copy, step;
 };
 
 struct kernel {
 	char name[NAME_BYTES];
 	double us;
 	int64_t count;
+};
+
+struct rank_time {
+	int rank;
+	double part_us[PARTS];
 };
 
 struct summary {
@@ -48,7 +53,9 @@ struct summary {
 	size_t kernels;
 	size_t files, steps;
 	double part_us[PARTS];
-	bool has_steps;
+	bool has_steps, has_device; /* the file at hand */
+	struct rank_time *rank;
+	size_t ranks;
 };
 
 /* --- reading ---------------------------------------------------------------------------------- */
@@ -61,7 +68,8 @@ static void add_edges(struct summary *s, double start, double us, struct edge wh
 	}
 	what.us = start;
 	s->edge[s->edges++] = what;
-	s->edge[s->edges++] = (struct edge){ start + us, -what.compute, -what.copy, -what.step };
+	s->edge[s->edges++] = (struct edge){ start + us, -what.compute, -what.exchange, -what.copy,
+					     -what.step };
 }
 
 static void count_kernel(struct summary *s, const char *name, double us)
@@ -83,24 +91,38 @@ static bool is_copy(const char *cat, const char *name)
 {
 	if (strcmp(cat, "cpu_op") == 0)
 		return strcmp(name, "upload") == 0 || strcmp(name, "download") == 0 ||
-		       strcmp(name, "zero") == 0 || strcmp(name, "exchange") == 0;
-	return strcmp(cat, "gpu_memcpy") == 0 || strcmp(cat, "gpu_memset") == 0 ||
-	       strncmp(name, "nccl", 4) == 0;
+		       strcmp(name, "zero") == 0;
+	return strcmp(cat, "gpu_memcpy") == 0 || strcmp(cat, "gpu_memset") == 0;
+}
+
+static bool is_exchange(const char *cat, const char *name)
+{
+	return strcmp(cat, "cpu_op") == 0 ? strcmp(name, "exchange") == 0
+					  : strncasecmp(name, "nccl", 4) == 0;
+}
+
+static bool is_on_device(const char *cat)
+{
+	return strcmp(cat, "kernel") == 0 || strncmp(cat, "gpu_mem", 7) == 0;
 }
 
 static void add_event(struct summary *s, const json_t *event)
 {
 	const char *cat = js_str(event, "cat", ""), *name = js_str(event, "name", "");
 	double start = js_real(event, "ts", 0), us = js_real(event, "dur", 0);
-	bool copy = is_copy(cat, name);
 
 	if (strcmp(js_str(event, "ph", ""), "X") != 0)
 		return;
 	if (strcmp(cat, "user_annotation") == 0 && strncmp(name, "ProfilerStep#", 13) == 0) {
 		s->steps++;
-		add_edges(s, start, us, (struct edge){ .step = 1 });
-	} else if (copy || strcmp(cat, "kernel") == 0 || strcmp(cat, "cpu_op") == 0) {
-		add_edges(s, start, us, (struct edge){ .compute = !copy, .copy = copy });
+		if (!s->has_device)
+			add_edges(s, start, us, (struct edge){ .step = 1 });
+	} else if (is_on_device(cat) || (!s->has_device && strcmp(cat, "cpu_op") == 0)) {
+		bool exchange = is_exchange(cat, name), copy = is_copy(cat, name);
+		add_edges(s, start, us,
+			  (struct edge){ .compute = !copy && !exchange,
+					 .exchange = exchange,
+					 .copy = copy });
 		count_kernel(s, name, us);
 	}
 }
@@ -135,27 +157,50 @@ static int by_size(const void *a, const void *b)
 	return (x->us < y->us) - (x->us > y->us);
 }
 
-/* Walks the edges of one file in time. */
-static void split_time(struct summary *s)
+/* Copies behind others count as those; who computes does not idle. */
+static int part_of(const struct edge *at)
 {
-	int compute = 0, copy = 0, step = 0;
+	if (at->compute > 0)
+		return at->exchange > 0 ? BOTH_PART : COMPUTE_PART;
+	if (at->exchange > 0)
+		return EXCHANGE_PART;
+	return at->copy > 0 ? COPY_PART : IDLE_PART;
+}
+
+/* Walks the edges of one file in time. */
+static void split_time(struct summary *s, struct rank_time *rank)
+{
+	struct edge now = { 0 };
 
 	if (s->edges)
 		qsort(s->edge, s->edges, sizeof(*s->edge), by_time);
 	for (size_t i = 0; i + 1 < s->edges; i++) {
-		compute += s->edge[i].compute;
-		copy += s->edge[i].copy;
-		step += s->edge[i].step;
-		double us = s->edge[i + 1].us - s->edge[i].us;
-		int part = compute > 0 && copy > 0 ? BOTH_PART
-			   : compute > 0           ? COMPUTE_PART
-			   : copy > 0              ? COPY_PART
-						   : IDLE_PART;
+		const struct edge *e = &s->edge[i];
+		now = (struct edge){ e->us, now.compute + e->compute, now.exchange + e->exchange,
+				     now.copy + e->copy, now.step + e->step };
+		double us = s->edge[i + 1].us - e->us;
+		int part = part_of(&now);
 		/* Work that runs on behind the host's step still counts. */
-		if (step > 0 || !s->has_steps || part != IDLE_PART)
+		if (now.step > 0 || !s->has_steps || part != IDLE_PART) {
 			s->part_us[part] += us;
+			rank->part_us[part] += us;
+		}
 	}
 	s->edges = 0;
+}
+
+static struct rank_time *rank_of(struct summary *s, const json_t *root)
+{
+	int number = (int)js_int(json_object_get(root, "distributedInfo"), "rank", 0);
+	size_t i = 0;
+
+	while (i < s->ranks && s->rank[i].rank != number)
+		i++;
+	if (i == s->ranks) {
+		s->rank = xrealloc(s->rank, (s->ranks + 1) * sizeof(*s->rank));
+		s->rank[s->ranks++] = (struct rank_time){ .rank = number };
+	}
+	return &s->rank[i];
 }
 
 static int add_file(struct summary *s, const char *path, struct err *err)
@@ -167,11 +212,15 @@ static int add_file(struct summary *s, const char *path, struct err *err)
 
 	if (!root)
 		return -1;
+	s->has_device = false;
+	json_array_foreach(events, i, event) {
+		s->has_device = s->has_device || is_on_device(js_str(event, "cat", ""));
+	}
 	json_array_foreach(events, i, event) {
 		add_event(s, event);
 	}
-	s->has_steps = s->steps > before;
-	split_time(s);
+	s->has_steps = s->steps > before && !s->has_device;
+	split_time(s, rank_of(s, root));
 	s->files++;
 	json_decref(root);
 	return 0;
@@ -188,6 +237,28 @@ static double total(const struct summary *s)
 	return us > 0 ? us : 1;
 }
 
+static int by_rank(const void *a, const void *b)
+{
+	return ((const struct rank_time *)a)->rank - ((const struct rank_time *)b)->rank;
+}
+
+/* In ms; hidden: the share of communication behind compute. */
+static void print_ranks(const struct summary *s, FILE *to)
+{
+	fprintf(to, "  rank");
+	for (int p = 0; p < PARTS; p++)
+		fprintf(to, " %13s", parts[p].name);
+	fprintf(to, "   hidden\n");
+	for (size_t r = 0; r < s->ranks; r++) {
+		const double *us = s->rank[r].part_us;
+		double exchange = us[EXCHANGE_PART] + us[BOTH_PART];
+		fprintf(to, "  %4d", s->rank[r].rank);
+		for (int p = 0; p < PARTS; p++)
+			fprintf(to, " %13.3f", us[p] / 1e3);
+		fprintf(to, "  %5.1f %%\n", exchange > 0 ? 100 * us[BOTH_PART] / exchange : 0);
+	}
+}
+
 static void print_text(const struct summary *s, FILE *to)
 {
 	double all = 0;
@@ -195,8 +266,10 @@ static void print_text(const struct summary *s, FILE *to)
 	fprintf(to, "%zu trace%s, %zu step%s, %.3f ms\n", s->files, s->files == 1 ? "" : "s",
 		s->steps, s->steps == 1 ? "" : "s", total(s) / 1e3);
 	for (int p = 0; p < PARTS; p++)
-		fprintf(to, "  %-8s %12.3f ms  %5.1f %%\n", parts[p].name, s->part_us[p] / 1e3,
+		fprintf(to, "  %-13s %12.3f ms  %5.1f %%\n", parts[p].name, s->part_us[p] / 1e3,
 			100 * s->part_us[p] / total(s));
+	if (s->ranks > 1)
+		print_ranks(s, to);
 	for (size_t i = 0; i < s->kernels; i++)
 		all += s->kernel[i].us;
 	for (size_t i = 0; i < s->kernels && i < TOP; i++)
@@ -205,7 +278,7 @@ static void print_text(const struct summary *s, FILE *to)
 			all > 0 ? 100 * s->kernel[i].us / all : 0);
 }
 
-/* A bar of the four parts, then one bar for each of the top kernels. */
+/* A bar of the parts, then one bar for each of the top kernels. */
 static void print_svg(const struct summary *s, FILE *to)
 {
 	const double width = 640, row = 22, left = 180;
@@ -223,7 +296,7 @@ static void print_svg(const struct summary *s, FILE *to)
 			"fill=\"%s\"><title>%s %.3f ms</title></rect>\n",
 			left + x, w, parts[p].color, parts[p].name, s->part_us[p] / 1e3);
 		fprintf(to, "<text x=\"%.0f\" y=\"38\" fill=\"%s\">%s %.1f %%</text>\n",
-			left + 150 * p, p == IDLE_PART ? "#777" : parts[p].color, parts[p].name,
+			left + 130 * p, p == IDLE_PART ? "#777" : parts[p].color, parts[p].name,
 			100 * s->part_us[p] / total(s));
 		x += w;
 	}
@@ -270,12 +343,15 @@ static int summarize(const char *folder, const char *svg, struct err *err)
 	}
 	if (s.kernels)
 		qsort(s.kernel, s.kernels, sizeof(*s.kernel), by_size);
+	if (s.ranks)
+		qsort(s.rank, s.ranks, sizeof(*s.rank), by_rank);
 	if (rc == 0)
 		print_text(&s, stdout);
 	if (rc == 0 && svg)
 		rc = write_svg(&s, svg, err);
 	free(s.edge);
 	free(s.kernel);
+	free(s.rank);
 	return rc;
 }
 

@@ -11,6 +11,7 @@
 
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "common/gpu/known_nccl.h"
 #include "kernels/nccl.h"
 
 /* What each rank tells of its library before the first meeting. */
@@ -85,7 +86,7 @@ static void note_facts(struct facts *mine, const struct nccl *nccl, int capabili
 static int check_one(const struct facts *f, const struct facts *first, int rank, struct err *err)
 {
 	const char *any = getenv("LB_NCCL_ANY");
-	const char *fault = nccl_known_fault(f->version, f->capability);
+	const struct nccl_fault *fault = nccl_known_fault(f->version, f->capability);
 	char version[32], other[32];
 
 	nccl_version_text(f->version, version, sizeof(version));
@@ -102,13 +103,13 @@ static int check_one(const struct facts *f, const struct facts *first, int rank,
 	if (any && strcmp(any, "1") == 0) {
 		if (rank == 0)
 			log_warn("NCCL %s (%s): %s; LB_NCCL_ANY=1 takes it", version, f->place,
-				 fault);
+				 fault->trouble);
 		return 0;
 	}
 	return err_set(err, ERR_USAGE,
 		       "rank %d (%s): NCCL %s (%s): %s; LB_NCCL_LIBRARY=FILE chooses another, "
 		       "LB_NCCL_ANY=1 takes it all the same",
-		       rank, f->host, version, f->place, fault);
+		       rank, f->host, version, f->place, fault->trouble);
 }
 
 /* All find the same; one says it. */
@@ -307,6 +308,13 @@ int arrays_exchange(struct ranks *r, const struct comm_part *send, const struct 
 	if (!world_of(r)->arrays)
 		return ranks_exchange(r, send, receive, err);
 	return arrays_wait(r, arrays_begin(r, send, receive, err), err);
+}
+
+size_t arrays_note(struct ranks *r, struct arrays_span *span, size_t room)
+{
+	struct ranks *w = world_of(r);
+
+	return w->arrays ? w->arrays_table->note(w->arrays, span, room) : 0;
 }
 
 bool arrays_can_reduce(const struct ranks *r)

@@ -23,6 +23,8 @@ uint64_t arrays_begin(struct ranks *ranks, const struct comm_part *send,
 		      const struct comm_part *receive, struct err *err);
 /* What is queued from here on comes behind that one and all before it. */
 int arrays_wait(struct ranks *ranks, uint64_t ticket, struct err *err);
+/* For a trace (struct arrays_table, note); 0 where arrays go as words do. */
+size_t arrays_note(struct ranks *ranks, struct arrays_span *span, size_t room);
 /* Are sums made on the way (arrays_begin_sum)? */
 bool arrays_can_reduce(const struct ranks *ranks);
 /* Rank r gets the sums over all ranks of part[r], fp32, in its place. For all ranks of the world. A ticket

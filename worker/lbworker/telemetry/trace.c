@@ -16,7 +16,7 @@
 #include "common/base/paths.h"
 
 enum { FOLDER_MODE = 0755, SIZES = 3 };
-enum { HOST_TRACK = 0, EXCHANGE_TRACK = 1, DEVICE_TRACK = 7 };
+enum { HOST_TRACK = 0, EXCHANGE_TRACK = 1, DEVICE_TRACK = 7, NCCL_TRACK = 20 };
 
 struct span {
 	const char *name; /* a literal */
@@ -71,6 +71,29 @@ void trace_exchanges(struct trace *t, const struct comm_span *span, size_t count
 					       .end_us = span[i].end_us,
 					       .size = { span[i].bytes },
 					       .is_exchange = true };
+}
+
+/* As NCCL calls what sends and receives, so that readers of PyTorch's profiles know it. */
+void trace_arrays(struct trace *t, const struct arrays_span *span, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		*next_span(t) = (struct span){ .name = "ncclDevKernel_SendRecv",
+					       .start_us = span[i].start_us,
+					       .end_us = span[i].start_us,
+					       .size = { span[i].bytes },
+					       .is_exchange = true,
+					       .on_device = true,
+					       .start_mark = span[i].from_mark,
+					       .end_mark = span[i].to_mark };
+}
+
+void trace_anchor(struct trace *t, struct device *device)
+{
+	if (!t->inner->mark)
+		return;
+	t->device = device;
+	t->first_us = clock_mono_us();
+	(void)t->inner->mark(device);
 }
 
 void trace_span(struct trace *t, const char *name, double start_us)
@@ -174,6 +197,15 @@ static void write_sizes(FILE *out, const struct span *s)
 	fputc('"', out);
 }
 
+/* As PyTorch's profiler names them. */
+static const char *device_name(const char *name)
+{
+	return strcmp(name, "upload") == 0     ? "Memcpy HtoD (Pinned -> Device)"
+	       : strcmp(name, "download") == 0 ? "Memcpy DtoH (Device -> Pinned)"
+	       : strcmp(name, "zero") == 0     ? "Memset (Device)"
+					       : name;
+}
+
 /* What the host did; for an operation on a device that is queueing it. Readers of PyTorch's
  * profiles find a step by the name that its profiler gives it. */
 static void write_span(FILE *out, const struct span *s, size_t number, int64_t step)
@@ -185,10 +217,9 @@ static void write_span(FILE *out, const struct span *s, size_t number, int64_t s
 		",\n{\"ph\":\"X\",\"name\":\"%s\",\"cat\":\"%s\",\"pid\":0,\"tid\":%d,\"ts\":%.3f,"
 		"\"dur\":%.3f",
 		strcmp(s->name, "step") == 0 ? whole : s->name,
-		s->is_exchange ? "cpu_op"
-		: !s->size[0]  ? "user_annotation"
-		: s->on_device ? "cuda_runtime"
-			       : "cpu_op",
+		!s->size[0] && !s->is_exchange ? "user_annotation"
+		: s->on_device                 ? "cuda_runtime"
+					       : "cpu_op",
 		s->is_exchange ? EXCHANGE_TRACK : HOST_TRACK, s->start_us, s->end_us - s->start_us);
 	if (s->size[0]) {
 		fputs(",\"args\":{", out);
@@ -206,14 +237,16 @@ static void write_device_span(FILE *out, const struct trace *t, const struct spa
 	double start = t->inner->mark_us(t->device, s->start_mark);
 	double stop = t->inner->mark_us(t->device, s->end_mark);
 
+	int track = s->is_exchange ? NCCL_TRACK : DEVICE_TRACK;
+
 	fprintf(out,
-		",\n{\"ph\":\"X\",\"name\":\"%s\",\"cat\":\"%s\",\"pid\":0,\"tid\":7,\"ts\":%.3f,"
-		"\"dur\":%.3f,\"args\":{\"device\":0,\"stream\":7,\"correlation\":%zu,",
-		s->name,
+		",\n{\"ph\":\"X\",\"name\":\"%s\",\"cat\":\"%s\",\"pid\":0,\"tid\":%d,\"ts\":%.3f,"
+		"\"dur\":%.3f,\"args\":{\"device\":0,\"stream\":%d,\"correlation\":%zu,",
+		device_name(s->name),
 		is_copy(s->name)               ? "gpu_memcpy"
 		: strcmp(s->name, "zero") == 0 ? "gpu_memset"
 					       : "kernel",
-		t->first_us + start, stop - start, number);
+		track, t->first_us + start, stop - start, track, number);
 	write_sizes(out, s);
 	fputs("}}", out);
 }
@@ -245,6 +278,8 @@ static int write_file(const struct trace *t, const char *path, const struct trac
 		write_track(out, EXCHANGE_TRACK, "exchanges with other ranks");
 	if (t->device)
 		write_track(out, DEVICE_TRACK, "stream 7, device 0");
+	if (t->device && place->world > 1)
+		write_track(out, NCCL_TRACK, "stream 20, device 0, communication");
 	for (size_t i = 0; i < t->spans; i++)
 		write_span(out, &t->span[i], i + 1, place->step);
 	for (size_t i = 0; t->device && i < t->spans; i++)

@@ -27,6 +27,11 @@ void trace_span(struct trace *trace, const char *name, double start_us); /* NULL
 /* What went to and from other ranks meanwhile: a track of its own, beside the operations. */
 void trace_exchanges(struct trace *trace, const struct comm_span *span, size_t count);
 
+/* The first mark of a device that keeps its own time: what it does is told from here on. */
+void trace_anchor(struct trace *trace, struct device *device);
+/* What a device did for other ranks: a track of its own, too. */
+void trace_arrays(struct trace *trace, const struct arrays_span *span, size_t count);
+
 struct trace_place {
 	const char *folder;
 	int64_t step;

@@ -129,6 +129,9 @@ static void begin_trace(struct training *t)
 	t->trace = trace_begin(t->backend);
 	t->exchanges = xcalloc(EXCHANGES_TRACED, sizeof(*t->exchanges));
 	(void)ranks_note(t->ranks, t->exchanges, EXCHANGES_TRACED);
+	t->arrays = xcalloc(EXCHANGES_TRACED, sizeof(*t->arrays));
+	trace_anchor(t->trace, t->device);
+	(void)arrays_note(t->ranks, t->arrays, EXCHANGES_TRACED);
 	t->backend = t->model->backend = trace_backend(t->trace);
 }
 
@@ -141,7 +144,9 @@ static void end_trace(struct training *t, int64_t step, double start_us)
 	char *folder = path_join("%s/%s", t->config.dump_folder, t->config.save_traces_folder);
 	trace_span(t->trace, "step", start_us);
 	trace_exchanges(t->trace, t->exchanges, ranks_note(t->ranks, NULL, 0));
+	trace_arrays(t->trace, t->arrays, arrays_note(t->ranks, NULL, 0));
 	free(t->exchanges);
+	free(t->arrays);
 	t->backend = t->model->backend = t->untraced;
 	if (trace_end(t->trace,
 		      &(struct trace_place){ folder, step, t->ranks->rank, t->ranks->size }, &err))

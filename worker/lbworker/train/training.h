@@ -55,6 +55,7 @@ struct training {
 	/* of the present step */
 	struct trace *trace;            /* or NULL */
 	struct comm_span *exchanges;    /* of the step that is traced */
+	struct arrays_span *arrays;     /* the same on a device */
 	const struct backend *untraced; /* the table to go back to then */
 	double data_s;                  /* waited for samples */
 	uint64_t *loads;                /* of experts, as model->loads; or NULL: expert_loads.h */
