@@ -21,6 +21,7 @@ typedef std::vector<std::function<void()>> work_list;
 work_list late;			// of streams beside the first
 unsigned long kept_late;	// so many were ever put there,
 std::atomic<unsigned long> done_late; // and so many are done
+std::vector<double> late_ms;	// when each was done
 void *first_stream;
 work_list *captured;		// NULL: nothing is captured
 std::map<void *, size_t> taken;	// device memory
@@ -66,6 +67,7 @@ void catch_up()
 	now.swap(late);
 	for (auto &work : now) {
 		emulated_enqueue(work);
+		late_ms.push_back(now_ms());
 		done_late++;
 	}
 }
@@ -313,9 +315,17 @@ cudaError_t cudaEventSynchronize(cudaEvent_t)
 	return not_now();
 }
 
+// Behind what was on its stream when it was recorded.
+static double when_ms(const event *e)
+{
+	double done_ms = e->after > 0 && e->after <= late_ms.size() ? late_ms[e->after - 1] : 0;
+
+	return e->at_ms > done_ms ? e->at_ms : done_ms;
+}
+
 cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t end)
 {
-	*ms = (float)(((event *)end)->at_ms - ((event *)start)->at_ms);
+	*ms = (float)(when_ms((event *)end) - when_ms((event *)start));
 	return cudaSuccess;
 }
 
@@ -339,6 +349,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t, cudaGraph_t *out)
 	if (!late.empty()) { // a branch that nobody joined
 		late.clear();
 		done_late = kept_late;
+		late_ms.resize(kept_late, now_ms());
 		return cudaErrorStreamCaptureUnjoined;
 	}
 	return cudaSuccess;

@@ -35,7 +35,7 @@ try() { # try NAME [OPTION...]
 	name=$1
 	shift
 	lbctl submit --name "$name" --set preflight.enabled=true --set slurm.nodes=2 --set slurm.mpi=pmi2 --set slurm.mem=500M \
-		--set 'preflight.options=["--device", "cpu", "--memory-mib", "1", "--disk-mib", "1", "--slow", "0.2"]' \
+		--set 'preflight.options=["--device", "cpu", "--memory-mib", "1", "--disk-mib", "1", "--slow", "'"${slow:-0}"'"]' \
 		--set restart.backoff_first=100ms "$@" -- sh -c 'echo trained on $SLURMD_NODENAME' >"$T/submit.log" ||
 		diag "$(cat "$T/submit.log")"
 	run_reaches "$name" completed 120
@@ -47,6 +47,8 @@ for row in "wrong-product:product: element" "slow-product:slow product" "full-di
 	"clock:clock: [+-]"; do
 	fault=${row%%:*}
 	echo "$fault" >"$T/fault-n2"
+	slow=0 # but where it matters: all nodes of this cluster share one machine
+	[ "$fault" != slow-product ] || slow=0.2
 	try "$fault"
 	is "$(trained_on "$fault")" "n1 n3 " "$fault: it trains where the nodes are well"
 	like "$events" "preflight_node +n2: ${row#*:}" "the node is named, with what is wrong"
@@ -59,6 +61,7 @@ report=$LB_HOME/runs/clock/attempts/1/preflight
 like "$(cat "$report/rank-1.json")" '"host":"n2".*"fault":"clock: ' "reports lie in the attempt's folder"
 like "$events" 'preflight +the nodes are well, checked in [0-9.]* s' "and of well nodes it is said, too"
 
+slow=0
 echo silent >"$T/fault-n2"
 try silent --set preflight.timeout=4s --set slurm.mpi=none
 is "$(trained_on silent)" "n1 n3 " "a node that does not answer is avoided, without MPI, too"
