@@ -258,12 +258,28 @@ void cuda_swiglu_forward(struct device *dev, void *out, const void *gate_up, siz
 			 size_t width);
 void cuda_swiglu_backward(struct device *dev, void *dgate_up, const void *dout, const void *gate_up,
 			  size_t rows, size_t width);
+void cuda_geglu_forward(struct device *dev, void *out, const void *gate_up, size_t rows,
+			size_t width);
+void cuda_geglu_backward(struct device *dev, void *dgate_up, const void *dout, const void *gate_up,
+			 size_t rows, size_t width);
+void cuda_qk_norm_forward(struct device *dev, void *qkv, float *rstd, const void *raw,
+			  const float *query_weight, const float *key_weight,
+			  const struct qk_norm *n);
+void cuda_qk_norm_backward(struct device *dev, void *dqkv, float *dquery_weight, float *dkey_weight,
+			   const void *raw, const float *rstd, const float *query_weight,
+			   const float *key_weight, const struct qk_norm *n, bool accumulate);
+void cuda_scaled_sum(struct device *dev, void *out, const void *x, float factor, const void *delta,
+		     size_t count);
+void cuda_softcap(struct device *dev, void *x, size_t count, float cap);
 void cuda_gelu_forward(struct device *dev, void *out, const void *x, size_t count,
 		       enum gelu_form form);
 void cuda_gelu_backward(struct device *dev, void *dx, const void *dout, const void *x, size_t count,
 			enum gelu_form form);
 void cuda_cross_entropy(struct device *dev, float *loss, void *logits, const int32_t *targets,
 			size_t rows, size_t vocab, float scale);
+void cuda_cross_entropy_with(struct device *dev, float *loss, void *logits, const int32_t *targets,
+			     size_t rows, size_t vocab, float scale,
+			     const struct loss_terms *terms);
 void cuda_sum_squares(struct device *dev, double *sum, const void *x, size_t count, bool narrow,
 		      bool accumulate);
 void cuda_piece_squares(struct device *dev, double *sums, const float *x, size_t count);

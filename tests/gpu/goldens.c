@@ -17,9 +17,12 @@
 
 enum { NO_GPU = 77, PASSES = 3 };
 
-#define COMMON(V, D, L, H, G, F) \
+#define SIZES(V, D, L, H, G, F) \
 	.vocab = (V), .dim = (D), .layers = (L), .heads = (H), .kv_heads = (G), .ffn = (F), \
-	.norm_eps = 1e-5f, .rope_theta = 10000.0
+	.norm_eps = 1e-5f
+#define COMMON(...) SIZES(__VA_ARGS__), .rope_theta = 10000.0
+
+#define FAMILY(name) .family = MODEL_##name
 
 static const struct {
 	const char *path;
@@ -38,6 +41,27 @@ static const struct {
 	  { COMMON(43, 32, 2, 4, 4, 48), .family = MODEL_GPT2, .tied = true, .positions = 12 },
 	  3,
 	  8 },
+	{ "mistral",
+	  { COMMON(37, 32, 2, 4, 2, 40), FAMILY(MISTRAL), .tied = true, .window = 4 },
+	  2,
+	  9 },
+	{ "qwen3",
+	  { COMMON(37, 32, 2, 4, 2, 40), FAMILY(QWEN3), .tied = true, .head_dim = 10 },
+	  2,
+	  9 },
+	{ "qwen3_odd", { COMMON(41, 30, 1, 3, 1, 29), FAMILY(QWEN3), .head_dim = 6 }, 3, 5 },
+	{ "olmo2", { COMMON(37, 32, 2, 4, 2, 40), FAMILY(OLMO2) }, 2, 9 },
+	{ "gemma2",
+	  { COMMON(37, 32, 3, 4, 2, 40), FAMILY(GEMMA2), .tied = true, .head_dim = 10, .window = 4,
+	    .full_every = 2, .query_scalar = 7, .score_softcap = 1.5, .logit_softcap = 4 },
+	  2,
+	  9 },
+	{ "gemma3",
+	  { SIZES(37, 32, 3, 4, 2, 40), FAMILY(GEMMA3), .rope_theta = 300, .tied = true,
+	    .head_dim = 10, .window = 4, .full_every = 3, .query_scalar = 7, .local_theta = 50,
+	    .scaling = { .factor = 8 } },
+	  2,
+	  9 },
 };
 enum { GOLDENS = sizeof(goldens) / sizeof(goldens[0]) };
 

@@ -39,6 +39,10 @@ static const struct {
 	{ "normal", ops_normal },
 	{ "few_bits", ops_few_bits },
 	{ "few_bits_products", ops_few_bits_products },
+	{ "qk_norm", ops_qk_norm },
+	{ "geglu", ops_geglu },
+	{ "softcap", ops_softcap },
+	{ "cross_entropy_with", ops_cross_entropy_with },
 };
 
 /* --- the program ------------------------------------------------------------------------------ */

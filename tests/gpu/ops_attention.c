@@ -16,6 +16,8 @@ static struct attention heads(struct suite *s, size_t seq)
 	a.head_dim = draw(s) % 3 ? 8 * between(s, 1, pick(s, 4, 16)) : 2 * between(s, 1, 20);
 	a.rotary = draw(s) % 2 ? 2 * between(s, 1, a.head_dim / 2) : 0;
 	a.scale = draw(s) % 2 ? 0.0f : 0.2f;
+	a.window = draw(s) % 3 ? 0 : between(s, 1, seq);
+	a.softcap = draw(s) % 3 ? 0.0f : 1.5f;
 	return a;
 }
 
@@ -26,8 +28,9 @@ static size_t qkv_width(const struct attention *a)
 
 static void describe_heads(struct suite *s, const struct attention *a)
 {
-	shape(s, "%zux%zux%zu/%zux%zu%s", a->batch, a->seq, a->heads, a->kv_heads, a->head_dim,
-	      a->interleaved ? " mixed" : "");
+	shape(s, "%zux%zux%zu/%zux%zu%s, window %zu, cap %g", a->batch, a->seq, a->heads,
+	      a->kv_heads, a->head_dim, a->interleaved ? " mixed" : "", a->window,
+	      (double)a->softcap);
 }
 
 void ops_rope(struct suite *s)

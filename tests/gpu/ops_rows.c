@@ -139,6 +139,76 @@ void ops_swiglu(struct suite *s)
 	release(s, &all);
 }
 
+void ops_geglu(struct suite *s)
+{
+	size_t rows = size(s, pick(s, 40, 3000)), width = size(s, pick(s, 300, 5000));
+	struct tensors all = { .count = 0 };
+	struct tensor *gate_up = random_tensor(s, &all, rows * 2 * width, true, 2);
+	struct tensor *out = poisoned(s, &all, rows * width, true);
+	struct tensor *dout = random_tensor(s, &all, rows * width, true, 1);
+
+	shape(s, "%zux%zu", rows, width);
+	BOTH(geglu_forward, ON(out), ON(gate_up), rows, width);
+	compare(s, "geglu_forward", "out", out, 1);
+	BOTH(geglu_backward, ON(gate_up), ON(dout), ON(gate_up), rows, width);
+	compare(s, "geglu_backward", "in place", gate_up, 1);
+	release(s, &all);
+}
+
+void ops_softcap(struct suite *s)
+{
+	size_t count = size(s, pick(s, 5000, 5000000));
+	float factor = draw(s) % 2 ? 1.0f : 7.5f;
+	bool adds = draw(s) % 2;
+	struct tensors all = { .count = 0 };
+	struct tensor *x = random_tensor(s, &all, count, true, 3);
+	struct tensor *delta = random_tensor(s, &all, count, true, 1);
+	struct tensor *out = poisoned(s, &all, count, true);
+
+	shape(s, "%zu by %g%s", count, (double)factor, adds ? " sum" : "");
+	BOTH(scaled_sum, ON(out), ON(x), factor, adds ? ON(delta) : NULL, count);
+	compare(s, "scaled_sum", "out", out, 1);
+	BOTH(softcap, ON(x), count, factor);
+	compare(s, "softcap", "x", x, 1);
+	release(s, &all);
+}
+
+void ops_qk_norm(struct suite *s)
+{
+	const struct qk_norm n = { .rows = size(s, pick(s, 40, 2000)),
+				   .heads = 2 * between(s, 1, 3),
+				   .kv_heads = between(s, 1, 2),
+				   .head_dim = between(s, 1, pick(s, 40, 256)),
+				   .whole = draw(s) % 2,
+				   .eps = 1e-5f };
+	size_t each = n.whole ? 1 : n.heads + n.kv_heads,
+	       width = (n.heads + 2 * n.kv_heads) * n.head_dim;
+	size_t queries = n.head_dim * (n.whole ? n.heads : 1);
+	size_t keys = n.head_dim * (n.whole ? n.kv_heads : 1);
+	bool accumulate = draw(s) % 2;
+	struct tensors all = { .count = 0 };
+	struct tensor *raw = random_tensor(s, &all, n.rows * width, true, 1);
+	struct tensor *qkv = poisoned(s, &all, n.rows * width, true);
+	struct tensor *rstd = poisoned(s, &all, n.rows * (n.whole ? 2 : each), false);
+	struct tensor *of_queries = random_tensor(s, &all, queries, false, 1);
+	struct tensor *of_keys = random_tensor(s, &all, keys, false, 1);
+	struct tensor *dqkv = random_tensor(s, &all, n.rows * width, true, 1);
+	struct tensor *dqueries = gradient(s, &all, queries, accumulate);
+	struct tensor *dkeys = gradient(s, &all, keys, accumulate);
+
+	shape(s, "%zux%zu+%zux%zu%s%s", n.rows, n.heads, n.kv_heads, n.head_dim,
+	      n.whole ? " whole" : "", accumulate ? " add" : "");
+	BOTH(qk_norm_forward, ON(qkv), ON(rstd), ON(raw), ON(of_queries), ON(of_keys), &n);
+	compare(s, "qk_norm_forward", "rstd", rstd, 1);
+	compare(s, "qk_norm_forward", "qkv", qkv, 1);
+	BOTH(qk_norm_backward, ON(dqkv), ON(dqueries), ON(dkeys), ON(raw), ON(rstd), ON(of_queries),
+	     ON(of_keys), &n, accumulate);
+	compare(s, "qk_norm_backward", "dqkv", dqkv, 4);
+	compare(s, "qk_norm_backward", "queries", dqueries, (double)(n.rows * each));
+	compare(s, "qk_norm_backward", "keys", dkeys, (double)(n.rows * each));
+	release(s, &all);
+}
+
 void ops_gelu(struct suite *s)
 {
 	size_t count = size(s, pick(s, 5000, 5000000));
@@ -169,5 +239,25 @@ void ops_cross_entropy(struct suite *s)
 	BOTH(cross_entropy, ON(loss), ON(logits), ON(targets), rows, vocab, scale);
 	compare(s, "cross_entropy", "loss", loss, 8);
 	compare(s, "cross_entropy", "dlogits", logits, 1);
+	release(s, &all);
+}
+
+void ops_cross_entropy_with(struct suite *s)
+{
+	size_t rows = size(s, pick(s, 30, 600)), vocab = 1 + size(s, pick(s, 5000, 130000));
+	const struct loss_terms terms = { .smoothing = draw(s) % 2 ? 0.1f : 0.0f,
+					  .z_loss = draw(s) % 2 ? 1e-3f : 0.0f,
+					  .softcap = draw(s) % 2 ? 30.0f : 0.0f };
+	float scale = draw(s) % 3 ? 1.0f : 0.0f;
+	struct tensors all = { .count = 0 };
+	struct tensor *logits = random_tensor(s, &all, rows * vocab, true, 4);
+	struct tensor *targets = random_ids(s, &all, rows, vocab);
+	struct tensor *loss = poisoned(s, &all, rows, false);
+
+	shape(s, "%zux%zu, %g %g %g", rows, vocab, (double)terms.smoothing, (double)terms.z_loss,
+	      (double)terms.softcap);
+	BOTH(cross_entropy_with, ON(loss), ON(logits), ON(targets), rows, vocab, scale, &terms);
+	compare(s, "cross_entropy_with", "loss", loss, 8);
+	compare(s, "cross_entropy_with", "dlogits", logits, 1);
 	release(s, &all);
 }

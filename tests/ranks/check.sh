@@ -131,7 +131,7 @@ done
 
 # The other families, whose layers have norms, windows and gates of their own.
 for family in mistral qwen3 olmo2 gemma2 gemma3; do
-	case $device:$short:$family in cuda:* | cpu:1:mistral | cpu:1:olmo2 | cpu:1:gemma2) continue ;; esac
+	case $device$short:$family in cuda1:* | cpu1:mistral | cpu1:olmo2 | cpu1:gemma2) continue ;; esac
 	options="--model.name $family"
 	# a window that is shorter than a sequence
 	case $family in mistral | gemma*) options="$options --model.sliding_window 9" ;; esac
@@ -224,8 +224,6 @@ if [ -z "$short" ]; then
 		rm -rf "$T/extra"
 	}
 	while read -r extra; do
-		# what a GPU does not have
-		case $device:$extra in cuda:*qwen3* | cuda:*olmo2* | cuda:*document_end* | cuda:*smoothing*) continue ;; esac
 		# shellcheck disable=SC2086 # words
 		{
 			train "$B/lbworker" extra 1 --model.n_layers 4 $extra || cat "$T/extra.err"

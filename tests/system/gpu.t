@@ -36,9 +36,9 @@ LB_EMULATION_CUDNN=none ops --only swiglu --rounds 1
 ok $? "bf16 without cuDNN is an error, fp32 does without"
 
 goldens() { LB_CUDA_LIBRARY=$emulated "$B/gpu/goldens" "$@" >"$T/goldens" 2>"$T/err"; }
-goldens && [ "$(grep -c '^ok' "$T/goldens")" = 18 ]
+goldens && [ "$(grep -c '^ok' "$T/goldens")" = 36 ]
 ok $? "whole models have PyTorch's gradients in fp32: eager, recorded, replayed"
-goldens --bf16 && [ "$(grep -c '^ok' "$T/goldens")" = 18 ]
+goldens --bf16 && [ "$(grep -c '^ok' "$T/goldens")" = 36 ]
 ok $? "and in bf16 within its rounding"
 
 # --- whole trainings ---------------------------------------------------------------------------------
@@ -102,12 +102,25 @@ losses tight >"$T/a" && losses narrow >"$T/b" && [ -s "$T/a" ] && cmp -s "$T/a" 
 	grep -q '^again  *normed, qkv, attended, middle, up, hidden in every layer' "$T/tight.log" &&
 	! grep -q '^again  ' "$T/narrow.log"
 ok $? "a GPU with less memory computes again what it has no room for, with the same losses"
-for family in neox gpt2; do
-	train "cpu-$family" --device cpu --model.name "$family" --training.steps 3
-	train "gpu-$family" --device cuda --model.name "$family" --training.steps 3
-	near "gpu-$family" "cpu-$family" 3 2e-4
-	ok $? "and those of $family"
-done
+while read -r family options; do
+	# shellcheck disable=SC2086 # words
+	for device in cpu cuda; do
+		train "$device-$family" --device $device --model.name "$family" --training.steps 3 $options
+	done
+	near "cuda-$family" "cpu-$family" 3 2e-4
+	ok $? "and those of $family $options"
+done <<-END
+	neox
+	gpt2
+	mistral --model.sliding_window 5
+	qwen3
+	olmo2
+	gemma2 --model.sliding_window 5 --training.document_end 97
+	gemma3 --training.label_smoothing 0.1 --training.z_loss 0.001
+END
+train mean --device cuda --optimizer.ema_decay 0.9
+[ $? = 2 ] && grep -q '^lbworker: optimizer.ema_decay: must be 0 on this device, or device.name "cpu"$' "$T/err"
+ok $? "a mean of weights is refused on a GPU, in one line"
 
 # From the checkpoint in the middle, on the same device and on the other one.
 resume() { # resume FROM FOLDER OPTIONS...

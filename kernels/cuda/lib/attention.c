@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* attention.c - attention by cuDNN where it can, by our own kernels where it cannot: fp32, and heads
- * that are no multiple of 8 wide or wider than 128.
+/* attention.c - attention by cuDNN where it can, by our own kernels where it cannot: fp32, heads
+ * that are no multiple of 8 wide or wider than 128, windows, documents and softcaps.
  *
  * Plans are made when a shape is first seen (some tenths of a second each) and kept; where there are
  * too many shapes, the one that was not used for longest makes room. */
@@ -123,9 +123,14 @@ static bool is_for_cudnn(struct device *dev, const struct attention *a)
 
 	if (dev->compute != COMPUTE_BF16)
 		return false;
-	if (a->head_dim % CHANNELS_STEP == 0 && a->head_dim <= CHANNELS_MAX)
+	bool masks = a->window > 0 || a->begin || a->softcap > 0;
+	if (!masks && a->head_dim % CHANNELS_STEP == 0 && a->head_dim <= CHANNELS_MAX)
 		return true;
-	snprintf(why, sizeof(why), "heads of %zu: cuDNN has multiples of 8 up to 128", a->head_dim);
+	if (masks)
+		snprintf(why, sizeof(why), "a window, documents or a softcap");
+	else
+		snprintf(why, sizeof(why), "heads of %zu: cuDNN has multiples of 8 up to 128",
+			 a->head_dim);
 	if (!dev->attentions->is_told)
 		tell(dev, why);
 	dev->attentions->is_told = true;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* attention_own.cu - causal attention for what cuDNN does not do: fp32, odd shapes, and a backward
- * pass whose bits never change. Plain rather than fast; nothing is added by atomics.
+/* attention_own.cu - causal attention for what cuDNN does not do here: fp32, odd shapes, windows, documents and
+ * softcaps, and a backward pass whose bits never change. Plain rather than fast; nothing is added by atomics.
  *
  *   p = softmax(scale q k^T)     out = p v        lse = log sum exp of a row of scores
  *   dv = p^T dout     dp = dout v^T     ds = p (dp - dout . out) scale     dq = ds k     dk = ds^T
@@ -44,6 +44,32 @@ template <typename T> DEVICE float dot(const T *x, const T *y, size_t count)
 	return sum;
 }
 
+/* The first key that query t sees: what struct attention says of window and begin. */
+DEVICE size_t sight(const struct pass &p, size_t batch, size_t t)
+{
+	size_t first = p.a.window > 0 && t >= p.a.window ? t - p.a.window + 1 : 0;
+	size_t given = p.a.begin ? (size_t)p.a.begin[batch * p.a.seq + t] : 0;
+
+	return first > given ? first : given;
+}
+
+/* Behind the last query that sees key s: sights never fall. */
+DEVICE size_t seen_until(const struct pass &p, size_t batch, size_t s)
+{
+	size_t t = s + 1;
+
+	if (p.a.window == 0 && !p.a.begin)
+		return p.a.seq;
+	while (t < p.a.seq && sight(p, batch, t) <= s)
+		t++;
+	return t;
+}
+
+DEVICE float capped(const struct pass &p, float score)
+{
+	return p.a.softcap > 0.0f ? p.a.softcap * tanhf(score / p.a.softcap) : score;
+}
+
 /* blockIdx = (batch, head, t), t fastest */
 DEVICE void split(const struct pass &p, size_t heads, size_t *batch, size_t *head, size_t *t)
 {
@@ -60,15 +86,15 @@ template <typename T> KERNEL(THREADS) own_forward(struct pass p)
 	float max = -INFINITY, sum = 0.0f;
 
 	split(p, p.a.heads, &batch, &head, &t);
-	size_t shared_head = head / (p.a.heads / p.a.kv_heads);
+	size_t shared_head = head / (p.a.heads / p.a.kv_heads), from = sight(p, batch, t);
 	const T *q = row_of<T>(p, batch, t) + p.at.query + head * p.at.step;
-	for (size_t s = threadIdx.x; s <= t; s += blockDim.x) {
+	for (size_t s = from + threadIdx.x; s <= t; s += blockDim.x) {
 		const T *k = row_of<T>(p, batch, s) + p.at.key + shared_head * p.at.step;
-		score[s] = dot(q, k, c) * p.scale;
+		score[s] = capped(p, dot(q, k, c) * p.scale);
 		max = fmaxf(max, score[s]);
 	}
 	max = block_max(max);
-	for (size_t s = threadIdx.x; s <= t; s += blockDim.x) {
+	for (size_t s = from + threadIdx.x; s <= t; s += blockDim.x) {
 		score[s] = expf(score[s] - max);
 		sum += score[s];
 	}
@@ -77,7 +103,7 @@ template <typename T> KERNEL(THREADS) own_forward(struct pass p)
 		p.lse[(batch * p.a.heads + head) * p.a.seq + t] = max + logf(sum);
 	for (size_t i = threadIdx.x; i < c; i += blockDim.x) {
 		float x = 0.0f;
-		for (size_t s = 0; s <= t; s++)
+		for (size_t s = from; s <= t; s++)
 			x += score[s] *
 			     widen(row_of<T>(p, batch,
 					     s)[p.at.value + shared_head * p.at.step + i]);
@@ -108,8 +134,11 @@ DEVICE float slope(const struct pass &p, size_t batch, size_t head, size_t t, si
 	const T *key = row_of<T>(p, batch, s) + shared_head * p.at.step;
 	const T *dout = (const T *)p.dout + out_at(p, batch, t, head);
 
-	*probability = expf(dot(q, key + p.at.key, c) * p.scale - p.lse[at]);
-	return *probability * (dot(dout, key + p.at.value, c) - p.along[at]) * p.scale;
+	float score = capped(p, dot(q, key + p.at.key, c) * p.scale);
+	float share = p.a.softcap > 0.0f ? score / p.a.softcap : 0.0f; /* of the cap */
+	*probability = expf(score - p.lse[at]);
+	return *probability * (dot(dout, key + p.at.value, c) - p.along[at]) * p.scale *
+	       (1.0f - share * share);
 }
 
 template <typename T> KERNEL(THREADS) own_query_backward(struct pass p)
@@ -120,14 +149,15 @@ template <typename T> KERNEL(THREADS) own_query_backward(struct pass p)
 	float unused;
 
 	split(p, p.a.heads, &batch, &head, &t);
-	for (size_t s = threadIdx.x; s <= t; s += blockDim.x)
+	size_t from = sight(p, batch, t);
+	for (size_t s = from + threadIdx.x; s <= t; s += blockDim.x)
 		ds[s] = slope<T>(p, batch, head, t, s, &unused);
 	__syncthreads();
 	size_t key = p.at.key + head / (p.a.heads / p.a.kv_heads) * p.at.step;
 	size_t query = p.at.query + head * p.at.step;
 	for (size_t i = threadIdx.x; i < p.a.head_dim; i += blockDim.x) {
 		float x = 0.0f;
-		for (size_t s = 0; s <= t; s++)
+		for (size_t s = from; s <= t; s++)
 			x += ds[s] * widen(row_of<T>(p, batch, s)[key + i]);
 		put(((T *)p.out)[(batch * p.a.seq + t) * p.at.row + query + i], x);
 	}
@@ -142,14 +172,15 @@ template <typename T> KERNEL(THREADS) own_key_backward(struct pass p)
 	float *probability = weights, *ds = weights + p.a.seq;
 
 	split(p, p.a.kv_heads, &batch, &kv_head, &s);
+	size_t until = seen_until(p, batch, s);
 	for (size_t i = threadIdx.x; i < c; i += blockDim.x)
 		dkv[i] = dkv[c + i] = 0.0f;
 	for (size_t head = kv_head * group; head < (kv_head + 1) * group; head++) {
-		for (size_t t = s + threadIdx.x; t < p.a.seq; t += blockDim.x)
+		for (size_t t = s + threadIdx.x; t < until; t += blockDim.x)
 			ds[t] = slope<T>(p, batch, head, t, s, &probability[t]);
 		__syncthreads();
 		for (size_t i = threadIdx.x; i < c; i += blockDim.x)
-			for (size_t t = s; t < p.a.seq; t++) {
+			for (size_t t = s; t < until; t++) {
 				dkv[i] += ds[t] *
 					  widen(row_of<T>(p, batch,
 							  t)[p.at.query + head * p.at.step + i]);

@@ -64,6 +64,60 @@ template <typename T, int V> KERNEL(BLOCK_MAX) cross_entropy(struct head h)
 	}
 }
 
+/* The same with the terms of struct loss_terms, L = log sum_j e^(z_j):
+ *   loss = L - (1-e) z_target - e mean(z) + y L^2
+ *   dz_j = scale (p_j (1 + 2 y L) - (1-e)[j = target] - e/V), times 1 - (z_j/cap)^2
+ * Plain rather than fast. */
+struct head_with {
+	struct head head;
+	struct loss_terms terms;
+};
+
+template <typename T> KERNEL(BLOCK_MAX) cross_entropy_with(struct head_with w)
+{
+	after_earlier();
+	const struct head &h = w.head;
+	const struct loss_terms &t = w.terms;
+	T *row = (T *)h.logits + blockIdx.x * h.vocab;
+	size_t target = (size_t)h.targets[blockIdx.x];
+	float max = -INFINITY, sum = 0.0f, all = 0.0f, at_target = widen(row[target]);
+
+	for (size_t i = threadIdx.x; i < h.vocab; i += blockDim.x)
+		max = fmaxf(max, widen(row[i]));
+	max = block_max(max);
+	for (size_t i = threadIdx.x; i < h.vocab; i += blockDim.x) {
+		sum += expf(widen(row[i]) - max);
+		all += widen(row[i]);
+	}
+	sum = block_sum(sum); /* its barriers: the target's logit was read by all */
+	all = block_sum(all);
+	float lse = max + logf(sum);
+	if (threadIdx.x == 0)
+		h.loss[blockIdx.x] = lse - at_target +
+				     t.smoothing * (at_target - all / (float)h.vocab) +
+				     t.z_loss * lse * lse;
+	if (h.scale == 0.0f)
+		return;
+	float to_p = h.scale / sum * (1.0f + 2.0f * t.z_loss * lse);
+	float even = t.smoothing / (float)h.vocab * h.scale;
+	for (size_t i = threadIdx.x; i < h.vocab; i += blockDim.x) {
+		float z = widen(row[i]), share = t.softcap > 0.0f ? z / t.softcap : 0.0f;
+		float d = expf(z - max) * to_p - even;
+		d -= i == target ? h.scale * (1.0f - t.smoothing) : 0.0f;
+		put(row[i], d * (1.0f - share * share));
+	}
+}
+
+extern "C" void cuda_cross_entropy_with(struct device *dev, float *loss, void *logits,
+					const int32_t *targets, size_t rows, size_t vocab,
+					float scale, const struct loss_terms *terms)
+{
+	struct head_with w = { { loss, logits, targets, vocab, scale }, *terms };
+	launch(dev, AT("cross_entropy_with", rows, vocab, 0, 0),
+	       dev->compute == COMPUTE_BF16 ? cross_entropy_with<bf16> : cross_entropy_with<float>,
+	       rows, threads_for(vocab, BLOCK_MAX), 0, w);
+}
+
 extern "C" void cuda_cross_entropy(struct device *dev, float *loss, void *logits,
 				   const int32_t *targets, size_t rows, size_t vocab, float scale)
 {

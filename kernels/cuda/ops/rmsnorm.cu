@@ -125,3 +125,156 @@ extern "C" void cuda_rmsnorm_backward(struct device *dev, void *dx, float *dweig
 	       dim * sizeof(float), b);
 	cuda_column_sum(dev, dweight, partial, runs.blocks, dim, dim, accumulate);
 }
+
+/* --- of query and key heads: each by itself, or all of a row as one -------------------------------------
+ *
+ * A piece is what is normed as one. Forward, and dx, which replaces dy: a block owns a piece of a row, forward one
+ * more the row's values. dw: a block owns a run of rows, a thread always the same columns. */
+
+struct qk {
+	void *qkv;      /* backward: dqkv */
+	float *rstd;    /* [rows, stats] */
+	float *partial; /* [blocks, query_width + key_width] */
+	const void *raw;
+	const float *query_weight, *key_weight;
+	size_t queries, keys;          /* elements of all heads in a row */
+	size_t query_width, key_width; /* of a piece */
+	size_t query_pieces, stats;    /* pieces of queries in a row, of both */
+	struct runs runs;
+	float eps;
+};
+
+/* Where a piece lies in a row, and its weights. */
+struct piece {
+	size_t at, width;
+	const float *weight;
+};
+
+DEVICE struct piece piece_of(const struct qk &q, size_t p)
+{
+	if (p < q.query_pieces)
+		return { p * q.query_width, q.query_width, q.query_weight };
+	return { q.queries + (p - q.query_pieces) * q.key_width, q.key_width, q.key_weight };
+}
+
+template <typename T> KERNEL(BLOCK) qk_forward(struct qk q)
+{
+	after_earlier();
+	size_t row = blockIdx.x / (q.stats + 1), p = blockIdx.x % (q.stats + 1);
+	size_t first = row * (q.queries + 2 * q.keys);
+	const T *raw = (const T *)q.raw + first;
+	T *out = (T *)q.qkv + first;
+	float squares = 0.0f;
+
+	if (p == q.stats) { /* the same for all threads of the block */
+		for (size_t i = threadIdx.x; i < q.keys; i += blockDim.x)
+			out[q.queries + q.keys + i] = raw[q.queries + q.keys + i];
+		return;
+	}
+	const struct piece s = piece_of(q, p);
+	for (size_t i = threadIdx.x; i < s.width; i += blockDim.x) {
+		float x = widen(raw[s.at + i]);
+		squares += x * x;
+	}
+	float rstd = 1.0f / sqrtf(block_sum(squares) / (float)s.width + q.eps);
+	if (threadIdx.x == 0)
+		q.rstd[row * q.stats + p] = rstd;
+	for (size_t i = threadIdx.x; i < s.width; i += blockDim.x)
+		put(out[s.at + i], widen(raw[s.at + i]) * rstd * s.weight[i]);
+}
+
+template <typename T> KERNEL(BLOCK) qk_input_backward(struct qk q)
+{
+	after_earlier();
+	size_t row = blockIdx.x / q.stats, p = blockIdx.x % q.stats;
+	const struct piece s = piece_of(q, p);
+	size_t first = row * (q.queries + 2 * q.keys) + s.at;
+	const T *raw = (const T *)q.raw + first;
+	T *d = (T *)q.qkv + first;
+	float r = q.rstd[blockIdx.x], along = 0.0f;
+
+	for (size_t i = threadIdx.x; i < s.width; i += blockDim.x)
+		along += widen(d[i]) * s.weight[i] * widen(raw[i]);
+	float back = block_sum(along) / (float)s.width * r * r * r;
+	for (size_t i = threadIdx.x; i < s.width; i += blockDim.x)
+		put(d[i], widen(d[i]) * s.weight[i] * r - widen(raw[i]) * back);
+}
+
+template <typename T> KERNEL(BLOCK) qk_weight_backward(struct qk q)
+{
+	after_earlier();
+	size_t columns = q.query_width + q.key_width;
+
+	for (size_t i = threadIdx.x; i < columns; i += blockDim.x) {
+		bool is_query = i < q.query_width;
+		size_t from = is_query ? 0 : q.query_pieces;
+		size_t to = is_query ? q.query_pieces : q.stats;
+		size_t column = is_query ? i : i - q.query_width;
+		float sum = 0.0f;
+		for (size_t row = first_row(q.runs); row < end_row(q.runs); row++)
+			for (size_t p = from; p < to; p++) {
+				size_t at = row * (q.queries + 2 * q.keys) + piece_of(q, p).at +
+					    column;
+				sum += widen(((const T *)q.qkv)[at]) *
+				       widen(((const T *)q.raw)[at]) * q.rstd[row * q.stats + p];
+			}
+		q.partial[blockIdx.x * columns + i] = sum;
+	}
+}
+
+static struct qk qk_of(const struct qk_norm *n, const float *query_weight, const float *key_weight)
+{
+	struct qk q = {};
+
+	q.query_weight = query_weight;
+	q.key_weight = key_weight;
+	q.queries = n->heads * n->head_dim;
+	q.keys = n->kv_heads * n->head_dim;
+	q.query_width = n->whole ? q.queries : n->head_dim;
+	q.key_width = n->whole ? q.keys : n->head_dim;
+	q.query_pieces = n->whole ? 1 : n->heads;
+	q.stats = q.query_pieces + (n->whole ? 1 : n->kv_heads);
+	q.runs = runs_of(n->rows, BLOCK);
+	q.eps = n->eps;
+	return q;
+}
+
+#define EITHER(dev, kernel) ((dev)->compute == COMPUTE_BF16 ? kernel<bf16> : kernel<float>)
+
+extern "C" void cuda_qk_norm_forward(struct device *dev, void *qkv, float *rstd, const void *raw,
+				     const float *query_weight, const float *key_weight,
+				     const struct qk_norm *n)
+{
+	struct qk q = qk_of(n, query_weight, key_weight);
+
+	q.qkv = qkv;
+	q.rstd = rstd;
+	q.raw = raw;
+	launch(dev, AT("qk_norm_forward", n->rows, n->heads, n->head_dim, 0),
+	       EITHER(dev, qk_forward), n->rows * (q.stats + 1), threads_for(q.query_width, BLOCK),
+	       0, q);
+}
+
+extern "C" void cuda_qk_norm_backward(struct device *dev, void *dqkv, float *dquery_weight,
+				      float *dkey_weight, const void *raw, const float *rstd,
+				      const float *query_weight, const float *key_weight,
+				      const struct qk_norm *n, bool accumulate)
+{
+	const struct place at = AT("qk_norm_backward", n->rows, n->heads, n->head_dim, 0);
+	struct qk q = qk_of(n, query_weight, key_weight);
+	size_t columns = q.query_width + q.key_width;
+
+	q.qkv = dqkv;
+	q.rstd = (float *)rstd; /* only read */
+	q.raw = raw;
+	q.partial = (float *)cuda_scratch(dev, &at, q.runs.blocks * columns * sizeof(float));
+	if (!q.partial)
+		return;
+	launch(dev, at, EITHER(dev, qk_weight_backward), q.runs.blocks, BLOCK, 0, q);
+	cuda_column_sum(dev, dquery_weight, q.partial, q.runs.blocks, columns, q.query_width,
+			accumulate);
+	cuda_column_sum(dev, dkey_weight, q.partial + q.query_width, q.runs.blocks, columns,
+			q.key_width, accumulate);
+	launch(dev, at, EITHER(dev, qk_input_backward), n->rows * q.stats,
+	       threads_for(q.query_width, BLOCK), 0, q);
+}
