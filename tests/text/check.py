@@ -196,8 +196,52 @@ def compare(path, name, lbworker, docs, jsonl, scratch):
     return wrong
 
 
+def as_tiktoken(path, name):
+    """tiktoken with the vocabulary of a tokenizer that trained() made, or None"""
+    if name not in PATTERNS or name == "unknown":
+        return None
+    seen = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    byte = {chr(b): b for b in seen}
+    byte.update({chr(256 + i): b for i, b in enumerate(b for b in range(256) if b not in seen)})
+    vocab = json.load(open(path))["model"]["vocab"]
+    ranks = {bytes(byte[c] for c in t): i for t, i in vocab.items() if all(c in byte for c in t)}
+    ranks.pop(b"<|endoftext|>", None)
+    enc = tiktoken.Encoding(name, pat_str=PATTERNS[name] or tiktoken_pattern("r50k"), mergeable_ranks=ranks,
+                            special_tokens={})
+    return lambda texts: [enc.encode_ordinary(t) for t in texts]
+
+
+def processor_seconds(what):
+    """ours and that of programs started"""
+    before = os.times()
+    what()
+    return sum(os.times()[:4]) - sum(before[:4])
+
+
+def learning(lbworker, scratch, text, size=8192):
+    """train-tokenizer beside Hugging Face's trainer"""
+    path = os.path.join(scratch, "learn.txt")
+    open(path, "w", newline="").write(text)
+    tok = Tokenizer(models.BPE())
+    tok.pre_tokenizer = pre_tokenizers.Sequence(
+        [pre_tokenizers.Split(Regex(PATTERNS["llama3"]), "isolated"),
+         pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)])
+    trainer = trainers.BpeTrainer(vocab_size=size, show_progress=False, special_tokens=["<|endoftext|>"],
+                                  initial_alphabet=pre_tokenizers.ByteLevel.alphabet())
+    both = [], []
+    for _ in range(3):  # alternating
+        both[0].append(processor_seconds(lambda: subprocess.run(
+            [lbworker, "train-tokenizer", path, "-o", path + ".json", "--size", str(size)], check=True,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)))
+        both[1].append(processor_seconds(lambda: tok.train([path], trainer)))
+    mine, theirs = min(both[0]), min(both[1])
+    print("train-tokenizer, %d tokens of %.1f MB     lbworker %.2f s of processor time, tokenizers %.2f: %.1f times"
+          % (size, len(text.encode()) / 1e6, mine, theirs, theirs / mine), flush=True)
+
+
 def speed(path, name, lbworker, scratch, text):
     peer, encode = peer_of(path)
+    other = as_tiktoken(path, name)
     docs = [text[i:i + 100000] for i in range(0, len(text), 100000)]
     jsonl = os.path.join(scratch, "speed.txt")
     # lbworker reads them so many times over: it is a program that starts, and they are functions
@@ -218,9 +262,11 @@ def speed(path, name, lbworker, scratch, text):
         encode(docs)
         best.setdefault("lbworker", []).append(size * times / mine)
         best.setdefault(peer, []).append(size / (time.process_time() - before))
-    a, b = max(best["lbworker"]), max(best[peer])
-    print("%-34s lbworker %6.1f MB/s of processor time (start and writing included), %s %5.1f: %4.1f times"
-          % (name, a, peer, b, a / b), flush=True)
+        if other:
+            best.setdefault("tiktoken", []).append(size / processor_seconds(lambda: other(docs)))
+    mine = max(best.pop("lbworker"))
+    print("%-34s lbworker %6.1f MB/s of processor time (start and writing included), %s" % (name, mine, ", ".join(
+        "%s %.1f: %.1f times" % (p, max(r), mine / max(r)) for p, r in best.items())), flush=True)
 
 
 def main():
@@ -250,6 +296,7 @@ def main():
             for name, path in paths:
                 if peer_of(path):
                     speed(path, name, a.lbworker, scratch, text)
+            learning(a.lbworker, scratch, text)
             return 0
         # A lone NUL has no place in the JSON that lbworker reads.
         docs = [d.replace("\0", "") for d in documents(a.documents, a.seed, a.every)]

@@ -31,8 +31,8 @@ struct encoder {
 	struct bpe_scratch *scratch;
 	uint32_t *symbol; /* of the word at hand */
 	size_t symbols;
-	struct buf normal[NORMAL_BUFFERS], blanks, mapped; /* of the piece at hand */
-	uint16_t alphabet[256];                            /* of mapped */
+	struct buf normal[NORMAL_BUFFERS], blanks, mapped[SPLITS_MAX]; /* of the piece at hand */
+	uint16_t alphabet[256];                                        /* of mapped */
 	bool has_regex, is_first;
 	const unsigned char *text_end; /* nothing behind it may be read */
 	struct tokens *out;
@@ -52,7 +52,8 @@ struct encoder *encoder_create(const struct tokenizer *t)
 	for (size_t i = 0; i < NORMAL_BUFFERS; i++)
 		buf_init(&e->normal[i], SIZE_MAX / 2);
 	buf_init(&e->blanks, SIZE_MAX / 2);
-	buf_init(&e->mapped, SIZE_MAX / 2);
+	for (size_t i = 0; i < SPLITS_MAX; i++)
+		buf_init(&e->mapped[i], SIZE_MAX / 2);
 	tokenizer_alphabet(e->alphabet);
 	for (size_t i = 0; i < t->splits; i++)
 		e->has_regex |= t->split[i].kind == SPLIT_REGEX && !t->split[i].mapped;
@@ -69,7 +70,8 @@ void encoder_destroy(struct encoder *e)
 	for (size_t i = 0; i < NORMAL_BUFFERS; i++)
 		buf_fini(&e->normal[i]);
 	buf_fini(&e->blanks);
-	buf_fini(&e->mapped);
+	for (size_t i = 0; i < SPLITS_MAX; i++)
+		buf_fini(&e->mapped[i]);
 	free(e);
 }
 
@@ -243,51 +245,62 @@ static inline void put_word(struct encoder *e, const unsigned char *word, size_t
 
 /* --- words ---------------------------------------------------------------------------------- */
 
-/* As split_word, for a split that sees the alphabet of bytes. */
-static const unsigned char *mapped_word(struct encoder *e, const struct split *s,
-					const unsigned char *at, const unsigned char *end,
-					bool *is_left_out)
+static int too_large(struct err *err)
+{
+	return err_set(err, ERR_USAGE,
+		       "the text is too large, or the tokenizer's pattern takes too long");
+}
+
+/* at[0..end) in the alphabet of bytes, a character each. */
+static int map_bytes(const struct encoder *e, const unsigned char *at, const unsigned char *end,
+		     struct buf *out)
 {
 	unsigned char character[4];
+	int rc = 0;
 
-	e->mapped.len = 0;
-	for (const unsigned char *byte = at; byte < end; byte++)
-		if (buf_add(&e->mapped, character, unicode_encode(e->alphabet[*byte], character)))
-			return NULL;
-	const unsigned char *text = (const unsigned char *)e->mapped.data;
-	const unsigned char *stop = split_word(s, text, text + e->mapped.len, is_left_out);
-	for (; stop && text < stop; text++) /* each character is a byte */
-		at += (*text & 0xC0) != 0x80;
-	return stop ? at : NULL;
+	for (out->len = 0; at < end && rc == 0; at++)
+		rc = buf_add(out, character, unicode_encode(e->alphabet[*at], character));
+	return rc;
+}
+
+static size_t count_characters(const unsigned char *at, const unsigned char *end)
+{
+	size_t count = 0;
+
+	for (; at < end; at++)
+		count += (*at & 0xC0) != 0x80;
+	return count;
 }
 
 /* Cuts from `at` to `end` by split `level` and those behind it. */
 static int put_words(struct encoder *e, size_t level, const unsigned char *at,
 		     const unsigned char *end, struct err *err)
 {
-	const struct tokenizer *t = e->t;
+	const struct split *s = level < e->t->splits ? &e->t->split[level] : NULL;
+	const unsigned char *seen = at, *seen_end = end; /* what the split sees */
 
+	if (s && s->mapped) {
+		if (map_bytes(e, at, end, &e->mapped[level]))
+			return too_large(err);
+		seen = (const unsigned char *)e->mapped[level].data;
+		seen_end = seen + e->mapped[level].len;
+	}
 	while (at < end) {
-		const unsigned char *stop = end;
 		bool is_left_out = false;
-		if (level < t->splits) {
-			const struct split *s = &t->split[level];
-			stop = s->mapped ? mapped_word(e, s, at, end, &is_left_out)
-					 : split_word(s, at, end, &is_left_out);
-		}
+		const unsigned char *stop = s ? split_word(s, seen, seen_end, &is_left_out)
+					      : seen_end;
 		if (!stop)
 			return err_set(err, ERR_USAGE, "the tokenizer's pattern takes too long");
-		if (is_left_out) {
-			at = stop;
-			continue;
-		}
-		if (level + 1 < t->splits) {
-			if (put_words(e, level + 1, at, stop, err))
+		const unsigned char *next = s && s->mapped ? at + count_characters(seen, stop)
+							   : stop;
+		if (!is_left_out && level + 1 < e->t->splits) {
+			if (put_words(e, level + 1, at, next, err))
 				return -1;
-		} else {
-			put_word(e, at, (size_t)(stop - at));
+		} else if (!is_left_out) {
+			put_word(e, at, (size_t)(next - at));
 		}
-		at = stop;
+		at = next;
+		seen = stop;
 	}
 	return 0;
 }
@@ -310,12 +323,6 @@ static int put_valid_words(struct encoder *e, const unsigned char *at, const uns
 }
 
 /* --- pieces between added tokens ------------------------------------------------------------ */
-
-static int too_large(struct err *err)
-{
-	return err_set(err, ERR_USAGE,
-		       "the text is too large, or the tokenizer's pattern takes too long");
-}
 
 static int put_normal(struct encoder *e, const char *text, size_t len, struct err *err)
 {
