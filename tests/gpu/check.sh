@@ -10,7 +10,7 @@
 # LB_GPU_RESULTS  (build/gpu-check) a folder: results, each part's output, trainings that parts share
 # What the machine lacks is installed by prepare.sh, or said: what can run without it runs.
 # A rehearsal with the emulated library, tests/system/gpu-check.t, makes it shorter: LB_GPU_STEPS (even, over 40),
-# LB_GPU_SEQ, LB_GPU_ROUNDS, LB_GPU_LONG_STEPS (a multiple of 20), _SEQ, _BATCH, _FLAVOR; LB_GPU_TOY=1: PyTorch computes on the CPU.
+# LB_GPU_SEQ, LB_GPU_ROUNDS, LB_GPU_RECIPES, LB_GPU_LONG_STEPS (a multiple of 20), _SEQ, _BATCH, _FLAVOR; LB_GPU_TOY=1: PyTorch computes on the CPU.
 # shellcheck disable=SC2086 # $bf16, $fixed, $large: words
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -40,7 +40,7 @@ gpu=$(grep '^cuda: .* multiprocessors' "$T/probe")
 about=$(cat "$T/probe" && cksum "$B/lbworker" "$LB_CUDA_LIBRARY")
 if [ -n "${FRESH:-}" ] || [ "$(cat "$T/about" 2>/dev/null)" != "$about" ]; then
 	[ ! -s "$T/results" ] || cat "$T/about" "$T/results" >>"$T/history"
-	rm -rf "$T/results" "$T/cpu" "$T/one" "$T/fp32" "$T"/long-* "$T/pytorch.losses"
+	rm -rf "$T/results" "$T/cpu" "$T"/cpu-* "$T/one" "$T/fp32" "$T"/long-* "$T/pytorch.losses"
 	echo "$about" >"$T/about"
 fi
 touch "$T/results"
@@ -137,6 +137,33 @@ once() { [ -e "$T/one/checkpoints/step-$last" ] || train one --device cuda $fixe
 # Each has a cache of its own: what one has measured, the other has not.
 twice() { once && train two --device cuda $fixed && same one two "$last"; }
 part deterministic-twice twice
+# Operands of few bits, of every recipe: the CPU's codes and scales to the bit, then products of them, FP8 by the library
+# where it has it. Trainings beside the CPU's with the same recipe.
+few_bits() {
+	for type in --fp32 "--seed 9"; do
+		limited $MOST "$B/gpu/ops" $type --only few_bits --rounds "$rounds" &&
+			limited $MOST "$B/gpu/ops" $type --only few_bits_products --rounds 4 || return 1
+	done
+}
+part few-bits few_bits
+steps_few_bits() {
+	for recipe in ${LB_GPU_RECIPES:-tensorwise rowwise blockwise delayed mxfp8 nvfp4}; do
+		[ -e "$T/cpu-$recipe/checkpoints/step-$last" ] || train "cpu-$recipe" --device cpu --quantize.recipe "$recipe" || return 1
+		train "few-$recipe" --device cuda $bf16 --quantize.recipe "$recipe" || return 1
+		gap "few-$recipe" "cpu-$recipe" 2.5e-3 3e-2 || { echo "$recipe"; return 1; }
+		figures="${figures:-}$recipe: $(gap "few-$recipe" "cpu-$recipe" 1 1 | sed 's/mean gap of the last 20 losses/gap/; s/, .*//') "
+	done
+	echo "$figures"
+}
+part steps-few-bits steps_few_bits
+# From the checkpoint in the middle: the amax of past steps is in it.
+few_bits_resumed() {
+	train few-whole --device cuda $fixed --quantize.recipe delayed || return 1
+	rm -rf "$T/few-again" && mkdir -p "$T/few-again/checkpoints" &&
+		cp -r "$T/few-whole/checkpoints/step-$half" "$T/few-again/checkpoints/" &&
+		go_on few-again --device cuda $fixed --quantize.recipe delayed && same few-whole few-again "$last"
+}
+part few-bits-resumed few_bits_resumed
 # SIGKILL while it runs, as soon as the first checkpoint is told; then it goes on to the end.
 killed() {
 	once || return 1

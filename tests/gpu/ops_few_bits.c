@@ -131,7 +131,8 @@ static void one_slot(struct suite *s, const char *text, bool along)
 	struct operand o = { 0 };
 	struct err err = { 0 };
 	bool is_even = draw(s) % 2; /* as products by hardware need it, or as it comes */
-	size_t rows = is_even ? 16 * between(s, 1, 10) : between(s, 1, 90);
+	size_t rows = is_even ? 16 * between(s, 1, pick(s, 10, 90))
+			      : between(s, 1, pick(s, 90, 900));
 	size_t columns = is_even ? 16 * between(s, 1, 12) : between(s, 1, 150);
 
 	if (slot_parse(&o.cast, text, &err) || o.cast.format.bits == 0)
@@ -227,8 +228,11 @@ static void one_product(struct suite *s, const struct recipe_row *row, enum prod
 	s->be->gemm(s->gpu, &g);
 	g.a = a->cpu, g.b = b->cpu, g.c = c->cpu, g.sum_a = has_sum ? sum->cpu : NULL;
 	backend_cpu()->gemm(s->cpu, &g);
-	/* emulated in bf16, code times scale is rounded once more unless the scale is a power of two */
-	compare(s, "few_bits", "c", c, s->compute == COMPUTE_BF16 ? 40 * (double)k : (double)k);
+	/* Emulated in bf16, code times scale is rounded once more unless the scale is a power of two. And a matrix
+	 * unit adds up FP8 with some 14 bits, where ours are 24. */
+	bool is_rough = s->compute == COMPUTE_BF16;
+	double room = is_rough ? 40 : strstr(s->be->describe(s->gpu), "emulated") ? 1 : 1 << 18;
+	compare(s, "few_bits", "c", c, room * (double)k);
 	if (has_sum)
 		compare(s, "few_bits", "sum", sum, (double)k);
 	release(s, &all);

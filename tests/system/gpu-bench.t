@@ -65,7 +65,7 @@ ok $? "what it left running is ended first"
 rm "$T/pause"
 bench
 status=$?
-[ "$status" = 0 ] && grep -qxF "$ours" "$T/results/results" && [ "$(wc -l <"$T/results/results")" = 16 ] &&
+[ "$status" = 0 ] && grep -qxF "$ours" "$T/results/results" && [ "$(wc -l <"$T/results/results")" = 21 ] &&
 	! grep -v '^8B-pytorch\|^1B-pytorch ' "$T/results/results" | grep -v ' [0-9][0-9]*$' && [ "$(wc -l <"$T/asked")" = 5 ]
 ok $? "every other part has its figure with the next call, and what is there is not measured again"
 [ "$status" = 0 ] || sed 's/^/# /' "$T/out"
@@ -77,6 +77,8 @@ ok $? "what llm.c and PyTorch print is read: llm.c's last mean, the best of atte
 grep -q '^124M  *[0-9][0-9]* 124M-ours  *500321 124M-pytorch.* >= 1.10 x: NOT met' "$T/out" &&
 	grep -q '^8B  *[0-9].* - .*not measured' "$T/out" && grep -q '^gpt2 .* 413001 gpt2-llmc ' "$T/out"
 ok $? "the table has the best of each side"
+[ "$(grep -c '^\(124M\|1B\|8B\)  *[0-9][0-9]* [0-9A-Z]*-fp8.* ours in bf16  *[0-9.]*  >= .* met$' "$T/out")" = 3 ]
+ok $? "and FP8 beside bf16"
 bench PARTS="1B-pytorch" && grep -q '^1B-pytorch 1B PyTorch 500321$' "$T/results/results"
 ok $? "a part without a figure is tried again where it is named"
 # Other programs: the peers' figures hold.

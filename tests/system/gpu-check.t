@@ -10,7 +10,7 @@ need_emulated
 check() { # check LIBRARY [NAME=VALUE...]
 	library=$1
 	shift
-	env B="$B" LB_CUDA_LIBRARY="$library" LB_GPU_RESULTS="$T/results" LB_GPU_TOY=1 LB_GPU_STEPS=44 LB_GPU_SEQ=16 LB_GPU_ROUNDS=1 \
+	env B="$B" LB_CUDA_LIBRARY="$library" LB_GPU_RESULTS="$T/results" LB_GPU_TOY=1 LB_GPU_STEPS=44 LB_GPU_SEQ=16 LB_GPU_ROUNDS=1 LB_GPU_RECIPES=tensorwise \
 		LB_GPU_LONG_STEPS=60 LB_GPU_LONG_SEQ=16 LB_GPU_LONG_BATCH=1 LB_GPU_LONG_FLAVOR=debugmodel "$@" \
 		sh tests/gpu/check.sh >"$T/out" 2>&1
 }
@@ -22,9 +22,9 @@ check "$emulated"
 status=$?
 ok "$status" "every part passes"
 [ "$status" = 0 ] || sed 's/^/# /' "$T/out"
-grep -q '^gpu-check, .*emulated GPU' "$T/out" && tail -n 1 "$T/out" | grep -q '^\(16\|20\) ok, 0 failed' &&
+grep -q '^gpu-check, .*emulated GPU' "$T/out" && tail -n 1 "$T/out" | grep -q '^\(19\|23\) ok, 0 failed' &&
 	[ "$(grep -c '^ops-bf16 ' "$T/out")" = 1 ]
-ok $? "the table names the device and counts sixteen parts, and compute-sanitizer's four where it is"
+ok $? "the table names the device and counts nineteen parts, and compute-sanitizer's four where it is"
 touch "$T/mark"
 check "$emulated" && [ -z "$(find "$T/results" -name '*.log' -newer "$T/mark" ! -name '*check.log' ! -name 'long-beside*.log')" ]
 ok $? "what is ok already is not run again"

@@ -99,6 +99,17 @@ for recipe in tensorwise delayed blockwise mxfp4; do
 			"$T/again-$recipe/checkpoints/step-00000008/model.safetensors" >"$T/out"
 	ok $? "$recipe in bf16: as on the CPU, and a resumed training ends with the same bits"
 done
+# What FP8 makes slower stays as it is, also in the next launch: here all of it does, in all steps.
+LB_EMULATION_FP8=slow train slow --device cuda --quantize.recipe tensorwise --quantize.only_faster true
+mkdir -p "$T/slow-again/checkpoints" && cp -r "$T/slow/checkpoints/step-00000004" "$T/slow-again/checkpoints/"
+train slow-again --device cuda --quantize.recipe tensorwise --quantize.only_faster true
+losses slow >"$T/a" && losses none | cmp -s - "$T/a" &&
+	cmp "$T/slow/checkpoints/step-00000008/model.safetensors" \
+		"$T/slow-again/checkpoints/step-00000008/model.safetensors" >"$T/out"
+ok $? "products that FP8 does not make faster stay as they are, where that is asked for"
+"$B/lbworker" plan "$T/small.toml" --device H100 --training.mixed_precision_param bfloat16 --quantize.recipe nvfp4 >"$T/out" 2>"$T/err" &&
+	grep -q '^few bits  *[0-9.]* GiB of the activations' "$T/out"
+ok $? "the plan has the memory of codes and scales"
 # With two steps more there are four graphs more (two micro-batches), 12 copies, and one of random keys for each pass.
 counts() { LB_EMULATION_COUNTS=$T/counts train "counted-$1" --device cuda --training.steps "$1" --quantize.recipe delayed \
 	--checkpoint.interval 0 && cat "$T/counts"; }

@@ -23,8 +23,8 @@ static uint32_t alignment(const void *a, const void *b, const void *c)
 	return (uint32_t)(bits & (~bits + 1));
 }
 
-static struct kind kind_of(const struct device *dev, const struct gemm *g, const void *b,
-			   uint32_t more_flags)
+struct kind gemm_kind(const struct device *dev, const struct gemm *g, const void *b,
+		      uint32_t more_flags)
 {
 	struct kind k = { g->m, g->n, g->k, g->lda, g->ldb, g->ldc, 0, alignment(g->a, b, g->c) };
 
@@ -44,7 +44,7 @@ static struct kind kind_of(const struct device *dev, const struct gemm *g, const
 struct product *gemm_ready(struct device *dev, const struct place *at, const struct gemm *g,
 			   const void *b, uint32_t more_flags)
 {
-	const struct kind kind = kind_of(dev, g, b, more_flags);
+	const struct kind kind = gemm_kind(dev, g, b, more_flags);
 	struct product *p = gemm_find(dev->gemms, &kind);
 	bool is_known = p != NULL;
 
@@ -248,6 +248,7 @@ void cuda_gemm_close(struct device *dev)
 	cuda_give(dev, s->beside);
 	cuda_give(dev, s->operand[0].memory);
 	cuda_give(dev, s->operand[1].memory);
+	cuda_give(dev, s->kept.area.memory);
 	if (s->start)
 		cudaEventDestroy(s->start);
 	if (s->end)

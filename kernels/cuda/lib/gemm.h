@@ -7,6 +7,7 @@
 #include <cublasLt.h>
 
 #include "kernels/cuda/cuda.h"
+#include "kernels/formats/format.h"
 
 /* What makes two products of one kind: every byte of it is set. */
 struct kind {
@@ -57,6 +58,14 @@ struct gemm_state {
 	/* products of few bits (narrow.c): A and B as numbers, or as codes with their scales behind them */
 	struct work_area operand[2];
 	const float *scale[2];
+	/* The other order of the codes that the product before had of an operand; in: of which, NULL: none */
+	struct {
+		struct work_area area;
+		const void *in;
+		struct stored shape;
+		struct format format;
+		const float *scale;
+	} kept;
 	bool emulates; /* LB_CUDA_FEW_BITS=emulated: never as codes */
 };
 
@@ -72,6 +81,8 @@ bool gemm_lt_ok(struct device *dev, const struct place *at, cublasStatus_t statu
 
 /* A product of operands as they are: cuda_gemm without use_a and use_b. */
 void gemm_plain(struct device *dev, const struct gemm *g);
+struct kind gemm_kind(const struct device *dev, const struct gemm *g, const void *b,
+		      uint32_t more_flags);
 /* The product of g's kind, with more flags of it, ready to run; NULL and a failure, or it is refused. Moves all others. */
 struct product *gemm_ready(struct device *dev, const struct place *at, const struct gemm *g,
 			   const void *b, uint32_t more_flags);

@@ -14,7 +14,7 @@
 #include "kernels/cuda/few_bits.h"
 #include "kernels/cuda/lib/gemm.h"
 
-enum { SIDES = 2, ALIGN = 16, LIBRARY_ALIGN = 256, BLOCK_128 = 128 };
+enum { SIDES = 2, ALIGN = 16, LIBRARY_ALIGN = 256, BLOCK_128 = 128, REPEATS = 3 };
 
 /* An operand as it is given. */
 struct side {
@@ -123,24 +123,75 @@ static uint32_t mode_of(enum scale_layout layout)
 	}
 }
 
+static size_t up_to_library(size_t bytes)
+{
+	return (bytes + LIBRARY_ALIGN - 1) / LIBRARY_ALIGN * LIBRARY_ALIGN;
+}
+
+/* One scale of this tensor for all, to nearest: the same codes in both products. */
+static bool is_same_in_both(const struct operand_cast *c)
+{
+	return c->along == OPERAND_ALL && c->across == OPERAND_ALL && c->history == 0 &&
+	       c->scale == SCALE_FP32 && c->rounding == ROUND_NEAREST_EVEN && !c->hadamard;
+}
+
+/* Those that the product before has left; NULL: it has not. */
+static const uint8_t *kept_codes(struct device *dev, const struct gemm *g, int i,
+				 const struct side *side)
+{
+	struct gemm_state *s = dev->gemms;
+	const struct stored *a = &s->kept.shape, *b = &side->shape;
+	bool is_there = s->kept.in && s->kept.in == side->in && g->shared == side->in &&
+			!g->is_first && is_same_in_both(side->use->cast) && a->rows == b->rows &&
+			a->columns == b->columns && a->ld == b->ld &&
+			a->k_along_memory != b->k_along_memory &&
+			s->kept.format.exponent == side->use->cast->format.exponent;
+
+	if (!is_there)
+		return NULL;
+	s->scale[i] = s->kept.scale;
+	return s->kept.area.memory;
+}
+
+/* Room for the other order, and for the scale of both. */
+static bool keep_codes(struct device *dev, const struct place *at, int i, struct few_bits *f)
+{
+	struct gemm_state *s = dev->gemms;
+	size_t codes = up_to_library(f->shape.rows * f->shape.columns);
+
+	s->kept.area.what = "operands of few bits";
+	uint8_t *memory = cuda_grown(dev, at, &s->kept.area, codes + sizeof(float));
+	if (!memory)
+		return false;
+	s->kept.in = f->in;
+	s->kept.shape = f->shape;
+	s->kept.format = f->use->cast->format;
+	s->kept.scale = s->scale[i] = f->scales = (float *)(void *)(memory + codes);
+	f->turned = memory;
+	return true;
+}
+
 /* Codes, and behind them their scales. */
-static const uint8_t *coded(struct device *dev, const struct place *at, int i,
+static const uint8_t *coded(struct device *dev, const struct place *at, const struct gemm *g, int i,
 			    const struct side *side, enum scale_layout layout)
 {
-	size_t bytes = side->shape.rows * side->shape.columns;
-	size_t codes = (bytes + LIBRARY_ALIGN - 1) / LIBRARY_ALIGN * LIBRARY_ALIGN;
+	const uint8_t *kept = layout == LAYOUT_SCALAR ? kept_codes(dev, g, i, side) : NULL;
+	size_t codes = up_to_library(side->shape.rows * side->shape.columns);
 	size_t scales = cuda_scale_floats(layout, side->use->cast, &side->shape) * sizeof(float);
-	uint8_t *memory = operand_area(dev, at, i, codes + scales);
-	const struct few_bits f = { .in = side->in,
-				    .shape = side->shape,
-				    .use = side->use,
-				    .codes = memory,
-				    .scales = (float *)(void *)(memory + codes),
-				    .layout = layout };
+	uint8_t *memory = kept ? NULL : operand_area(dev, at, i, codes + scales);
+	struct few_bits f = { .in = side->in,
+			      .shape = side->shape,
+			      .use = side->use,
+			      .codes = memory,
+			      .scales = (float *)(void *)(memory + codes),
+			      .layout = layout };
 
-	if (!memory)
-		return NULL;
+	if (kept || !memory)
+		return kept;
 	dev->gemms->scale[i] = f.scales;
+	if (layout == LAYOUT_SCALAR && g->shared == side->in && g->is_first &&
+	    is_same_in_both(side->use->cast) && !keep_codes(dev, at, i, &f))
+		return NULL;
 	cuda_few_bits(dev, at, &f);
 	return memory;
 }
@@ -166,10 +217,12 @@ static bool by_codes(struct device *dev, const struct place *at, const struct ge
 			  .beta = g->beta };
 
 	for (int i = 0; i < SIDES; i++) {
-		codes[i] = coded(dev, at, i, &side[i], layout[i]);
+		codes[i] = coded(dev, at, g, i, &side[i], layout[i]);
 		if (!codes[i])
 			return false;
 	}
+	if (!g->is_first)
+		dev->gemms->kept.in = NULL;
 	f.a = codes[0];
 	f.b = codes[1];
 	struct product *p = gemm_ready(dev, at, &f, f.b, flags);
@@ -182,6 +235,63 @@ static bool by_codes(struct device *dev, const struct place *at, const struct ge
 	cuda_ok(dev, at, cudaGetLastError());
 	gemm_complete(dev, g, &f);
 	return true;
+}
+
+/* Milliseconds of some of either, after one to warm up. */
+static float time_of(struct device *dev, const struct place *at, const struct gemm *g,
+		     const struct side side[SIDES], const enum scale_layout layout[SIDES],
+		     bool as_codes)
+{
+	const struct gemm_state *s = dev->gemms;
+	struct gemm plain = *g;
+	float ms = 0;
+
+	plain.use_a = plain.use_b = NULL;
+	plain.aside = false;
+	for (int i = 0; i <= REPEATS; i++) {
+		if (i == 1)
+			cudaEventRecord(s->start, dev->stream);
+		if (as_codes)
+			(void)by_codes(dev, at, g, side, layout);
+		else
+			gemm_plain(dev, &plain);
+	}
+	cudaEventRecord(s->end, dev->stream);
+	if (!cuda_ok(dev, at, cudaEventSynchronize(s->end)) ||
+	    !cuda_ok(dev, at, cudaEventElapsedTime(&ms, s->start, s->end)))
+		return 0;
+	return ms;
+}
+
+/* Found out once for each kind, with all that it takes to make the codes, and kept with the algorithms. A product that
+ * adds to C cannot be repeated: what was found of the one that does not holds. */
+static bool codes_lose(struct device *dev, const struct place *at, const struct gemm *g,
+		       const struct side side[SIDES], const enum scale_layout layout[SIDES])
+{
+	struct gemm sizes = { .m = g->m,
+			      .n = g->n,
+			      .k = g->k,
+			      .lda = g->lda,
+			      .ldb = g->ldb,
+			      .ldc = g->ldc,
+			      .trans_a = g->trans_a,
+			      .trans_b = g->trans_b,
+			      .c_is_gradient = g->c_is_gradient };
+	const uint32_t modes = mode_of(layout[0]) << MODE_A_BIT | mode_of(layout[1]) << MODE_B_BIT;
+	const struct kind kind = gemm_kind(dev, &sizes, NULL, FLAG_MEASURED | modes);
+	struct product *p = gemm_find(dev->gemms, &kind);
+
+	if (p)
+		return p->is_refused;
+	if (g->beta != 0.0f || dev->deterministic || dev->is_recording)
+		return false;
+	float codes = time_of(dev, at, g, side, layout, true);
+	float plain = time_of(dev, at, g, side, layout, false);
+	p = gemm_add(dev->gemms, &kind);
+	if (p)
+		p->is_refused = plain < codes;
+	dev->gemms->is_new = true;
+	return plain < codes;
 }
 
 /* --- emulated ---------------------------------------------------------------------------------- */
@@ -231,8 +341,16 @@ static void of_few_bits(struct device *dev, const struct gemm *g)
 	struct side side[SIDES];
 
 	sides_of(dev, at, g, side);
-	if (dev->error[0] == '\0' && hardware_has(dev, g, layout) &&
-	    by_codes(dev, at, g, side, layout))
+	if (dev->error[0] != '\0')
+		return;
+	bool has = hardware_has(dev, g, layout);
+	if (has && g->only_faster && codes_lose(dev, at, g, side, layout)) {
+		struct gemm plain = *g;
+		plain.use_a = plain.use_b = NULL;
+		gemm_plain(dev, &plain);
+		return;
+	}
+	if (has && by_codes(dev, at, g, side, layout))
 		return;
 	if (dev->error[0] == '\0')
 		by_numbers(dev, at, g, side);
@@ -240,6 +358,8 @@ static void of_few_bits(struct device *dev, const struct gemm *g)
 
 void cuda_gemm(struct device *dev, const struct gemm *g)
 {
+	if (g->is_first || !g->shared)
+		dev->gemms->kept.in = NULL;
 	if (!g->use_a && !g->use_b)
 		gemm_plain(dev, g);
 	else if (g->m > 0 && g->n > 0 && g->k > 0)

@@ -249,6 +249,9 @@ static const struct key keys[] = {
 		"so many layers at the beginning are left out"),
 	KEY_INT("quantize", "last_layers", last_layers, 0, MAX_COUNT, "0",
 		"so many layers at the end are left out"),
+	KEY_FLAG(
+		"quantize", "only_faster", only_faster, "false",
+		"on a GPU, products that FP8 does not make faster stay as they are: measured once"),
 	KEY_LIST("quantize", "rules", recipe_rules, NULL,
 		 "other recipes by step, layer, module and product: \"steps=900- products=forward "
 		 "recipe=none\"; the last that fits counts"),

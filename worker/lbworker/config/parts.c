@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* parts.c - what a configuration says to the parts of a training: model, schedule, optimizer, recipe. */
+#include <string.h>
+
 #include "worker/lbworker/base/rng.h"
 #include "worker/lbworker/config/config.h"
 #include "worker/lbworker/config/stages.h"
@@ -112,6 +114,12 @@ int config_precision(const struct config *c, struct precision **out, const char 
 		     struct err *err)
 {
 	const struct rng rounding = { .seed = (uint64_t)c->seed, .stream = RNG_QUANTIZE };
+	bool only_faster = c->only_faster;
+
+	/* torchao's word for it, which decides by sizes */
+	for (size_t i = 0; i < c->filter_fqns.count; i++)
+		only_faster = only_faster ||
+			      strcmp(c->filter_fqns.items[i], "auto_filter_small_kn") == 0;
 	const struct precision_wish wish = { .recipe = c->recipe,
 					     .layers = c->shape.layers,
 					     .first_layers = (size_t)c->first_layers,
@@ -120,7 +128,8 @@ int config_precision(const struct config *c, struct precision **out, const char 
 					     .filters = c->filter_fqns.count,
 					     .rules = c->recipe_rules.items,
 					     .rule_count = c->recipe_rules.count,
-					     .key = rng_key(&rounding) };
+					     .key = rng_key(&rounding),
+					     .only_faster = only_faster };
 
 	return precision_create(out, &wish, which, err);
 }

@@ -67,6 +67,7 @@ static void by_recipe(const struct model *m, const struct linear *w, enum produc
 	for (int i = 0; i < OPERANDS; i++)
 		if (precision_use(m->precision, w->layer, w->module, product, i, &use[i]))
 			*((i == 0) != swapped ? &g->use_a : &g->use_b) = &use[i];
+	g->only_faster = precision_only_faster(m->precision);
 }
 
 void linear_forward(const struct model *m, const struct linear *w, void *y, const void *x,
@@ -125,7 +126,8 @@ void linear_backward_input(const struct model *m, const struct linear *w, void *
 				  .beta = i > 0 ? 1.0f : 0.0f,
 				  .then = w->kept ? GEMM_GELU_BACKWARD : GEMM_PLAIN,
 				  .gelu = m->family->gelu,
-				  .kept = w->kept };
+				  .kept = w->kept,
+				  .shared = pieces == 1 ? dy : NULL };
 		by_recipe(m, w, PRODUCT_INPUT, &g, use, false);
 		m->backend->gemm(m->device, &g);
 	}
@@ -155,6 +157,8 @@ void linear_backward_weight(const struct model *m, const struct linear *w, const
 				  .c = model_grad(m, p->weight),
 				  .c_is_gradient = !narrow,
 				  .aside = true,
+				  .shared = pieces == 1 ? dy : NULL,
+				  .is_first = true, /* the input's gradient comes next */
 				  .ldc = w->in,
 				  .alpha = p->scale,
 				  .beta = accumulate ? 1.0f : 0.0f,

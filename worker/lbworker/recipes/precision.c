@@ -17,7 +17,7 @@ struct precision {
 	bool *left_out;        /* [layers + 1][MODULE_COUNT] */
 	uint64_t key, pass_key;
 	int64_t step;
-	bool watched, evaluating;
+	bool watched, evaluating, only_faster;
 	struct operand_stats *stats; /* [layers + 1][MODULE_COUNT][SLOTS] */
 	size_t history;              /* the longest of all slots; 0: none is delayed */
 	/* Of each slot AMAX_PAST + history floats (operand.h); NULL: none is delayed. The device's memory, where
@@ -151,6 +151,7 @@ int precision_create(struct precision **out, const struct precision_wish *w, con
 	*out = NULL;
 	p->layers = w->layers;
 	p->key = w->key;
+	p->only_faster = w->only_faster;
 	p->left_out = xcalloc((p->layers + 1) * MODULE_COUNT, sizeof(*p->left_out));
 	int rc = read_wish(p, w, which ? which : &ignored, err);
 	if (rc != 0 || !does_anything(p)) {
@@ -204,6 +205,11 @@ void precision_pass(struct precision *p, uint64_t sample)
 		p->backend->upload(p->device, p->now, &now, sizeof(now));
 }
 
+bool precision_only_faster(const struct precision *p)
+{
+	return p && p->only_faster;
+}
+
 uint64_t precision_program(const struct precision *p)
 {
 	uint64_t program = 0;
@@ -242,6 +248,17 @@ bool precision_use(struct precision *p, size_t layer, enum module module, enum p
 		.notes = !p->evaluating,
 	};
 	return true;
+}
+
+const struct operand_cast *precision_cast(const struct precision *p, enum module module, int slot,
+					  size_t i)
+{
+	size_t first = module == MODULE_OUTPUT ? p->layers : 0;
+	bool out = true;
+
+	for (size_t l = first; l < (module == MODULE_OUTPUT ? p->layers + 1 : p->layers); l++)
+		out = out && p->left_out[l * MODULE_COUNT + module];
+	return out || i >= p->rules ? NULL : &p->recipe[i].slot[slot];
 }
 
 const struct operand_stats *precision_stats(const struct precision *p, size_t layer,

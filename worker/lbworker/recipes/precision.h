@@ -31,6 +31,7 @@ struct precision_wish {
 	char *const *rules;
 	size_t rule_count;
 	uint64_t key; /* of the random numbers */
+	bool only_faster;
 };
 
 struct precision;
@@ -52,6 +53,9 @@ void precision_step(struct precision *p, int64_t step, bool watched);
 /* Before a pass: the number of its first sample. It and the step key the random numbers. */
 void precision_pass(struct precision *p, uint64_t sample);
 
+/* Products that a device makes faster without are to be made so. */
+bool precision_only_faster(const struct precision *p);
+
 /* A number for the rules that hold in this step: the same number, the same recipes everywhere. */
 uint64_t precision_program(const struct precision *p);
 
@@ -61,6 +65,11 @@ void precision_evaluating(struct precision *p, bool evaluating);
 /* The operand of a product now; false: as it is. */
 bool precision_use(struct precision *p, size_t layer, enum module module, enum product product,
 		   int operand, struct operand_use *use);
+
+/* The slot of the module in the recipe of the i-th rule, the one for all products first, whether it holds now or not;
+ * NULL behind the last, or where all layers leave the module out. */
+const struct operand_cast *precision_cast(const struct precision *p, enum module module, int slot,
+					  size_t i);
 
 /* What is known of an operand since precision_step; NULL: nothing is watched. */
 const struct operand_stats *precision_stats(const struct precision *p, size_t layer,

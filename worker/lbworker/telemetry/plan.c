@@ -163,7 +163,8 @@ int plan_make(struct plan *p, const struct config *c, struct err *err)
 	if (c->lora_rank > 0 && add_adapters(p, c, err))
 		return -1;
 	p->widest = p->cost.widest * sizeof(float);
-	p->activations = p->cost.activation_bytes +
+	p->few_bits = plan_few_bits(c);
+	p->activations = p->cost.activation_bytes + p->few_bits +
 			 work_area(s, &o, c->deterministic, p->cost.parameters);
 	p->checkpoint = c->checkpoint_enable ? copy_bytes(&o, p->whole.parameters) : 0;
 	if (c->optimizer_name == OPTIMIZER_MUON && add_muon(p, c, err))
@@ -267,6 +268,10 @@ void plan_print(const struct plan *p, const struct config *c, const struct plan_
 		"%-12s %.2f GiB: weights %.2f, gradients %.2f, moments %.2f, activations %.2f\n",
 		"memory", gib((double)plan_bytes(p)), gib((double)p->weights),
 		gib((double)p->gradients), gib((double)p->moments), gib((double)p->activations));
+	if (p->few_bits > 0)
+		fprintf(to,
+			"%-12s %.2f GiB of the activations: codes and scales of a product's operands\n",
+			"few bits", gib((double)p->few_bits));
 	fprintf(to, "%-12s %.2f GiB of host memory that it is written from\n", "checkpoint",
 		gib((double)p->checkpoint));
 	fprintf(to,

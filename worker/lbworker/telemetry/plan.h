@@ -15,6 +15,7 @@ struct plan {
 	struct model_cost cost;                            /* of our slice */
 	struct model_cost whole;                           /* of the whole model */
 	uint64_t weights, gradients, moments, activations; /* bytes on the device */
+	uint64_t few_bits;   /* of the activations: codes, their scales, operands made of them */
 	uint64_t sums;       /* bytes that gradients of several ranks are added up in */
 	uint64_t widest;     /* bytes of the weights that are used together at most */
 	uint64_t checkpoint; /* bytes of host memory that one is written from */
@@ -33,6 +34,9 @@ struct plan_device {
 	double flops;              /* per second: dense matrix products */
 	double bytes_per_s, bytes; /* of its memory */
 };
+
+/* Bytes on a GPU for operands of few bits. */
+uint64_t plan_few_bits(const struct config *config);
 
 int plan_make(struct plan *out, const struct config *config, struct err *err);
 /* What one of several ranks takes: its part of each class by the stage, and what sums of gradients

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+/* plan_few_bits.c - the memory on a GPU for codes, or codes times scales, of a product's operands, and for
+ * their scales (kernels/cuda/lib/narrow.c has them for one product at a time). */
+#include "worker/lbworker/telemetry/plan.h"
+
+enum { LOGITS_MOST = 1 << 30 };
+
+/* A matrix of weights. */
+struct width {
+	uint64_t in, out;
+};
+
+static struct width width_of(const struct model_shape *s, enum module module)
+{
+	const uint64_t head = s->head_dim ? s->head_dim : s->dim / s->heads;
+	const uint64_t up = model_is_gated(s->family) ? 2 * s->ffn : s->ffn;
+
+	switch (module) {
+	case MODULE_QKV:
+		return (struct width){ s->dim, (s->heads + 2 * s->kv_heads) * head };
+	case MODULE_OUT:
+		return (struct width){ s->heads * head, s->dim };
+	case MODULE_UP:
+		return (struct width){ s->dim, up };
+	case MODULE_DOWN:
+		return (struct width){ s->ffn, s->dim };
+	default:
+		return (struct width){ s->dim, s->vocab };
+	}
+}
+
+/* Elements of the operand in a slot (recipe.h). */
+static uint64_t elements_of(const struct width *w, int slot, uint64_t rows)
+{
+	static const bool is_weight[SLOTS] = { false, true, false, true, false, false };
+	static const bool is_input[SLOTS] = { true, false, false, false, false, true };
+
+	if (is_weight[slot])
+		return w->in * w->out;
+	return rows * (is_input[slot] ? w->in : w->out);
+}
+
+/* The matrix units of some GPU take it as it is: a byte each. */
+static bool is_fp8(const struct operand_cast *c)
+{
+	return c->format.bits == 8 && c->format.exponent >= 4 && c->format.exponent <= 5 &&
+	       (c->scale == SCALE_FP32 || c->scale == SCALE_POW2) && !c->hadamard;
+}
+
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+struct room {
+	uint64_t operand[OPERANDS], area;
+};
+
+/* Of the recipe that rule i has, in one product. */
+static void add_product(struct room *room, const struct precision *p, enum module module, int slot,
+			size_t i, const struct width *w, uint64_t rows)
+{
+	const struct operand_cast *cast[OPERANDS];
+	bool by_hardware = true;
+
+	for (int side = 0; side < OPERANDS; side++) {
+		cast[side] = precision_cast(p, module, slot + side, i);
+		by_hardware = by_hardware && cast[side]->format.bits > 0 && is_fp8(cast[side]);
+	}
+	for (int side = 0; side < OPERANDS; side++) {
+		const struct operand_cast *c = cast[side];
+		uint64_t count = elements_of(w, slot + side, rows);
+		uint64_t along = c->along ? c->along : 64, across = c->across ? c->across : 64;
+		uint64_t tiles = count / along / across + 1; /* rows are longer than 64 */
+		if (c->format.bits == 0)
+			continue;
+		room->operand[side] = larger(room->operand[side],
+					     by_hardware ? count + 4 * tiles : 2 * count);
+		room->area = larger(room->area, 12 * tiles + (c->hadamard ? 4 * count : 0));
+	}
+}
+
+uint64_t plan_few_bits(const struct config *c)
+{
+	const uint64_t all = (uint64_t)(c->local_batch_size * c->seq_len);
+	struct precision *p = NULL;
+	struct room room = { 0 };
+	struct err err = { 0 };
+
+	if (c->compute != COMPUTE_BF16 || config_precision(c, &p, NULL, &err))
+		return 0;
+	for (enum module m = MODULE_QKV; p && m < MODULE_COUNT; m++) {
+		const struct width w = width_of(&c->shape, m);
+		uint64_t rows = m == MODULE_OUTPUT && all * w.out > LOGITS_MOST
+					? LOGITS_MOST / w.out
+					: all;
+		for (size_t i = 0; precision_cast(p, m, 0, i); i++)
+			for (int slot = 0; slot < SLOTS; slot += OPERANDS)
+				add_product(&room, p, m, slot, i, &w, rows);
+	}
+	precision_destroy(p);
+	return room.operand[0] + room.operand[1] + room.area;
+}
