@@ -7,13 +7,14 @@
 #include "kernels/formats/format.h"
 #include "kernels/load.h"
 
-enum { COUNT = 1 << 22, ROUNDS = 31 };
+enum { COUNT = 1 << 22, ROUNDS = 9 };
 
+/* Of this thread alone, which does all of the work: what others take of the core does not count. */
 static double now_s(void)
 {
 	struct timespec t;
 
-	clock_gettime(CLOCK_MONOTONIC, &t);
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
 	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
