@@ -15,7 +15,7 @@
 #   make check-ranks                           one rank beside several, bit for bit, and controls
 #   make check-torch [PYTHON=…]                 models of Meta, LitGPT and torch.save beside PyTorch
 #   make check-headers | check-nvml | check-nccl | check-hta | check-recipes   beside Slurm's, NVIDIA's, PyTorch's, Spack's
-#   make check-slurm [VERSION=20.11|…|26.05|all]   lbd on the Slurm of other suites of Debian and Ubuntu
+#   make check-slurm [VERSION=20.11|…|26.05|all]   lbd on the Slurm of other releases
 #   make check-upgrade [ROOTS=DIR]             Slurm 24.11 becomes 26.05 under runs that train
 #   make tarball [ROOTS=DIR]                   lowbits-VERSION-x86_64.tar.xz, for people without compiler or root
 #   make deb | rpm [ROOTS=DIR]                 packages for Debian 12 and 13; RPM packages of the tarball

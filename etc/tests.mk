@@ -169,19 +169,22 @@ check-peers: $(B)/formats/operands $(PEERS) $(SOURCES)
 	$(PEERS) tests/formats/peers.py $(abspath $(B)/formats/operands)
 	$(PEERS) tests/formats/peers_reference.py $(abspath $(B)/formats/operands) $(abspath $(SOURCES))
 # The helper is one source for every release of Slurm: compiled against the headers that suites of Debian and
-# Ubuntu have. They are fetched by name, once; without a network it is said which were left out.
+# Ubuntu have, and, with SLURM_SOURCE=DIR, a repository of Slurm's, those that no suite has. They are fetched by
+# name, once; without a network it is said which were left out.
 SLURM_SUITES ?= bullseye jammy bookworm noble trixie resolute sid
+SLURM_RELEASES ?= $(if $(SLURM_SOURCE),23.02 24.05 25.05)
 check-headers: $(B)/gen/queries.h $(B)/gen/words.h
-	@for suite in $(SLURM_SUITES); do \
-		headers=$(B)/slurm-headers/$$suite; \
-		if ! test -e $$headers/usr/include/slurm/slurm.h && \
-		   ! etc/debian-unpack $$suite libslurm-dev $$headers >/dev/null 2>&1; then \
-			echo "left out: Slurm's headers of $$suite cannot be had"; continue; fi; \
+	@for of in $(SLURM_SUITES) $(SLURM_RELEASES); do \
+		headers=$(B)/slurm-headers/$$of; \
+		case $$of in [0-9]*) fetch="etc/slurm-source headers $(SLURM_SOURCE) $$of" ;; \
+		*) fetch="etc/debian-unpack $$of libslurm-dev" ;; esac; \
+		if ! test -e $$headers/usr/include/slurm/slurm.h && ! $$fetch $$headers >/dev/null 2>&1; then \
+			echo "left out: Slurm's headers of $$of cannot be had"; continue; fi; \
 		number=$$(sed -n 's/.*define SLURM_VERSION_NUMBER.*0x/0x/p' $$headers/usr/include/slurm/*.h); \
 		version=$$(printf '%d.%02d.%d' $$((number >> 16)) $$((number >> 8 & 255)) $$((number & 255))); \
 		$(CC) $(filter-out -MMD -MP,$(CPPFLAGS)) $(CFLAGS) -isystem $$headers/usr/include -fsyntax-only \
 			slurm/helper/*.c || exit 1; \
-		echo "lbd-slurm compiles against Slurm $$version ($$suite)"; done
+		echo "lbd-slurm compiles against Slurm $$version ($$of)"; done
 # The same for what lbrun assumes of NVIDIA's management library: NVIDIA's own headers of three generations, from PyPI.
 NVML_HEADERS ?= nvidia-nvml-dev-cu11 nvidia-nvml-dev-cu12 nvidia-nvml-dev
 check-nvml:
@@ -215,7 +218,8 @@ check-nccl:
 			-o $(B)/nccl/abi tests/nccl/abi.c kernels/nccl.c kernels/wheels.c -ldl && \
 			LB_NCCL_LIBRARY=$$to/nvidia/nccl/lib/libnccl.so.2 $(B)/nccl/abi || { rm -rf $$to; exit 1; }; \
 		rm -rf $$to; done
-# The Slurm of other releases, each in a root of the Debian suite that has it: needs root and a network.
+# The Slurm of other releases, each in a root of the suite that has it, or built from SLURM_SOURCE=DIR: needs root
+# and a network.
 check-slurm:
 	ROOTS=$(or $(ROOTS),$(B)/roots) sh tests/slurm/check.sh $(if $(filter command,$(origin VERSION)),$(VERSION),all)
 # The recipes for Spack and conda by the linters of those: what `spack style` runs, with its settings, and
@@ -272,7 +276,7 @@ cppcheck: $(B)/gen/queries.h $(B)/gen/words.h $(B)/gen/trackers.h $(B)/gen/hang.
 		--suppress=missingIncludeSystem --error-exitcode=1 --cppcheck-build-dir=$(B)/lint/cppcheck \
 		-j 2 -I. -I$(B)/gen -D_GNU_SOURCE $(LINTED)
 shellcheck:
-	shellcheck -x etc/install-deps etc/suite.sh etc/debian-root etc/debian-unpack etc/packaging/tarball etc/packaging/deb etc/packaging/rpm etc/packaging/*.sh etc/demo etc/minicluster etc/cron/*.sh .ci/run bench/run bench/*.sh \
+	shellcheck -x etc/install-deps etc/suite.sh etc/debian-root etc/debian-unpack etc/slurm-source etc/packaging/tarball etc/packaging/deb etc/packaging/rpm etc/packaging/*.sh etc/demo etc/minicluster etc/cron/*.sh .ci/run bench/run bench/*.sh \
 		bench/gpu/*.sh common/*/*.sh sql/*.sh tests/*.sh tests/unit/*.sh tests/faults/*.sh \
 		tests/fuzz/*.sh tests/gpu/*.sh tests/slurm/*.sh tests/system/*.sh tests/system/*.t
 # One dialect: .clang-format. `make format` writes it, lint only looks.

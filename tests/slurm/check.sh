@@ -1,22 +1,28 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# check.sh VERSION… - lbd against the Slurm of other releases, each in a root of the suite of Debian or Ubuntu
-# that has it: 20.11 (bullseye), 21.08 (jammy), 22.05 (bookworm), 23.11 (noble), 24.11 (trixie), 25.11
-# (resolute), 26.05 (sid), or all. Programs are built in there, with that suite's compiler and libraries, and
-# system tests are run with lbd-slurm and with lbd-slurm-commands. Ends with a table version x way x test;
-# what did not pass is kept beside the roots.
+# check.sh VERSION… - lbd against the Slurm of other releases, each in a root of its own: of the suite of
+# Debian or Ubuntu that has it, 20.11 (bullseye), 21.08 (jammy), 22.05 (bookworm), 23.11 (noble), 24.11
+# (trixie), 25.11 (resolute), 26.05 (sid), or all; any other one (23.02, or 24.05.3) built from Slurm's
+# source in Debian 12. Programs are built in there, with that suite's compiler and libraries, and system
+# tests are run with lbd-slurm and with lbd-slurm-commands. Ends with a table version x way x test; what
+# did not pass is kept beside the roots.
 #
 #   ROOTS=build/roots    where the roots are, or are made (root, debootstrap, network; minutes each)
+#   SLURM_SOURCE=DIR     a git repository of Slurm's source with its tags; all has 23.02, 24.05 and 25.05, too
 #   TESTS="kill.t …"     other tests      WAYS="library commands"      JOBS=2 tests at once
 #   TARBALL=FILE         the programs of a tarball instead of building (made in ROOTS/bullseye)
-#   AUTH=slurm           auth/slurm instead of munge (24.11 on; older ones are left out)
+#   AUTH=slurm           auth/slurm instead of munge (24.05 on; older ones are left out)
 set -u
 src=$(cd "$(dirname "$0")/../.." && pwd -P)
 roots=${ROOTS:-$src/build/roots}
 jobs=${JOBS:-2}
 tests=${TESTS:-scheduler-slurm.t slurm.t batch.t kill.t requeue.t crash.t array.t purged.t accounting.t
 	frozen.t why.t doctor.t demo.t}
+building=build	# packages that only a build needs
+[ -z "${TARBALL:-}" ] || building=
 table=
+releases="20.11 21.08 22.05 23.11 24.11 25.11 26.05"
+built_releases="23.02 24.05 25.05"	# no suite has them
 suite_of() {
 	case $1 in
 	20.11) echo bullseye ;;
@@ -26,9 +32,23 @@ suite_of() {
 	24.11) echo trixie ;;
 	25.11) echo resolute ;;
 	26.05) echo sid ;;
+	[0-9][0-9].[0-9][0-9] | [0-9][0-9].[0-9][0-9].*) echo "slurm-$1" ;;
 	*)
-		echo "check.sh: $1: must be 20.11, 21.08, 22.05, 23.11, 24.11, 25.11, 26.05 or all" >&2
+		echo "check.sh: $1: must be a release of Slurm ($releases; others from SLURM_SOURCE), or all" >&2
 		exit 2
+		;;
+	esac
+}
+
+make_root() {	# VERSION SUITE ROOT
+	case $2 in
+	slurm-*)
+		[ -n "${SLURM_SOURCE:-}" ] || { echo "check.sh: no suite has it: SLURM_SOURCE=DIR" >&2; return 1; }
+		"$src/etc/slurm-source" root "$SLURM_SOURCE" "$1" "$3"
+		;;
+	*)
+		# shellcheck disable=SC2086 # words
+		"$src/etc/debian-root" make "$2" "$3" $building slurm demo test
 		;;
 	esac
 }
@@ -93,7 +113,8 @@ if [ "${1:-}" = --one ]; then
 fi
 
 [ $# -ge 1 ] || { sed -n 's/^# \(check.sh .*\) - .*/usage: \1/p' "$0" >&2; exit 2; }
-[ "$*" != all ] || set -- 20.11 21.08 22.05 23.11 24.11 25.11 26.05
+# shellcheck disable=SC2086 # words
+[ "$*" != all ] || set -- $releases ${SLURM_SOURCE:+$built_releases}
 for version; do
 	suite_of "$version" >/dev/null || exit
 done
@@ -111,7 +132,7 @@ for version; do
 		;;
 	esac ;;
 	esac
-	if ! "$src/etc/debian-root" make "$suite" "$root" build slurm demo test; then
+	if ! make_root "$version" "$suite" "$root"; then
 		echo "left out: Slurm $version"
 		status=1
 		continue

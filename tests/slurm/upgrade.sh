@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# upgrade.sh TARBALL [FROM TO] - Slurm is exchanged under runs that train: the cluster of one release is
+# upgrade.sh TARBALL - Slurm is exchanged under runs that train: the cluster of one release is
 # stopped, its programs, plugins and libslurm are replaced by another's, and it comes back with its state,
 # while lbd and the trainers live on. From 24.11 to 26.05, in the root of 26.05 (check.sh makes it below
 # ROOTS; a network, for the other's packages), with the programs of a tarball as an installation has them.
