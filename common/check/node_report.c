@@ -130,16 +130,29 @@ static void judge_nics(struct check_result *all, size_t count)
 		}
 }
 
-static void judge_alone(struct check_result *of, const struct check_limits *limits)
+/* What most have; of two nobody knows which is right, and the first's counts. */
+static double usual_clock(const struct check_result *all, size_t count)
+{
+	double *values = xcalloc(count + 1, sizeof(*values)), usual = 0;
+
+	for (size_t i = 0; i < count; i++)
+		values[i] = all[i].clock_s;
+	if (count > 0)
+		usual = count > 2 ? median(values, count) : values[0];
+	free(values);
+	return usual;
+}
+
+static void judge_alone(struct check_result *of, double usual_s, const struct check_limits *limits)
 {
 	for (int n = 0; n < of->nics && !of->fault[0]; n++)
 		if (of->nic[n].errors > 0)
 			snprintf(of->fault, sizeof(of->fault),
 				 "network: %s counted %lld errors while the node was checked",
 				 of->nic[n].name, (long long)of->nic[n].errors);
-	if (fabs(of->clock_s) > limits->clock_s && !of->fault[0])
-		snprintf(of->fault, sizeof(of->fault), "clock: %+.1f s beside that of rank 0",
-			 of->clock_s);
+	if (fabs(of->clock_s - usual_s) > limits->clock_s && !of->fault[0])
+		snprintf(of->fault, sizeof(of->fault), "clock: %+.1f s beside the others",
+			 of->clock_s - usual_s);
 }
 
 int check_judge(struct check_result *all, size_t count, const struct check_limits *limits)
@@ -152,8 +165,9 @@ int check_judge(struct check_result *all, size_t count, const struct check_limit
 			judge_speed(&all[i], k, usual, limits);
 	}
 	judge_nics(all, count);
+	double usual_s = usual_clock(all, count);
 	for (size_t i = 0; i < count; i++) {
-		judge_alone(&all[i], limits);
+		judge_alone(&all[i], usual_s, limits);
 		broken += all[i].fault[0] != '\0';
 	}
 	return broken;

@@ -41,6 +41,7 @@ try() { # try NAME [OPTION...]
 	run_reaches "$name" completed 120
 	events=$(lbctl events "$name")
 }
+forgive() { for node in n1 n2 n3; do lbctl nodes forgive "$node" >/dev/null 2>&1; done; }
 trained_on() { lbctl logs "$1" | sed -n 's/.* trained on //p' | sort | tr '\n' ' '; }
 
 for row in "wrong-product:product: element" "slow-product:slow product" "full-disk:disk: .*: No space left on device" \
@@ -55,7 +56,7 @@ for row in "wrong-product:product: element" "slow-product:slow product" "full-di
 	like "$events" "node_suspect +n2 is avoided for .*: ${row#*:}" "and avoided for that"
 	like "$events" "attempt_end +attempt 1: launch_fail: a node is broken: n2: " "the attempt did not start"
 	unlike "$events" "n[13] is avoided" "no other node is"
-	lbctl nodes forgive n2 >/dev/null
+	forgive
 done
 report=$LB_HOME/runs/clock/attempts/1/preflight
 like "$(cat "$report/rank-1.json")" '"host":"n2".*"fault":"clock: ' "reports lie in the attempt's folder"
@@ -66,14 +67,14 @@ echo silent >"$T/fault-n2"
 try silent --set preflight.timeout=4s --set slurm.mpi=none
 is "$(trained_on silent)" "n1 n3 " "a node that does not answer is avoided, without MPI, too"
 like "$events" "preflight_node +n2: no answer to the check" "by its name"
-lbctl nodes forgive n2 >/dev/null
+forgive
 
 for node in n1 n2 n3; do echo wrong-product >"$T/fault-$node"; done
 try bounded --set preflight.tries=2 --set slurm.nodes=1
 is "$(echo "$events" | grep -c 'attempt_end .*launch_fail')" 2 "where all are broken a run does not starve"
 like "$events" "preflight_skipped +broken nodes ended 2 attempts in a row" "and it is said"
 rm -f "$T"/fault-*
-lbctl nodes forgive n1 n2 n3 >/dev/null 2>&1 || for node in n1 n2 n3; do lbctl nodes forgive $node >/dev/null; done
+forgive
 
 try unclear --set 'preflight.options=["--no-such-option", "1"]'
 like "$events" "preflight_unclear +the nodes could not be checked: lbworker check ended with status 2" \

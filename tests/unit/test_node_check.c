@@ -180,6 +180,18 @@ static void test_left_alone(void **state)
 	assert_string_equal(all[2].fault, "disk: full");
 }
 
+/* Clocks are told beside that of rank 0, which may be the one that is wrong. */
+static void test_first_clock(void **state)
+{
+	struct check_result all[3] = { usual(0), usual(1), usual(2) };
+
+	(void)state;
+	all[1].clock_s = 5.01;
+	all[2].clock_s = 4.99;
+	assert_int_equal(check_judge(all, 3, &limits), 1);
+	assert_string_equal(all[0].fault, "clock: -5.0 s beside the others");
+}
+
 static void test_bound(void **state)
 {
 	struct check_result one = usual(0);
@@ -273,6 +285,7 @@ int main(void)
 		cmocka_unit_test(test_what_cannot_be_known),
 		cmocka_unit_test(test_judged),
 		cmocka_unit_test(test_left_alone),
+		cmocka_unit_test(test_first_clock),
 		cmocka_unit_test(test_bound),
 		cmocka_unit_test(test_reports),
 		cmocka_unit_test(test_links),

@@ -12,11 +12,12 @@ struct asking {
 	int64_t every_ms; /* 0 = never; SAVE_EVERY_AUTO = as loses least */
 	int64_t mtbf_ms;  /* between troubles of the job */
 
-	int64_t since_ms;             /* the last one, or the launch's begin */
-	int64_t asked_ms, phase_ms;   /* of the one under way; -1 = none is */
-	int64_t spent_ms, write_ms;   /* training stood still for all; from order to end of the last */
-	int64_t saves;                /* that spent_ms is of */
-	int64_t unanswered;           /* in a row */
+	int64_t since_ms;           /* the last one, or the launch's begin */
+	int64_t asked_ms, phase_ms; /* of the one under way; -1 = none is */
+	int64_t spent_ms,
+		write_ms;   /* training stood still for all; from order to end of the last */
+	int64_t saves;      /* that spent_ms is of */
+	int64_t unanswered; /* in a row */
 };
 
 /* Of a launch. What saves cost is remembered from those before. */
