@@ -128,6 +128,10 @@ LB_CHECKPOINT_DIR=$T/exit "$B/lbworker" train "$T/few.toml" --device cpu --ranks
 ok $? "one ends without a word: all end, and it is said which"
 B=$B_REAL
 unset LB_CONTROL
+OMPI_COMM_WORLD_SIZE=2 LB_CHECKPOINT_DIR=$T/refused "$B/lbworker" train "$T/few.toml" --device cpu >"$T/out" 2>"$T/err"
+[ "$? $(grep -c "Open MPI started 2 of us, and ranks speak MPICH" "$T/err")" = "2 1" ] &&
+	! ls "$T"/refused/step-* >"$T/out" 2>&1
+ok $? "ranks of another MPI do not train alone, each into the same folder"
 refused "degrees that do not fit" "degree 3 is 3, and there are 2" \
 	--parallelism.data_parallel_shard_degree 3
 refused "a width that is no power of two" "reduction_width: must be a power of two" \

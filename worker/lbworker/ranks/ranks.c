@@ -20,9 +20,15 @@ static int number_of(const char *variable)
 	return text ? (int)strtol(text, NULL, 10) : 0;
 }
 
-/* srun starts many, and each would train alone into the same folder. */
+/* A launcher starts many, and each would train alone into the same folder. */
 static int check_alone(struct err *err)
 {
+	if (number_of("OMPI_COMM_WORLD_SIZE") > 1)
+		return err_set(
+			err, ERR_USAGE,
+			"Open MPI started %s of us, and ranks speak MPICH: mpiexec.mpich, srun "
+			"with slurm.mpi = \"pmi2\", or on one machine --ranks %s",
+			getenv("OMPI_COMM_WORLD_SIZE"), getenv("OMPI_COMM_WORLD_SIZE"));
 	if (!getenv("LB_RANK") || number_of("SLURM_STEP_NUM_TASKS") <= 1)
 		return 0;
 	return err_set(err, ERR_USAGE,
