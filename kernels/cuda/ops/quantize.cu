@@ -27,15 +27,16 @@ struct casting {
 	bool is_integer, has_one_zero;
 };
 
+/* Masks, not a choice between two places: where one is an argument, AMD's compiler keeps it in memory. */
 DEVICE struct random_stream stream_of(const struct casting &c)
 {
-	struct random_stream s = c.random;
+	uint32_t given = c.now ? 0 : ~0u;
+	uint64_t key = c.now ? c.now->key : 0;
+	uint32_t step = c.now ? c.now->step : 0;
 
-	if (c.now) {
-		s.key = c.now->key;
-		s.step = c.now->step;
-	}
-	return s;
+	key |= c.random.key & ((uint64_t)given << 32 | given);
+	step |= c.random.step & given;
+	return { key, c.random.tensor, step };
 }
 
 /* The number that x becomes, before its scale is put back. */
