@@ -22,11 +22,11 @@ static void on_error(void *arg, const char *node, const char *line)
 	snprintf(told + strlen(told), sizeof(told) - strlen(told), "%s|%s ", node, line);
 }
 
-static void on_rank_end(void *arg, const char *node, int64_t rank, int signo, int status)
+static void on_rank_end(void *arg, const char *node, int64_t rank, int signo, int status, bool oom)
 {
 	(void)arg;
-	snprintf(told + strlen(told), sizeof(told) - strlen(told), "%s:%d ended %d/%d ", node,
-		 (int)rank, signo, status);
+	snprintf(told + strlen(told), sizeof(told) - strlen(told), "%s:%d ended %d/%d%s ", node,
+		 (int)rank, signo, status, oom ? " oom" : "");
 }
 
 static bool has_shepherds;
@@ -169,6 +169,10 @@ static void test_rank_killed(void **state)
 			    "n3:7 ended 11/0 ");
 	assert_string_equal(READ("[n3:7] lbrun: this rank ended with exit status 3\n"),
 			    "n3:7 ended 0/3 ");
+	assert_string_equal(
+		READ("[n3:7] lbrun: this rank was killed by signal 9 (SIGKILL)" OUTPUT_PARSER_RANK_OOM
+		     "\n"),
+		"n3:7 ended 9/0 oom ");
 	/* a trainer's own words are no shepherd's */
 	assert_string_equal(READ("lbrun: this rank was killed by signal 9\n[n3:7] was killed\n"),
 			    "");
