@@ -165,12 +165,14 @@ static void test_sums(void **state)
 /* On an H200: what is kept gets less with the memory, cheap parts go first, and what is chosen fits. */
 static void test_choice(void **state)
 {
+	char recipe[] = "none";
 	struct config c = { .local_batch_size = 2,
 			    .seq_len = 8192,
 			    .accumulate = 1,
 			    .compute = COMPUTE_BF16,
 			    .moments = COMPUTE_BF16,
-			    .recompute = RECOMPUTE_AUTO };
+			    .recompute = RECOMPUTE_AUTO,
+			    .recipe = recipe };
 	const uint64_t gib = (uint64_t)1 << 30, most = 400 * gib;
 	double before = 0;
 	struct plan p;
