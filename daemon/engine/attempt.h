@@ -64,6 +64,7 @@ struct attempt {
 	char room_text[160];      /* why not */
 	int64_t saved_ms;         /* monotonic: when its newest checkpoint was heard of; 0 = none */
 	bool grows;               /* it was told to end so that the next one has all nodes */
+	bool follows_growth;      /* the one before was: its nodes need a while to be free */
 	struct recalled recalled; /* the answer to `recall` */
 	struct job_ref submitted; /* the answer to `submit` */
 	/* the scheduler's own words to the newest submit or release */

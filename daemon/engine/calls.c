@@ -276,7 +276,10 @@ static void end_to_grow(struct engine *e, struct run *run)
 	if (e->world->order(e->world->self, run, &err) < 0) {
 		log_warn("%s: %s", run->name, err.text);
 		run->attempt.grows = false;
-		run->attempt.signal.state = run->attempt.room.state = CALL_NONE;
+		run->attempt.signal.state = CALL_NONE;
+		run->attempt.room.state = CALL_REFUSED; /* until the next checkpoint */
+		snprintf(run->attempt.room_text, sizeof(run->attempt.room_text), "%.150s",
+			 err.text);
 		return;
 	}
 	run->has_no_eligible_node |= run->attempt.room_is_avoided;

@@ -13,7 +13,10 @@
 
 enum {
 	GROW_FRESH_MS = 60 * 1000, /* so long after a checkpoint an attempt may end: work is lost */
-	GROW_ASK_MS = 60 * 1000,   /* between two questions, or fewer_after_ms where that is less */
+	/* so long the nodes of the attempt that ended for it may take to be free again (epilogs): less
+	 * must not make the next one small */
+	GROW_SETTLE_MS = 2 * 60 * 1000,
+	GROW_ASK_MS = 60 * 1000, /* between two questions, or fewer_after_ms where that is less */
 };
 
 bool may_grow(const struct facts *f, const struct policy *policy);

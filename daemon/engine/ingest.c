@@ -288,6 +288,15 @@ static void tell_checkpoint(struct ingest *in, const struct ledger_checkpoint *c
 	engine_event(in->engine, in->run, "checkpoint", "lbrun", "step %lld", (long long)c->step);
 }
 
+/* By this process's clock, at least 1: a line may have waited for lbd. */
+static int64_t heard_at(const struct ingest *in, int64_t time_ms)
+{
+	int64_t age_ms = engine_wall(in->engine) - time_ms;
+	int64_t at_ms = engine_now(in->engine) - (age_ms > 0 ? age_ms : 0);
+
+	return at_ms > 0 ? at_ms : 1;
+}
+
 static void on_checkpoint_valid(struct ingest *in, json_t *line)
 {
 	struct err err = { 0 };
@@ -308,7 +317,7 @@ static void on_checkpoint_valid(struct ingest *in, json_t *line)
 						 in->spool->launch, c.step, c.time_ms, &err),
 			     &err);
 	if (c.valid)
-		in->run->attempt.saved_ms = engine_now(in->engine);
+		in->run->attempt.saved_ms = heard_at(in, c.time_ms);
 	if (c.valid)
 		tell_checkpoint(in, &c, js_bool(line, "progress", true));
 	else

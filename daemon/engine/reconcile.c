@@ -365,7 +365,9 @@ static bool may_ask_for_fewer(const struct facts *f, const struct policy *policy
 /* The job, still pending, is cancelled as a ghost. */
 static struct decision fewer(const struct facts *f, const struct policy *policy, int64_t now_ms)
 {
-	int64_t at_ms = f->a->watching_since_ms + policy->fewer_after_ms;
+	bool waits_for_own = f->a->follows_growth && policy->fewer_after_ms < GROW_SETTLE_MS;
+	int64_t at_ms = f->a->watching_since_ms +
+			(waits_for_own ? GROW_SETTLE_MS : policy->fewer_after_ms);
 	struct decision d = attempt_end(
 		CAUSE_LAUNCH_FAIL,
 		"too few nodes became free; the next attempt takes fewer, down to "

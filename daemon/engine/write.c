@@ -68,11 +68,15 @@ static void write_new_attempt(struct engine *e, struct run *run)
 {
 	struct attempt *a = &run->attempt;
 	int64_t number = run->has_attempt ? a->number + 1 : 1;
+	bool has_grown = run->has_attempt && a->grows;
 	struct err err = { 0 };
 
-	if (take_prequeued(e, run))
+	if (take_prequeued(e, run)) {
+		a->follows_growth = has_grown;
 		return;
+	}
 	memset(a, 0, sizeof(*a));
+	a->follows_growth = has_grown;
 	a->number = number;
 	a->state = ATTEMPT_INTENT;
 	a->fresh = true;

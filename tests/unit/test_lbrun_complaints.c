@@ -322,6 +322,15 @@ static void test_followers(void **state)
 	complaints_rank_ended(&c, &killed, now_ms + 100);
 	assert_int_equal(c.end.rank, 3);
 	assert_int_equal(c.end.signal, SIGKILL);
+	/* what is retried, or was survived, is no end because of another; the trainer's own stars are no launcher's */
+	complaints_reset(&c);
+	hear("WARNING: Connection reset by peer, retrying\n*** STEP 100 ***\n", "n1", 1);
+	assert_false(complaints_follows(&c, 1));
+	assert_false(c.launcher_ends);
+	hear(words[3], "n1", 1);
+	assert_true(complaints_follows(&c, 1));
+	complaints_step(&c, now_ms + COMPLAINT_SURVIVED_MS + 1);
+	assert_false(complaints_follows(&c, 1));
 	/* one that aborts by itself is the first */
 	complaints_reset(&c);
 	complaints_rank_ended(&c, &left, now_ms);

@@ -168,7 +168,8 @@ static void test_asking_by_the_clock(void **state)
 	(void)state;
 	asking_begin(&a, 1000);
 	assert_int_equal(asking_due_ms(&a), 1000 + 15 * MINUTE);
-	asking_saved(&a, 5000); /* its own */
+	asking_saved(&a, 3, 5000); /* its own */
+	asking_saved(&a, 3, 9000); /* the same, brought from the stage */
 	assert_int_equal(asking_due_ms(&a), 5000 + 15 * MINUTE);
 	a.every_ms = 0;
 	assert_int_equal(asking_due_ms(&a), INT64_MAX);
@@ -186,14 +187,15 @@ static void test_asking_as_loses_least(void **state)
 	assert_int_equal(asking_due_ms(&told), MINUTE);
 	assert_true(asking_asked(&told, MINUTE));
 	asking_phase(&told, true, MINUTE + 1000);
-	asking_saved(&told, MINUTE + 15000);
+	assert_int_equal(asking_due_ms(&told), INT64_MAX); /* it is at it */
+	asking_saved(&told, 7, MINUTE + 15000);
 	asking_phase(&told, false, MINUTE + 21000);
 	assert_int_equal(asking_due_ms(&told), MINUTE + 15000 + best_ms);
 
 	/* without phases: from order to end */
 	asking_begin(&timed, 0);
 	assert_true(asking_asked(&timed, MINUTE));
-	asking_saved(&timed, MINUTE + 20000);
+	asking_saved(&timed, 7, MINUTE + 20000);
 	assert_int_equal(asking_due_ms(&timed), MINUTE + 20000 + best_ms);
 
 	/* a copy that costs nothing, and writing that takes long */
@@ -202,22 +204,26 @@ static void test_asking_as_loses_least(void **state)
 	assert_true(asking_asked(&timed, MINUTE));
 	asking_phase(&timed, true, MINUTE);
 	asking_phase(&timed, false, MINUTE);
-	asking_saved(&timed, 11 * MINUTE);
+	asking_saved(&timed, 7, 11 * MINUTE);
 	assert_int_equal(asking_due_ms(&timed), 111 * MINUTE);
 }
 
+/* Each order has ten minutes; behind the third of them it is known. */
 static void test_asking_in_vain(void **state)
 {
 	struct asking a = { .every_ms = MINUTE };
 
 	(void)state;
 	asking_begin(&a, 0);
-	assert_true(asking_asked(&a, 1 * MINUTE));
-	assert_true(asking_asked(&a, 2 * MINUTE));
-	assert_false(asking_asked(&a, 3 * MINUTE));
+	for (int64_t at = MINUTE; at <= 21 * MINUTE; at += 10 * MINUTE) {
+		assert_int_equal(asking_due_ms(&a), at);
+		assert_true(asking_asked(&a, at));
+	}
+	assert_int_equal(asking_due_ms(&a), 31 * MINUTE);
+	assert_false(asking_asked(&a, 31 * MINUTE));
 	assert_int_equal(asking_due_ms(&a), INT64_MAX);
-	asking_begin(&a, 9 * MINUTE);
-	assert_int_equal(asking_due_ms(&a), 10 * MINUTE);
+	asking_begin(&a, 40 * MINUTE);
+	assert_int_equal(asking_due_ms(&a), 41 * MINUTE);
 }
 
 int main(void)

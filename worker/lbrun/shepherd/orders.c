@@ -30,8 +30,7 @@ static void look_for_order(struct shepherd *s)
 	snprintf(text, sizeof(text), "%s ordered%s%s%s%s",
 		 order.order == ORDER_STOP ? "stop" : "kill", order.by[0] ? " by " : "", order.by,
 		 order.text[0] ? ": " : "", order.text);
-	s->facts.goes_on = order.goes_on;
-	stop_ordered(s, order.order, text);
+	stop_ordered(s, order.order, order.goes_on, text);
 }
 
 /* An lbrun that launched once needs nobody else to be over. */
@@ -54,13 +53,16 @@ void orders_want_save(struct shepherd *s, const char *by)
 }
 
 /* checkpoint.save_every: not for people to read each time. */
-static void note_asking(struct shepherd *s, bool is_answered)
+static void save_in_turn(struct shepherd *s)
 {
-	if (!is_answered)
+	if (!asking_asked(&s->asking, clock_mono_ms())) {
 		journal_note(&s->journal, s->facts.launch.number, "save",
 			     "the trainer saves nothing when it is asked: checkpoint.save_every "
 			     "rests until the next launch");
-	else if (!s->is_asking_told)
+		return;
+	}
+	trainer_server_order(&s->server, "save");
+	if (!s->is_asking_told)
 		journal_note(&s->journal, s->facts.launch.number, "save",
 			     "asks the trainer for checkpoints, by checkpoint.save_every");
 	s->is_asking_told = true;
@@ -68,13 +70,13 @@ static void note_asking(struct shepherd *s, bool is_answered)
 
 void orders_save(struct shepherd *s)
 {
-	int count = trainer_server_order(&s->server, "save");
-	bool is_answered = asking_asked(&s->asking, clock_mono_ms());
+	int count;
 
 	if (s->is_own_wish) {
-		note_asking(s, is_answered);
+		save_in_turn(s);
 		return;
 	}
+	count = trainer_server_order(&s->server, "save");
 	journal_note(&s->journal, s->facts.launch.number, "save",
 		     count > 0 ? "asked the trainer for a checkpoint%s%s"
 			       : "the trainer reads no orders: no checkpoint was asked for%s%s",
@@ -101,7 +103,7 @@ static void ask_in_turn(struct shepherd *s, int64_t now_ms)
 	const struct launch *l = &s->facts.launch;
 
 	if (!l->is_open || l->has_ended || !l->reports || s->facts.wants_save ||
-	    now_ms < asking_due_ms(&s->asking))
+	    s->facts.stop.why != STOP_NOT || now_ms < asking_due_ms(&s->asking))
 		return;
 	s->facts.wants_save = s->is_own_wish = true;
 }

@@ -179,7 +179,7 @@ static const char *loading(const struct shepherd *s)
 /* It is progress for the launch; for all others it counts once it is drained. */
 static void record_staged(struct shepherd *s, int64_t step)
 {
-	asking_saved(&s->asking, clock_mono_ms());
+	asking_saved(&s->asking, step, clock_mono_ms());
 	launch_saved(&s->facts.launch, step);
 	stage_look(&s->stage, loading(s));
 }
@@ -203,7 +203,7 @@ static void record(struct shepherd *s, const struct checkpoint *c, int64_t step)
 	record_checkpoint(s, &told);
 	if (!c->is_valid)
 		return;
-	asking_saved(&s->asking, clock_mono_ms());
+	asking_saved(&s->asking, step, clock_mono_ms());
 	if (!s->handed.has_had) {
 		s->handed.has_had = true;
 		remember(s);

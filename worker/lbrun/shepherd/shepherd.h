@@ -228,7 +228,7 @@ void meters_look(struct shepherd *s, int64_t now_ms);
 /* stop.c: that this attempt shall end. */
 void stop_heed(struct shepherd *s, const struct next *next, int64_t now_ms);
 /* A person's order was seen; what is weaker than an earlier one changes nothing. */
-void stop_ordered(struct shepherd *s, enum run_order order, const char *text);
+void stop_ordered(struct shepherd *s, enum run_order order, bool goes_on, const char *text);
 
 /* orders.c: who may end this attempt, and how they say so. */
 void orders_look(struct shepherd *s, int64_t now_ms);

@@ -39,10 +39,16 @@ void stop_heed(struct shepherd *s, const struct next *next, int64_t now_ms)
 	output_say(&s->output, "ending the trainer: %s", s->stop_text);
 }
 
-void stop_ordered(struct shepherd *s, enum run_order order, const char *text)
+void stop_ordered(struct shepherd *s, enum run_order order, bool goes_on, const char *text)
 {
-	if (order <= s->facts.order)
+	/* a person's stop behind one for this attempt alone is another */
+	bool is_other = order == s->facts.order && s->facts.goes_on && !goes_on;
+
+	if (order < s->facts.order || (order == s->facts.order && !is_other))
 		return;
 	s->facts.order = order;
+	s->facts.goes_on = goes_on;
 	snprintf(s->order_text, sizeof(s->order_text), "%s", text);
+	if (is_other)
+		snprintf(s->stop_text, sizeof(s->stop_text), "%s", text);
 }

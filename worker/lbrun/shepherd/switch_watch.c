@@ -67,7 +67,7 @@ static void look_for_order(struct shepherd *s, const struct switch_file *f)
 	if (switch_order(f->level) > s->switch_order)
 		s->switch_order = switch_order(f->level);
 	/* to a trainer a hold is the order to checkpoint and end */
-	stop_ordered(s, f->level == SWITCH_KILL ? ORDER_KILL : ORDER_STOP, text);
+	stop_ordered(s, f->level == SWITCH_KILL ? ORDER_KILL : ORDER_STOP, false, text);
 }
 
 /* While a look is due at once there is nothing to hear: a colleague may write all the time. */

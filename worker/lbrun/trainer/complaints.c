@@ -195,8 +195,9 @@ static void take_group(void *arg, const char *name, const char *text, size_t len
 
 enum { FOLLOWERS_MOST = sizeof(((struct complaints *)0)->followers) / sizeof(int64_t) };
 
-static void note_follower(struct complaints *c, int64_t rank)
+static void note_follower(struct complaints *c, int64_t rank, int64_t now_ms)
 {
+	c->followed_ms = now_ms;
 	c->followers[c->follower_count++ % FOLLOWERS_MOST] = rank;
 }
 
@@ -255,7 +256,7 @@ static void hear_launcher(struct complaints *c, const struct heard *line)
 			end.rank = c->named_rank;
 		c->named_rank = end.rank;
 		if (strstr(line->text, "MPI_Abort(") || strstr(line->text, "MPI_ABORT "))
-			note_follower(c, end.rank);
+			note_follower(c, end.rank, line->now_ms);
 		complaints_rank_ended(c, &end, line->now_ms);
 		return;
 	}
@@ -275,8 +276,9 @@ static const struct complaint_row *row_of(struct complaints *c, const struct hea
 	for (size_t i = 0; i < complaint_row_count; i++) {
 		if (!regexp_match(c->rows[i], line->text, len))
 			continue;
-		if (complaint_rows[i].weight == WEIGHT_FOLLOWS)
-			note_follower(c, line->rank);
+		if (complaint_rows[i].weight == WEIGHT_FOLLOWS &&
+		    !is_harmless(c, line, &complaint_rows[i]))
+			note_follower(c, line->rank, line->now_ms);
 		return &complaint_rows[i];
 	}
 	return NULL;
@@ -300,7 +302,7 @@ static bool is_noise(struct complaints *c, const struct heard *line)
 static bool ends_all(const char *text)
 {
 	return strstr(text, "Terminating StepId=") || strstr(text, "Job step aborted") ||
-	       strstr(text, "*** STEP ");
+	       (strstr(text, "*** STEP ") && strstr(text, " CANCELLED AT "));
 }
 
 void complaints_hear(struct complaints *c, const struct heard *heard)
@@ -333,6 +335,8 @@ void complaints_step(struct complaints *c, int64_t now_ms)
 		c->best = (struct complaint){ .rank = -1 };
 	if (c->end.is_known && now_ms - c->end_ms > COMPLAINT_SURVIVED_MS)
 		c->end = (struct rank_end){ .exit_code = -1, .rank = -1 };
+	if (c->follower_count > 0 && now_ms - c->followed_ms > COMPLAINT_SURVIVED_MS)
+		c->follower_count = 0;
 }
 
 const struct complaint *complaints_best(const struct complaints *c, int64_t now_ms)

@@ -48,8 +48,9 @@ struct complaints {
 	int64_t named_rank;    /* by a launcher, before it says how that ended; -1 = none */
 	int64_t followers[16]; /* ranks that said they end because of another, in turn; */
 	size_t follower_count;
-	bool launcher_ends; /* it has said that it ends all that is left */
-	int frame_lines;    /* so many lines may hold the frame of `best` */
+	int64_t followed_ms; /* the newest said so */
+	bool launcher_ends;  /* it has said that it ends all that is left */
+	int frame_lines;     /* so many lines may hold the frame of `best` */
 	bool in_traceback;
 	int64_t traceback_rank;
 	char traceback_mark[MARK_BYTES]; /* stood in front of its first line */

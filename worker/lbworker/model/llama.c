@@ -22,15 +22,6 @@ static const struct family_tensor llama_layer[] = {
 	FAMILY_END,
 };
 
-static const struct family_tensor qwen3_layer[] = {
-	LLAMA_MATRICES,
-	{ PARAM_QUERY_NORM, "self_attn.q_norm.weight", EXTENT_HEAD, EXTENT_NONE },
-	{ PARAM_KEY_NORM, "self_attn.k_norm.weight", EXTENT_HEAD, EXTENT_NONE },
-	{ PARAM_NORM1, "input_layernorm.weight", EXTENT_DIM, EXTENT_NONE },
-	{ PARAM_NORM2, "post_attention_layernorm.weight", EXTENT_DIM, EXTENT_NONE },
-	FAMILY_END,
-};
-
 /* clang-format off */
 #define ATTENTION_NORMS \
 	{ PARAM_QUERY_NORM, "self_attn.q_norm.weight", EXTENT_HEAD, EXTENT_NONE }, \
@@ -43,6 +34,12 @@ static const struct family_tensor qwen3_layer[] = {
 	{ PARAM_EXPERT_UP, "mlp.experts.%zu.up_proj.weight", EXTENT_EXPERT, EXTENT_DIM }, \
 	{ PARAM_EXPERT_DOWN, "mlp.experts.%zu.down_proj.weight", EXTENT_DIM, EXTENT_EXPERT }
 /* clang-format on */
+
+static const struct family_tensor qwen3_layer[] = {
+	LLAMA_MATRICES,
+	ATTENTION_NORMS,
+	FAMILY_END,
+};
 
 static const struct family_tensor qwen3_moe_sparse[] = {
 	LLAMA_ATTENTION,
