@@ -19,7 +19,10 @@
 
 enum {
 	LEAST_MS = 1000,
-	SHARE = 100,    /* writing takes one part in so many of the time, at most */
+	/* writing takes one part in so many of the time, at most; but one look that took long (a slow
+	 * disk, a process that was stopped in it) must not silence the next minutes */
+	SHARE = 100,
+	MOST_MS = TEAM_REFRESH_MS / 6,
 	END_BYTES = 64, /* for what follows the runs */
 };
 
@@ -157,10 +160,17 @@ static void tell(struct exporter *e, const char *trouble)
 		ledger_commit(e->lbd->ledger, NULL);
 }
 
+static int64_t pause_ms(int64_t took_ms)
+{
+	int64_t ms = took_ms * SHARE;
+
+	return ms < LEAST_MS ? LEAST_MS : ms > MOST_MS ? MOST_MS : ms;
+}
+
 static void on_timer(uv_timer_t *timer)
 {
 	struct exporter *e = timer->data;
-	int64_t begin_ms = clock_mono_ms(), changes = ledger_changes(e->lbd->ledger), took_ms;
+	int64_t begin_ms = clock_mono_ms(), changes = ledger_changes(e->lbd->ledger);
 	struct err err = { 0 };
 
 	if (changes != e->changes || begin_ms - e->written_ms >= TEAM_REFRESH_MS || e->is_behind ||
@@ -170,9 +180,7 @@ static void on_timer(uv_timer_t *timer)
 		e->written_ms = begin_ms;
 		e->changes = changes;
 	}
-	took_ms = clock_mono_ms() - begin_ms;
-	uv_timer_start(timer, on_timer,
-		       (uint64_t)(took_ms * SHARE > LEAST_MS ? took_ms * SHARE : LEAST_MS), 0);
+	uv_timer_start(timer, on_timer, (uint64_t)pause_ms(clock_mono_ms() - begin_ms), 0);
 }
 
 /* --- life ------------------------------------------------------------------------------------- */
