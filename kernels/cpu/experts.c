@@ -7,6 +7,8 @@
  *   ds = c (g - (g . s)/S)/S, or c g when they are not normed;  softmax: dz = p (dp - p . dp) with
  *   dp = ds + push;  sigmoid: dz = (ds + push) s (1 - s).
  * A task owns some rows, or some places. */
+#include <math.h>
+
 #include "kernels/cpu/cpu.h"
 
 /* What keeps the sum of a row's sigmoids from being 0. */
@@ -68,7 +70,9 @@ static size_t next_best(const struct routing *r, const float *scores, const floa
 	for (size_t e = 0; e < r->experts; e++) {
 		if (is_among(chosen, count, e))
 			continue;
-		if (best == r->experts || wish(scores, bias, e) > wish(scores, bias, best))
+		float most = best < r->experts ? wish(scores, bias, best) : NAN;
+		float mine = wish(scores, bias, e);
+		if (best == r->experts || mine > most || (most != most && mine == mine))
 			best = e;
 	}
 	return best;

@@ -117,7 +117,7 @@ static void group_words(uint32_t words[GROUP], const struct random_stream *strea
 void random_words(uint32_t *words, const struct random_stream *stream, uint64_t first, size_t count)
 {
 	size_t skip = first % WORDS;
-	uint32_t some[GROUP];
+	uint32_t some[GROUP] = { 0 };
 
 	for (size_t done = 0; done < count; skip = 0) {
 		size_t more = cpu_min(count - done, GROUP - skip);

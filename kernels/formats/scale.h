@@ -158,12 +158,15 @@ FORMAT_INLINE float delayed_amax(float *history, uint32_t length, bool notes, fl
 /* Between two steps: what is noted becomes the newest of `length` past ones. */
 FORMAT_INLINE void amax_into_past(float *history, uint32_t length)
 {
-	if (history[AMAX_NOW] == 0) /* the operand was not used */
+	float now = history[AMAX_NOW];
+
+	history[AMAX_NOW] = 0;
+	/* the operand was not used; or the step is left out, and must not spoil those that follow */
+	if (now == 0 || !(now - now == 0))
 		return;
 	for (uint32_t i = length - 1; i > 0; i--)
 		history[AMAX_PAST + i] = history[AMAX_PAST + i - 1];
-	history[AMAX_PAST] = history[AMAX_NOW];
-	history[AMAX_NOW] = 0;
+	history[AMAX_PAST] = now;
 	if (history[AMAX_FILLED] < (float)length)
 		history[AMAX_FILLED] += 1;
 }

@@ -100,6 +100,13 @@ static void test_alike(void **state)
 		at.logits[i] = NAN;
 	backend_cpu()->route_forward(device, at.logits, NULL, &r);
 	check_places(&r);
+	/* one that is no number is not chosen where it stands first */
+	const struct routing apart = routing_of(true, false);
+	for (int i = 0; i < ROWS * EXPERTS; i++)
+		at.logits[i] = i % EXPERTS == 0 ? NAN : (float)(i % EXPERTS);
+	backend_cpu()->route_forward(device, at.logits, NULL, &apart);
+	for (int i = 0; i < ROWS * TOP; i++)
+		assert_int_not_equal(apart.expert[i], 0);
 }
 
 /* Rows that go to experts and come back as they are, are K times themselves; weighted, the sum of weights. */

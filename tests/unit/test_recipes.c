@@ -436,6 +436,12 @@ static void test_history(void **state)
 	precision_step(again, 4, false);
 	assert_true(precision_use(again, 0, MODULE_UP, PRODUCT_INPUT, 1, &use));
 	assert_true(use.history[AMAX_PAST] == 3 && use.history[AMAX_FILLED] == 3);
+	/* a step that is left out leaves nothing */
+	use.history[AMAX_NOW] = INFINITY;
+	precision_step(again, 5, false);
+	assert_true(precision_use(again, 0, MODULE_UP, PRODUCT_INPUT, 1, &use));
+	assert_true(use.history[AMAX_PAST] == 3 && use.history[AMAX_FILLED] == 3);
+	assert_true(use.history[AMAX_NOW] == 0);
 	precision_evaluating(again, true);
 	assert_true(precision_use(again, 0, MODULE_UP, PRODUCT_INPUT, 1, &use));
 	assert_false(use.notes);

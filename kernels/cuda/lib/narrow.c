@@ -183,11 +183,11 @@ static const uint8_t *coded(struct device *dev, const struct place *at, const st
 			      .shape = side->shape,
 			      .use = side->use,
 			      .codes = memory,
-			      .scales = (float *)(void *)(memory + codes),
 			      .layout = layout };
 
 	if (kept || !memory)
 		return kept;
+	f.scales = (float *)(void *)(memory + codes);
 	dev->gemms->scale[i] = f.scales;
 	if (layout == LAYOUT_SCALAR && g->shared == side->in && g->is_first &&
 	    is_same_in_both(side->use->cast) && !keep_codes(dev, at, i, &f))

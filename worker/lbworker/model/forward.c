@@ -343,7 +343,7 @@ static uint64_t program_of(const struct model *m, const struct head_pass *pass)
 	memcpy(&scale, &pass->scale, sizeof(scale));
 	uint64_t watched = m->watch.program ? m->watch.program(m->watch.arg) : 0;
 	/* a recipe of another step is another program */
-	watched ^= precision_program(m->precision) << 32;
+	watched ^= precision_program(m->precision);
 	return (watched ^ (uint64_t)scale) << 4 | (pass->behind ? 8 : 0) |
 	       (pass->loss_sum != m->activations->loss_sum ? 4 : 0) | (pass->gradients ? 2 : 0) |
 	       (pass->accumulate ? 1 : 0);

@@ -215,7 +215,7 @@ uint64_t precision_program(const struct precision *p)
 	uint64_t program = 0;
 
 	for (size_t i = 0; p && i < p->rules; i++)
-		program = 2 * program + rule_holds(&p->rule[i], p->step);
+		program = (program + 1 + rule_holds(&p->rule[i], p->step)) * 0x9e3779b97f4a7c15u;
 	return program;
 }
 

@@ -40,13 +40,6 @@ static uint64_t elements_of(const struct width *w, int slot, uint64_t rows)
 	return rows * (is_input[slot] ? w->in : w->out);
 }
 
-/* The matrix units of some GPU take it as it is: a byte each. */
-static bool is_fp8(const struct operand_cast *c)
-{
-	return c->format.bits == 8 && c->format.exponent >= 4 && c->format.exponent <= 5 &&
-	       (c->scale == SCALE_FP32 || c->scale == SCALE_POW2) && !c->hadamard;
-}
-
 static uint64_t larger(uint64_t a, uint64_t b)
 {
 	return a > b ? a : b;
@@ -60,22 +53,16 @@ struct room {
 static void add_product(struct room *room, const struct precision *p, enum module module, int slot,
 			size_t i, const struct width *w, uint64_t rows)
 {
-	const struct operand_cast *cast[OPERANDS];
-	bool by_hardware = true;
-
 	for (int side = 0; side < OPERANDS; side++) {
-		cast[side] = precision_cast(p, module, slot + side, i);
-		by_hardware = by_hardware && cast[side]->format.bits > 0 && is_fp8(cast[side]);
-	}
-	for (int side = 0; side < OPERANDS; side++) {
-		const struct operand_cast *c = cast[side];
+		const struct operand_cast *c = precision_cast(p, module, slot + side, i);
 		uint64_t count = elements_of(w, slot + side, rows);
 		uint64_t along = c->along ? c->along : 64, across = c->across ? c->across : 64;
 		uint64_t tiles = count / along / across + 1; /* rows are longer than 64 */
 		if (c->format.bits == 0)
 			continue;
-		room->operand[side] = larger(room->operand[side],
-					     by_hardware ? count + 4 * tiles : 2 * count);
+		/* two bytes each where they are emulated; where they are not, codes, their scales, and
+		 * dy's codes the other way take no more */
+		room->operand[side] = larger(room->operand[side], 2 * count);
 		room->area = larger(room->area, 12 * tiles + (c->hadamard ? 4 * count : 0));
 	}
 }

@@ -164,8 +164,10 @@ static int put_escape(struct translation *t)
 	case 'f':
 		return put(t, escape, 2);
 	case 'x':
-		t->at = escape[2] == '{' ? strchr(escape, '}') : NULL;
-		return t->at++ ? put(t, escape, (size_t)(t->at - escape)) : refuse(t, escape, 2);
+		if (escape[2] != '{' || !strchr(escape, '}'))
+			return refuse(t, escape, 2);
+		t->at = strchr(escape, '}') + 1;
+		return put(t, escape, (size_t)(t->at - escape));
 	default:
 		/* of a longer character the other bytes follow by themselves */
 		return c && !isalnum((unsigned char)c) ? put(t, escape, 2)
