@@ -109,6 +109,14 @@ void __wrap_reduction_finish(struct reduction *r, int64_t leaves, size_t at, flo
 
 static bool in_squares;
 
+void __real_ranks_alone(struct ranks *ranks);
+void __wrap_ranks_alone(struct ranks *ranks);
+void __wrap_ranks_alone(struct ranks *ranks)
+{
+	__real_ranks_alone(ranks);
+	our_rank = ranks->rank;
+}
+
 int __real_ranks_open(struct ranks *ranks, const struct ranks_options *options, struct err *err);
 int __wrap_ranks_open(struct ranks *ranks, const struct ranks_options *options, struct err *err);
 int __wrap_ranks_open(struct ranks *ranks, const struct ranks_options *options, struct err *err)

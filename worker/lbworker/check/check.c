@@ -80,6 +80,7 @@ static int take(struct words *w, const char *name, const char *value, struct err
 
 struct check {
 	struct ranks *ranks;
+	struct health *health;
 	const struct words *words;
 	struct check_options what;
 	struct check_limits limits;
@@ -165,10 +166,10 @@ static int report(const struct check *c, const struct check_result *of, struct e
 	return c->words->reports ? check_report_write(c->words->reports, of, &c->limits, err) : 0;
 }
 
-static int check_alone(struct check *c, int gpus, struct err *err)
+static int check_alone(struct check *c, struct err *err)
 {
 	name_host(&c->mine);
-	check_devices(c, gpus);
+	check_devices(c, health_gpus(c->health));
 	if (!c->mine.fault[0])
 		check_disk(&c->what, &c->mine);
 	return report(c, &c->mine, err);
@@ -276,18 +277,10 @@ static int tell(const struct check *c, const struct check_result *all, struct er
 }
 
 /* What is known of a node goes to all, whatever becomes of the rest. Returns how many are broken. */
-static int check_all(struct check *c, struct err *err)
+static int share(struct check *c, struct err *err)
 {
-	struct health *health = health_begin(c->words->sys);
-	int rc = check_alone(c, health_gpus(health), err);
-
-	if (rc == 0)
-		rc = check_together(c, err);
-	health_end(health, &c->mine);
-	if (rc)
-		return -1;
 	struct check_result *all = xcalloc((size_t)c->ranks->size, sizeof(*all));
-	rc = ranks_gather(c->ranks, &c->mine, sizeof(c->mine), all, err);
+	int rc = ranks_gather(c->ranks, &c->mine, sizeof(c->mine), all, err);
 	int broken = rc ? -1 : check_judge(all, (size_t)c->ranks->size, &c->limits);
 	if (rc == 0)
 		rc = tell(c, all, err);
@@ -299,37 +292,53 @@ static int check_all(struct check *c, struct err *err)
 }
 
 /* Where srun starts several without MPI each looks at its own node, and its number is Slurm's. */
-static int open_ranks(struct ranks *ranks, const struct ranks_options *o, int *number,
-		      struct err *err)
+static int open_ranks(struct check *c, const struct ranks_options *o, struct err *err)
 {
 	const char *rank = getenv("SLURM_PROCID"), *tasks = getenv("SLURM_STEP_NUM_TASKS");
 
-	*number = -1;
-	if (ranks_open(ranks, o, err) == 0)
+	if (ranks_open(c->ranks, o, err) == 0) {
+		if (c->ranks->size > 1)
+			c->mine.rank = c->ranks->rank;
 		return 0;
+	}
 	if (err->code != ERR_USAGE || !rank || !tasks)
 		return -1;
 	*err = (struct err){ 0 };
-	*number = (int)strtol(rank, NULL, 10);
-	if (*number == 0)
+	c->mine.rank = (int)strtol(rank, NULL, 10);
+	if (c->mine.rank == 0)
 		printf("no MPI: each of %s ranks looks at its own node alone\n", tasks);
 	return 0;
+}
+
+/* A report is written before others are waited for: where one does not come, it alone has none. */
+static int check_early(struct check *c, struct err *err)
+{
+	ranks_alone(c->ranks);
+	c->mine.rank = c->ranks->rank;
+	return check_alone(c, err);
 }
 
 static int check_with(const struct ranks_options *options_of_ranks, const struct words *w)
 {
 	struct ranks ranks;
 	struct err err = { 0 };
-	int number;
-
-	if (open_ranks(&ranks, options_of_ranks, &number, &err))
-		return failed(&err);
 	struct check c = { .ranks = &ranks,
+			   .health = health_begin(w->sys),
 			   .words = w,
 			   .what = { w->folder, (size_t)w->memory_mib, (size_t)w->disk_mib },
-			   .limits = { w->slow, w->clock_s, { w->product, w->memory } },
-			   .mine.rank = number < 0 ? ranks.rank : number };
-	int broken = check_all(&c, &err);
+			   .limits = { w->slow, w->clock_s, { w->product, w->memory } } };
+
+	const bool is_early = w->reports && !options_of_ranks->room;
+
+	if ((is_early && check_early(&c, &err)) || open_ranks(&c, options_of_ranks, &err)) {
+		health_end(c.health, &c.mine);
+		return failed(&err);
+	}
+	int rc = is_early ? 0 : check_alone(&c, &err);
+	if (rc == 0)
+		rc = check_together(&c, &err);
+	health_end(c.health, &c.mine);
+	int broken = rc ? -1 : share(&c, &err);
 	bool is_told = ranks.is_told;
 	if (broken < 0)
 		ranks_fail(&ranks, &err);

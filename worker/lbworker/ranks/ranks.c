@@ -37,13 +37,13 @@ static int check_alone(struct err *err)
 		       getenv("SLURM_STEP_NUM_TASKS"));
 }
 
-static void count_neighbours(struct ranks *r)
+static void count_neighbours(struct ranks *r, int size)
 {
 	int beside = number_of("MPI_LOCALNRANKS");
 
 	if (beside == 0)
 		beside = number_of("SLURM_STEP_TASKS_PER_NODE");
-	r->beside = beside > 0 && beside <= r->size ? beside : 1;
+	r->beside = beside > 0 && beside <= size ? beside : 1;
 }
 
 /* Our number among those on this machine. */
@@ -82,6 +82,16 @@ static struct comm *open_launched(const struct comm_table *table, const struct r
 	return comm;
 }
 
+void ranks_alone(struct ranks *r)
+{
+	bool is_mpi = getenv("PMI_RANK") != NULL;
+
+	*r = (struct ranks){ .rank = number_of(is_mpi ? "PMI_RANK" : "SLURM_PROCID"), .size = 1 };
+	count_neighbours(r, number_of(is_mpi ? "PMI_SIZE" : "SLURM_STEP_NUM_TASKS"));
+	if (r->beside > 1)
+		name_place(place_beside(r));
+}
+
 int ranks_open(struct ranks *r, const struct ranks_options *o, struct err *err)
 {
 	const struct comm_options forked = { o->room, o->rank, o->deadline_s, NULL };
@@ -106,7 +116,7 @@ int ranks_open(struct ranks *r, const struct ranks_options *o, struct err *err)
 	r->begin_s = o->begin_s;
 	r->deadline_s = o->deadline_s;
 	if (!o->room)
-		count_neighbours(r);
+		count_neighbours(r, r->size);
 	name_place(o->room ? r->rank : place_beside(r));
 	r->send = xcalloc((size_t)r->size, sizeof(*r->send));
 	r->receive = xcalloc((size_t)r->size, sizeof(*r->receive));

@@ -46,6 +46,9 @@ struct ranks_options {
 	double deadline_s; /* and for each other's bytes */
 };
 
+/* What a launcher tells each rank by itself: our number, how many are beside us, which device is
+ * ours. Nobody else is known yet: size is 1. */
+void ranks_alone(struct ranks *ranks);
 /* room NULL: as the environment says, by srun or mpiexec; else we are alone. -1 with err, and nothing
  * to close. Afterwards *ranks stays where it is. */
 int ranks_open(struct ranks *ranks, const struct ranks_options *options, struct err *err);
