@@ -18,7 +18,7 @@
 #include "worker/lbrun/trainer/launcher.h"
 #include "worker/lbrun/trainer/trainer.h"
 
-enum { FOLDER_MODE = 0750, LOOK_BACK = 100, MS = 1000 };
+enum { FOLDER_MODE = 0750, LOOK_BACK = 100, MS = 1000, SRUN_TERMS = 2 };
 
 /* --- how often it ended the run's attempts before -------------------------------------------------- */
 
@@ -69,15 +69,14 @@ static int start(struct shepherd *s, struct err *err)
 	self[n] = '\0';
 	if (folder_make(p->folder, FOLDER_MODE, err))
 		return -1;
-	bool has_ranks;
-	char **argv = launcher_check_argv(&s->params, self, p->folder, &has_ranks);
+	char **argv = launcher_check_argv(&s->params, self, p->folder, &p->is_srun);
 	make_env(s, &env);
 	struct trainer_start what = { .argv = argv, .env = env.items, .input = -1 };
 	p->pid = trainer_start(&what, output, err);
 	if (p->pid > 0) {
 		s->output.on_bytes = NULL; /* it is not the trainer that speaks */
-		output_attach(&s->output, 0, output[0], has_ranks);
-		output_attach(&s->output, 1, output[1], has_ranks);
+		output_attach(&s->output, 0, output[0], p->is_srun);
+		output_attach(&s->output, 1, output[1], p->is_srun);
 	}
 	strv_free(argv);
 	strv_free(env.items);
@@ -124,9 +123,9 @@ void preflight_kill(struct shepherd *s)
 
 	if (p->pid <= 0)
 		return;
-	/* srun ends its ranks on all nodes; the second time it gets no say */
-	kill(p->pid, s->policy.is_srun && !p->is_killed ? SIGTERM : SIGKILL);
-	p->is_killed = true;
+	/* srun ends its ranks on all nodes, told twice by force; killed it would leave them there */
+	kill(p->pid, p->is_srun && p->kills < SRUN_TERMS ? SIGTERM : SIGKILL);
+	p->kills++;
 }
 
 /* --- what came of it ------------------------------------------------------------------------------- */
@@ -193,7 +192,7 @@ static void tell_well(struct shepherd *s)
 void preflight_ended(struct shepherd *s, int wait_status)
 {
 	struct preflight *p = &s->preflight;
-	bool is_well = WIFEXITED(wait_status) && WEXITSTATUS(wait_status) == 0 && !p->is_killed;
+	bool is_well = WIFEXITED(wait_status) && WEXITSTATUS(wait_status) == 0 && p->kills == 0;
 	bool is_broken = WIFEXITED(wait_status) && WEXITSTATUS(wait_status) == CHECK_EXIT_NODE;
 	char why[120];
 
@@ -213,7 +212,7 @@ void preflight_ended(struct shepherd *s, int wait_status)
 		s->facts.check = CHECK_BROKEN;
 		return;
 	}
-	if (p->is_killed)
+	if (p->kills > 0)
 		snprintf(why, sizeof(why), "no end within %lld s",
 			 (long long)s->params.preflight_ms / MS);
 	else

@@ -40,7 +40,8 @@ struct seen {
 struct preflight {
 	pid_t pid;    /* of the check; 0 = none runs */
 	char *folder; /* of its reports; owned */
-	bool is_killed;
+	bool is_srun; /* it is srun that runs: not only on this node */
+	int kills;    /* so often it was told to end */
 	int64_t begin_ms;
 	char text[320]; /* what is broken */
 };

@@ -192,13 +192,13 @@ static void add_check_srun(struct strv *w, const struct attempt_params *p)
 }
 
 char **launcher_check_argv(const struct attempt_params *p, const char *self, const char *folder,
-			   bool *has_ranks)
+			   bool *is_srun)
 {
 	struct strv w = { 0 };
 	int64_t timeout_s = p->preflight_ms / 2000;
 
-	*has_ranks = launcher_is_srun(p) || nodes_of_job() > 1;
-	if (*has_ranks) {
+	*is_srun = launcher_is_srun(p) || nodes_of_job() > 1;
+	if (*is_srun) {
 		add_check_srun(&w, p);
 		add_rank(&w, self);
 	}

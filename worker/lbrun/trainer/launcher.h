@@ -43,8 +43,8 @@ char **launcher_argv(const struct attempt_params *p, const struct meeting *m, co
 
 /* The words that check the job's nodes, with reports into `folder`; lbworker lies beside `self`. On several
  * nodes by srun, outside of containers, one rank a node where the trainer is not started by srun.
- * *has_ranks: it has prefixes. */
+ * *is_srun: srun runs it, and its output has prefixes. */
 char **launcher_check_argv(const struct attempt_params *p, const char *self, const char *folder,
-			   bool *has_ranks);
+			   bool *is_srun);
 
 #endif
