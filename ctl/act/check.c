@@ -12,13 +12,13 @@
 #include "ctl/base/command.h"
 #include "ctl/team/ask.h"
 
-/* How many names a list like "n[1-3],login,gpu[01-02]x" has; 0: it is none, or far too many. */
+/* How many names a list like "n[1-3],login,gpu[01-02]x" has, HOSTS_MAX where they are more; 0: it is none. */
 static size_t count_nodes(const char *list)
 {
 	json_t *names = hosts_expand(list);
 	size_t count = json_array_size(names), i;
 	const json_t *name;
-	bool is_list = count < HOSTS_MAX;
+	bool is_list = true;
 
 	json_array_foreach(names, i, name)
 		is_list = is_list && !strpbrk(json_string_value(name), "[]");
@@ -57,6 +57,9 @@ static int set_nodes(struct extra *extra, const char *list, struct err *err)
 		return err_set(err, ERR_USAGE,
 			       "check: --nodes %s: names with commas between them, like n1,n[4-7]",
 			       list);
+	if (count >= HOSTS_MAX)
+		return err_set(err, ERR_USAGE, "check: --nodes: at most %d nodes at once",
+			       HOSTS_MAX - 1);
 	extra_add(extra, xasprintf("slurm.nodelist=%s", list));
 	extra_add(extra, xasprintf("slurm.nodes=%zu", count));
 	if (count > 1)

@@ -76,6 +76,7 @@ like "$(cat check.log)" "all-reduce of 2 ranks over MPI" "with a table of sums"
 lbctl check --nodes 'n[1-2]' --name broken -- --folder /none --device cpu >check.log 2>&1
 lbctl logs broken >>check.log
 like "$(cat check.log)" "\[n2:1\] BROKEN: disk: /none: No such file" "a node that is broken is named"
+like "$(lbctl check --nodes 'n[1-4096]' 2>&1)" "check: --nodes: at most 4095 nodes at once" "of more nodes it is said"
 like "$(lbctl status broken)" "exit status 5" "by an exit status of its own, and nothing is tried again"
 
 # --- slices, shared sequences and stages, over MPI: the bits of the same ranks on one machine --------
