@@ -22,6 +22,7 @@ enum {
 	PLANS_MS = 4000,    /* and no new one after so long */
 	WORTH_SECONDS = 60, /* what is no sooner than that is not proposed */
 	MAX_HOLES = 6,
+	MAX_NAMES_BYTES = 1 << 20, /* of partitions */
 };
 
 struct state {
@@ -179,13 +180,14 @@ static void try_times(struct state *s)
 	}
 }
 
-static unsigned waiting_in(const struct state *s, const char *partition)
+/* Jobs in line in any of them, each once. */
+static unsigned waiting_in(const struct state *s, const char *partitions)
 {
 	unsigned count = 0;
 
 	for (size_t i = 0; i < s->q->job_count; i++)
 		count += s->q->jobs[i].is_in_line && s->q->jobs[i].job_id != s->q->job.job_id &&
-			 share_partition(s->q->jobs[i].partition, partition);
+			 share_partition(s->q->jobs[i].partition, partitions);
 	return count;
 }
 
@@ -344,11 +346,24 @@ void inquire(const struct inquiry *q)
 		try_excluded(&s);
 }
 
-static void count_line(const struct cluster_partition *p, void *arg)
+static void add_name(const struct cluster_partition *p, void *arg)
 {
-	struct state *s = arg;
+	struct buf *names = arg;
 
-	s->ahead += waiting_in(s, p->name);
+	buf_addf(names, "%s%s", names->len ? "," : "", p->name);
+}
+
+static unsigned count_line(const struct state *s)
+{
+	struct buf names;
+
+	buf_init(&names, MAX_NAMES_BYTES);
+	buf_addf(&names, "%s", "");
+	cluster_each(s->q->cluster, js_str(s->fields, "partition", NULL), add_name, &names);
+	char *partitions = buf_take(&names);
+	unsigned count = waiting_in(s, partitions);
+	free(partitions);
+	return count;
 }
 
 /* Slurm's plan takes nobody's place in line into account. */
@@ -360,14 +375,16 @@ void inquire_room(const struct inquiry *q)
 		.now = time(NULL),
 		.begun_ms = clock_mono_ms(),
 	};
-	int64_t start;
+	unsigned ahead = count_line(&s);
 
-	cluster_each(q->cluster, js_str(s.fields, "partition", NULL), count_line, &s);
-	if (s.ahead) {
-		answer_set(q->a, SCHEDULER_REFUSED, "jobs wait in line: %u", s.ahead);
+	if (ahead) {
+		answer_set(q->a, SCHEDULER_REFUSED, "jobs wait in line: %u", ahead);
 		return;
 	}
-	start = plan(&s, NULL, false);
-	if (start == 0 || start > s.now + WORTH_SECONDS)
+	int64_t start = plan(&s, NULL, false);
+	if (start == 0)
+		answer_set(q->a, SCHEDULER_REFUSED,
+			   "Slurm names no time at which such nodes would be free");
+	else if (start > s.now + WORTH_SECONDS)
 		answer_set(q->a, SCHEDULER_REFUSED, "no such nodes are free");
 }

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* test_cluster.c - what nodes and partitions could give a job, and values in what scontrol prints. */
+/* test_cluster.c - what nodes and partitions could give a job, whether it would have room at once, and
+ * values in what scontrol prints. */
 #include "tests/unit/unit.h"
+
+#include <time.h>
 
 #include "common/base/json.h"
 #include "slurm/pipe/cluster.h"
+#include "slurm/pipe/inquiry.h"
 #include "slurm/pipe/record.h"
 
 static struct cluster_node nodes[] = {
@@ -165,6 +169,52 @@ static void test_absent(void **state)
 	}
 }
 
+static int64_t plan_as_told(const struct inquiry *q, const char *partition, bool is_forgiven)
+{
+	(void)partition;
+	(void)is_forgiven;
+	return *(const int64_t *)q->arg;
+}
+
+static void test_room(void **state)
+{
+	static const struct queued waiting[] = {
+		{ .job_id = 1, .partition = "debug,big", .is_in_line = true },
+		{ .job_id = 2, .partition = "big,debug", .is_in_line = true },
+		{ .job_id = 3, .partition = "other", .is_in_line = true },
+		{ .job_id = 4, .partition = "debug" },
+	};
+	static const struct {
+		size_t from;  /* of those that wait */
+		int64_t in_s; /* Slurm's plan; -1: it has none */
+		const char *text;
+	} rows[] = {
+		{ 0, 0, "jobs wait in line: 2" },
+		{ 1, 0, "jobs wait in line: 1" },
+		{ 2, 0, "" },
+		{ 2, 3600, "no such nodes are free" },
+		{ 2, -1, "Slurm names no time at which such nodes would be free" },
+	};
+	json_t *request = json_pack("{s:{s:s}}", "fields", "partition", "debug,big");
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		int64_t start = rows[i].in_s < 0 ? 0 : time(NULL) + rows[i].in_s;
+		struct answer a = { .text = "" };
+		struct inquiry q = { .a = &a,
+				     .request = request,
+				     .cluster = &cluster,
+				     .jobs = &waiting[rows[i].from],
+				     .job_count = 4 - rows[i].from,
+				     .plan = plan_as_told,
+				     .arg = &start };
+
+		inquire_room(&q);
+		assert_string_equal(a.text, rows[i].text);
+	}
+	json_decref(request);
+}
+
 static void test_record(void **state)
 {
 	static const char line[] =
@@ -193,9 +243,8 @@ static void test_record(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_exceeded),
-		cmocka_unit_test(test_free_nodes),
-		cmocka_unit_test(test_absent),
+		cmocka_unit_test(test_exceeded), cmocka_unit_test(test_free_nodes),
+		cmocka_unit_test(test_absent),   cmocka_unit_test(test_room),
 		cmocka_unit_test(test_record),
 	};
 
