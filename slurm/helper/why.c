@@ -150,57 +150,73 @@ static const slurm_job_info_t *find(const job_info_msg_t *jobs, const json_t *re
 	return found;
 }
 
+/* What both questions are answered from. */
+struct asked {
+	struct draft draft;
+	struct told told;
+	struct cluster cluster;
+};
+
+/* -1 with the answer set; asked_fini is due in any case. */
+static int asked_init(struct asked *k, const json_t *request, struct answer *a)
+{
+	struct err err = { 0 };
+
+	k->told = (struct told){ 0 };
+	k->cluster = (struct cluster){ 0 };
+	if (draft_init(&k->draft, request, &err) < 0)
+		return answer_set(a, SCHEDULER_REFUSED, "%s", err.text);
+	if (slurm_load_jobs(0, &k->told.jobs, SHOW_ALL))
+		return slurm_failed(a, -1, false, "listing the jobs");
+	if (cluster_load(&k->cluster, a))
+		return -1;
+	draft_release(&k->draft);
+	take_jobs(&k->told);
+	return 0;
+}
+
+static void asked_fini(struct asked *k)
+{
+	cluster_fini(&k->cluster);
+	told_fini(&k->told);
+	draft_fini(&k->draft);
+}
+
 void op_why(const json_t *request, struct answer *a)
 {
-	struct draft draft;
-	struct err err = { 0 };
-	struct told told = { 0 };
-	struct cluster cluster = { 0 };
 	const slurm_job_info_t *job;
+	struct asked k;
 
 	if (slurm_ready(a))
 		return;
-	if (draft_init(&draft, request, &err) < 0)
-		answer_set(a, SCHEDULER_REFUSED, "%s", err.text);
-	else if (slurm_load_jobs(0, &told.jobs, SHOW_ALL))
-		slurm_failed(a, -1, false, "listing the jobs");
-	else if ((job = find(told.jobs, request)) == NULL)
-		answer_set(a, SCHEDULER_GONE, "Slurm does not know the job any more");
-	else if (cluster_load(&cluster, a) == 0) {
-		draft_release(&draft);
-		take_jobs(&told);
-		take_reservations(&told);
-		tell(&told, job, &cluster, &draft, request, a);
+	if (asked_init(&k, request, a) == 0) {
+		if ((job = find(k.told.jobs, request)) != NULL) {
+			take_reservations(&k.told);
+			tell(&k.told, job, &k.cluster, &k.draft, request, a);
+		} else {
+			answer_set(a, SCHEDULER_GONE, "Slurm does not know the job any more");
+		}
 	}
-	cluster_fini(&cluster);
-	told_fini(&told);
-	draft_fini(&draft);
+	asked_fini(&k);
 }
 
 void op_room(const json_t *request, struct answer *a)
 {
-	struct draft draft;
-	struct err err = { 0 };
-	struct told told = { 0 };
-	struct cluster cluster = { 0 };
-	struct inquiry q = {
-		.a = a, .request = request, .cluster = &cluster, .plan = plan, .arg = &draft
-	};
+	struct asked k;
 
 	if (slurm_ready(a))
 		return;
-	if (draft_init(&draft, request, &err) < 0)
-		answer_set(a, SCHEDULER_REFUSED, "%s", err.text);
-	else if (slurm_load_jobs(0, &told.jobs, SHOW_ALL))
-		slurm_failed(a, -1, false, "listing the jobs");
-	else if (cluster_load(&cluster, a) == 0) {
-		draft_release(&draft);
-		take_jobs(&told);
-		q.jobs = told.queued;
-		q.job_count = told.queued_count;
+	if (asked_init(&k, request, a) == 0) {
+		struct inquiry q = {
+			.a = a,
+			.request = request,
+			.cluster = &k.cluster,
+			.jobs = k.told.queued,
+			.job_count = k.told.queued_count,
+			.plan = plan,
+			.arg = &k.draft,
+		};
 		inquire_room(&q);
 	}
-	cluster_fini(&cluster);
-	told_fini(&told);
-	draft_fini(&draft);
+	asked_fini(&k);
 }
