@@ -33,12 +33,18 @@ ranks_tokens lbworker .
 LB_CHECKPOINT_DIR=$T/one lbworker train ranks.toml >one.log 2>&1
 ok "one rank trains it" [ -e "$T/one/step-00000300/model.safetensors" ]
 
+# Ranks of a run of this test, and what watches them, that have NAME=VALUE in their environment.
+pids_of() { # pids_of RUN NAME=VALUE
+	for pid in $(pgrep -f "^$B/lbrun --rank|^$B/lbworker train|^lbworker train"); do
+		tr '\0' '\n' <"/proc/$pid/environ" 2>/dev/null >environ
+		grep -qx "LB_RUN_DIR=$LB_HOME/runs/$1" environ && grep -qx "$2" environ && echo "$pid"
+	done
+}
 # The rank of that number in the present launch, once it is past a step.
 rank_at() { # rank_at RANK STEP [RUN]
 	wait_for "lbctl logs ${3:-four} 2>/dev/null | grep -q '] step $2/'" 60
-	for rank_pid in $(pgrep -f "^$B/lbworker train|^lbworker train"); do
-		tr '\0' '\n' <"/proc/$rank_pid/environ" 2>/dev/null | grep -qx "PMI_RANK=$1" &&
-			tr '\0' '\n' <"/proc/$rank_pid/environ" | grep -qx "LB_RUN=${3:-four}" && echo "$rank_pid" && return
+	for rank_pid in $(pids_of "${3:-four}" "PMI_RANK=$1"); do
+		grep -q lbworker "/proc/$rank_pid/comm" && echo "$rank_pid" && return
 	done
 }
 ok "four are submitted" lbctl submit --name four ranks.toml
@@ -153,19 +159,23 @@ ok "a run that does with one node" lbctl submit --name elastic --set restart.min
 	--set restart.fewer_after=1s elastic.toml
 wait_for 'lbctl logs elastic 2>/dev/null | grep -q "] step 30/"' 60
 "$src/etc/minicluster" kill-node "$cluster" n2
-for pid in $(pgrep -f "^$B/lbrun --rank|^$B/lbworker train|^lbworker train"); do
-	tr '\0' '\n' <"/proc/$pid/environ" 2>/dev/null | grep -qx "SLURMD_NODENAME=n2" && kill -KILL "$pid"
-done
+# shellcheck disable=SC2046 # several
+kill -KILL $(pids_of elastic SLURMD_NODENAME=n2)
 wait_for 'lbctl events elastic | grep -q fewer_nodes' 90
 like "$(lbctl status elastic)" "why +1 of 2 nodes [(]restart.min_nodes = 1[)]" "status says so as long as it lasts"
 like "$(lbctl events elastic | grep "attempt_end .*node_fail")" ": n2$" "which node failed is told"
 unlike "$(lbctl events elastic)" "n1 is avoided for [^:]*: node_fail" "and the other is not avoided for it"
 ok "it trains on one node" wait_for 'lbctl logs elastic | sed "1,/2 ranks over MPI/d" | grep -q "] step "' 60
-# Another job waits for both nodes: that one is in line.
+# It stands still while another job gets in line for both nodes: a quick machine would be done before.
+still=$(pids_of elastic SLURMD_NODENAME=n1)
+# shellcheck disable=SC2086 # several
+kill -STOP $still
 waits=$(sbatch --parsable --nodes=2 --exclusive --output=/dev/null --wrap=true)
 lbctl nodes forgive n2 >/dev/null
 "$src/etc/minicluster" start-node "$cluster" n2
 wait_for '[ "$(sinfo -h -N -t idle -o %N)" = n2 ]' 60
+# shellcheck disable=SC2086 # several
+kill -CONT $still
 ok "the other is back, but somebody waits for it" wait_for 'lbctl why elastic | grep -q "does not grow back yet: jobs wait in line: 1"' 60
 unlike "$(lbctl events elastic)" "growing_back" "so it trains on"
 scancel "$waits"

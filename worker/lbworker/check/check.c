@@ -320,7 +320,7 @@ static int check_early(struct check *c, struct err *err)
 
 static int check_with(const struct ranks_options *options_of_ranks, const struct words *w)
 {
-	struct ranks ranks;
+	struct ranks ranks = { 0 };
 	struct err err = { 0 };
 	struct check c = { .ranks = &ranks,
 			   .health = health_begin(w->sys),
