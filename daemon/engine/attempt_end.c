@@ -62,10 +62,6 @@ struct decision end_by_record(const struct facts *f)
 
 	if (scheduler_knows)
 		cause = other;
-	/* an lbrun from before an upgrade knows no order for one attempt alone */
-	if (cause == CAUSE_KILLED && f->a->grows && f->wanted == ORDER_RUN &&
-	    f->a->exit.switched == ORDER_RUN)
-		cause = CAUSE_PREEMPTED;
 	d = attempt_end(cause, cause == CAUSE_LOST && is_nobodys_cancel(f) ? nobodys_cancel
 									   : f->a->exit.text);
 	d.exit_code = f->a->exit.exit_code;

@@ -87,17 +87,16 @@ for family in qwen3_moe dots1; do
 	ok $? "$family: $key evens out ($without without it, $with with it)"
 done
 
-for family in dots1; do
-	for bad in "parallelism.pipeline_parallel_degree 2" "parallelism.context_parallel_degree 2" \
-		"parallelism.tensor_parallel_degree 2" "quantize.recipe rowwise" \
-		"training.mixed_precision_param bfloat16" "training.dtype bfloat16" "lora.rank 4" \
-		"parallelism.expert_parallel_degree 2" "model.top_k 9"; do
-		# shellcheck disable=SC2086 # a key and its value
-		train never --device.name cpu --$bad
-		status=$?
-		[ $status = 2 ] && [ ! -e "$T/never" ] && [ "$(grep -c "experts\|bf16\|${bad% *}" "$T/err")" = 1 ]
-		ok $? "$family: refused in a line: $bad"
-	done
+family=dots1
+for bad in "parallelism.pipeline_parallel_degree 2" "parallelism.context_parallel_degree 2" \
+	"parallelism.tensor_parallel_degree 2" "quantize.recipe rowwise" \
+	"training.mixed_precision_param bfloat16" "training.dtype bfloat16" "lora.rank 4" \
+	"parallelism.expert_parallel_degree 2" "model.top_k 9"; do
+	# shellcheck disable=SC2086 # a key and its value
+	train never --device.name cpu --$bad
+	status=$?
+	[ $status = 2 ] && [ ! -e "$T/never" ] && [ "$(grep -c "experts\|bf16\|${bad% *}" "$T/err")" = 1 ]
+	ok $? "$family: refused in a line: $bad"
 done
 
 printf '[model]\nname = "qwen3_moe"\nflavor = "30B-A3B"\n' >"$T/large.toml"
