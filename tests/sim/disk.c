@@ -200,7 +200,7 @@ static int deliver(const struct folder *folder, size_t i,
 	const struct spool_record *r = &folder->records[i];
 	struct spool_line line = {
 		.seq = (int64_t)i + 1,
-		.time_ms = r->at_ms,
+		.time_ms = (int64_t)EPOCH_S * 1000 + r->at_ms,
 		.launch = r->launch,
 		.from_trainer = r->kind == SPOOL_STEP,
 		.line = line_of(r),
