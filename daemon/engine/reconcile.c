@@ -77,6 +77,11 @@ static bool is_never_to_start(const struct facts *f)
 	       strcmp(f->seen->reason, "DependencyNeverSatisfied") == 0;
 }
 
+bool ended_for_good(const char *end_text)
+{
+	return strcmp(end_text, doomed) == 0 || strcmp(end_text, maybe_doomed) == 0;
+}
+
 static struct decision end_never_to_start(const char *why)
 {
 	struct decision d = attempt_end(CAUSE_LAUNCH_FAIL, why);

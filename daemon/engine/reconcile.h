@@ -136,4 +136,8 @@ struct decision reconcile(const struct facts *f, const struct policy *policy, in
 
 const char *decision_name(enum decision_kind kind);
 
+/* Whether that is the text of an attempt that ended because what its job depends on failed: what a process
+ * that dies before the run has moved leaves of the verdict. */
+bool ended_for_good(const char *end_text);
+
 #endif

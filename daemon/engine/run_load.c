@@ -116,6 +116,7 @@ static int take_attempt(const struct ledger_attempt *row, void *arg)
 	free(run->excluded);
 	run->excluded = xstrdup(row->excluded);
 	snprintf(a->end_text, sizeof(a->end_text), "%s", row->text);
+	a->is_final = ended_for_good(a->end_text);
 	if (row->started_ms > 0) {
 		if (row->ended_ms > run->absent_since_ms)
 			run->absent_since_ms = row->ended_ms;
