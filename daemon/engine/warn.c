@@ -36,6 +36,8 @@ void engine_warn_of_limit(struct engine *e, struct run *run)
 			     duration_text(until_ms > 0 ? until_ms : 0, has));
 }
 
+enum { LOOK_AGAIN_MS = 1000 };
+
 /* --- absence ---------------------------------------------------------------------------------- */
 
 void engine_warn_after(struct engine *e, int64_t absent_ms)
@@ -75,6 +77,18 @@ static void tell_absence(struct engine *e, struct run *run)
 		     duration_text(engine_wall(e) - run->absent_since_ms, long_), why);
 }
 
+/* Of a job that this process has just released what was seen before says that it is held: by nobody else. */
+static bool waits_for_poll(struct engine *e, const struct run *run)
+{
+	const struct attempt *a = &run->attempt;
+	const struct call *release = &a->release;
+
+	return run->scheduler && run->has_attempt && !engine_poller(e, run)->down_since_ms &&
+	       a->last_seen.phase == JOB_HELD &&
+	       (release->state == CALL_OPEN ||
+		(release->state == CALL_OK && a->seen_poll_ms <= release->reply_ms));
+}
+
 int64_t engine_warn_of_absence(struct engine *e, struct run *run)
 {
 	int64_t due_ms = run->absent_since_ms + e->absent_ms, wall_ms = engine_wall(e);
@@ -92,6 +106,8 @@ int64_t engine_warn_of_absence(struct engine *e, struct run *run)
 		return INT64_MAX;
 	if (wall_ms < due_ms)
 		return engine_now(e) + due_ms - wall_ms;
+	if (waits_for_poll(e, run))
+		return engine_now(e) + LOOK_AGAIN_MS;
 	run->is_absence_reported = true;
 	if (!was_told(e, run, "not_running", run->absent_since_ms))
 		tell_absence(e, run);

@@ -33,7 +33,7 @@ void absence_explain(const struct absence *a, char *out, size_t size)
 		snprintf(out, size, "it waits before its next attempt; last: %s",
 			 a->last_end[0] ? a->last_end : "nothing is known");
 	else if (job && job->phase == JOB_HELD)
-		snprintf(out, size, "its job %u is held (%s)", job->ref.job_id, job->reason);
+		snprintf(out, size, "somebody holds its job %u (%s)", job->ref.job_id, job->reason);
 	else if (job)
 		snprintf(out, size, "its job %u is %s: %s", job->ref.job_id, job->state,
 			 job->reason[0] ? job->reason : "no reason is given");

@@ -72,7 +72,7 @@ static void every_absence_has_its_reason(void **state)
 	} rows[] = {
 		{ { RUN_QUEUED, &pending, "", "", "" }, "its job 7 is PENDING: Resources" },
 		{ { RUN_QUEUED, &silent, "", "", "" }, "its job 7 is PENDING: no reason is given" },
-		{ { RUN_QUEUED, &held, "", "", "" }, "its job 7 is held (JobHeldAdmin)" },
+		{ { RUN_QUEUED, &held, "", "", "" }, "somebody holds its job 7 (JobHeldAdmin)" },
 		{ { RUN_QUEUED, &pending, "Socket timed out", "", "" },
 		  "the scheduler does not answer: Socket timed out" },
 		{ { RUN_QUEUED, NULL, "", "", "" }, "the scheduler does not show a job of it" },
