@@ -2,6 +2,7 @@
 /* git.c - asks git: no library knows its configuration, attributes and object formats as well. */
 #include "ctl/code/git.h"
 
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -110,18 +111,25 @@ static int link_objects(const struct git *g, const char *theirs, struct err *err
 	return rc;
 }
 
-/* With what the index knows of times and sizes git need not read every file again. */
+/* With what the index knows of times and sizes git need not read every file again; but those that are
+ * as young as the index itself it must, for they may have changed within the second: so the copy is as
+ * old as theirs, asked before it is read (git: Documentation/technical/racy-git). */
 static int copy_index(const struct git *g, const char *theirs, struct err *err)
 {
 	char *ours = path_join("%s/index", g->scratch);
 	struct err why = { 0 };
+	struct stat st = { 0 };
+	int found = stat(theirs, &st);
 	size_t len;
 	char *text = file_read(theirs, INDEX_MAX_BYTES, &len, &why);
 	int rc = 0;
 
 	if (text)
 		rc = file_write_visible(ours, text, len, 0600, err);
-	else if (why.code != ERR_NOT_FOUND) /* nothing was ever added */
+	if (rc == 0 && text && found == 0 &&
+	    utimensat(AT_FDCWD, ours, (struct timespec[]){ st.st_mtim, st.st_mtim }, 0) < 0)
+		rc = err_errno(err, "%s", ours);
+	if (!text && why.code != ERR_NOT_FOUND) /* nothing was ever added */
 		rc = err_set(err, why.code, "%s", why.text);
 	free(ours);
 	free(text);

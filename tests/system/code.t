@@ -48,6 +48,19 @@ is "$(cat "$T/again/src/train.py" "$T/again/src/a new file.py")" "lr = 2
 $(printf '\tx')
 def f(): pass" "and gives the code of the run"
 
+# As within one second: the edit leaves size and times as the index has them, and the index is no younger.
+(
+	cd "$T/exp" || exit 1
+	git config core.trustctime false
+	touch -d '2020-01-01 00:00:00' src/train.py && git add src/train.py && touch -d '2020-01-01 00:00:00' .git/index
+	printf 'lr = 3\n\tx\n' >src/train.py && touch -d '2020-01-01 00:00:00' src/train.py
+)
+submit quick
+like "$(cat "$LB_HOME/runs/quick/code.patch")" '^\+lr = 3$' "an edit within the second of git add is seen"
+git_q reset -q
+printf 'lr = 2\n\tx\n' >"$T/exp/src/train.py"
+before=$(state_of_git)
+
 # --- two runs apart -----------------------------------------------------------------------------
 out=$(lbctl diff clean changed)
 like "$out" 'restart.max_without_progress: .* -> 7' "diff tells the settings"
