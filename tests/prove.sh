@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 # prove.sh JOBS RUNNER TEST… - run tests under prove(1), JOBS at a time, each as `RUNNER TEST`.
 # When one fails, all that it printed and the logs of its folder come last, after prove's summary:
-# a failure that cannot be had again, on a machine that is gone, must have left its cause.
+# a failure that cannot be had again, on a machine that is gone, must have left its cause. Its cases
+# are also added to $LB_NOT_OK, for who runs several of these beside one another.
 #
 # LB_AGAIN=1: what failed beside others is run once more, alone. Passes it then, it does not fail the
 # whole, but is called unsteady, with all that it printed when it failed: there is a race to mend. For
@@ -55,6 +56,15 @@ print_failures() {
 	done
 }
 
+# What matters of it once more: some are shown the last lines alone.
+print_short() {
+	for file in "$LB_RECORDS"/*; do
+		case $file in *.logs) continue ;; esac
+		[ ! -e "$file" ] || printf '\n=== %s: not ok:\n%s\n' "${file##*/}" \
+			"$(grep -A 3 '^not ok\|^Bail out!' "$file" | tail -n 30 | cut -c 1-300)"
+	done
+}
+
 if [ "$1" = --record ]; then
 	record "$2" "$3"
 	exit
@@ -85,4 +95,5 @@ if [ $status != 0 ] && [ "${LB_AGAIN:-0}" = 1 ] && [ -n "$(ls "$LB_RECORDS")" ] 
 	try_again "$@"
 fi
 print_failures
+print_short | tee -a "${LB_NOT_OK:-/dev/null}"
 exit $status

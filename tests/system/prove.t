@@ -11,7 +11,7 @@ is one two "this differs"
 done_testing
 END
 printf '%s\n' 'echo 1..1' 'echo ok 1' >"$T/good.t"
-unset LB_RECORD LB_RECORDS LB_RUNNER LB_AGAIN
+unset LB_RECORD LB_RECORDS LB_RUNNER LB_AGAIN LB_NOT_OK
 
 # what prove sets for the tests it starts must not reach the prove within
 proved() { env -u HARNESS_ACTIVE LB_SRC="$src" sh "$src/tests/prove.sh" "$@"; }
@@ -22,6 +22,7 @@ like "$shown" '^# before the failure' "its output stands at the end"
 like "$shown" '^not ok 1 - this differs' "with the case that failed"
 like "$shown" '^--- lbd.log' "and the logs of its folder"
 like "$shown" ' serves ' "which say what lbd did"
+like "$(printf '%s\n' "$out" | tail -n 6)" '^not ok 1 - this differs' "and the case once more, among the last lines"
 is "$(printf '%s\n' "$shown" | grep -c '^=== good')" 0 "nothing of a test that passed"
 exits 0 "when all pass, so does the whole" proved 1 sh "$T/good.t"
 is "$(printf '%s\n' "$out" | grep -c '^===')" 0 "and nothing follows the summary"
