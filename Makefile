@@ -66,7 +66,7 @@ WARN     := -Wall -Wextra -Wpedantic -Wshadow -Wpointer-arith -Wundef -Wvla -Wwr
 CWARN    := -Wstrict-prototypes -Wmissing-prototypes
 # What compiler and linker do against a mistake that is still in here; tests/system/hardened.t looks for it
 # in the programs. Sanitized builds have better means.
-takes     = $(shell $(CC) -O2 -Werror $(1) -include stdio.h -xc -c -o /dev/null /dev/null >/dev/null 2>&1 && echo '$(1)')
+takes     = $(shell $(CC) -O2 -Werror $(1) -include stdio.h -xc -fsyntax-only /dev/null >/dev/null 2>&1 && echo '$(1)')
 HARDEN   := $(if $(SAN),,-fPIE -fstack-protector-strong -U_FORTIFY_SOURCE \
 	    $(or $(call takes,-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3),-D_FORTIFY_SOURCE=2) \
 	    $(call takes,-fstack-clash-protection) $(call takes,-fcf-protection))

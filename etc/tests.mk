@@ -261,24 +261,23 @@ LINTED   := $(wildcard common/*/*.c sql/*.c slurm/*.c slurm/*/*.c daemon/*.c dae
 	    worker/*/*.c worker/*/*/*.c kernels/*.c kernels/comm/shared.c kernels/comm/lane.c kernels/machine/*.c kernels/formats/*.c $(call rooms,kernels/cpu) tests/sim/*.c tests/sim/ettr/*.c \
 	    $(if $(HAVE_CUDA),kernels/cuda/*.c kernels/cuda/*/*.c tests/gpu/*.c))
 LINTED   := $(if $(HAVE_SLURM),$(LINTED),$(filter-out slurm/helper/%,$(LINTED)))
-$(B)/lint/%.tidy: % .clang-tidy | $(B)/gen/queries.h $(B)/gen/words.h $(B)/gen/trackers.h $(B)/gen/hang.h $(B)/demo/top_demo.h
-	@mkdir -p $(@D)
-	@echo "clang-tidy $<"
-	@clang-tidy --quiet $< -- -std=c11 -I. -I$(B)/gen -I$(B)/demo -D_GNU_SOURCE -DLB_VERSION='""' \
-		-Xclang -analyzer-config -Xclang max-nodes=$(NODES) \
-		$(if $(HAVE_CUDA),-isystem $(CUDA_HOME)/include) 2>$@.log || \
-		{ cat $@.log; exit 1; }
-	@touch $@
+LINT_ID   = $(eval LINT_ID := $(shell { clang-tidy --version; shellcheck --version; } 2>&1 | cksum))$(LINT_ID)
+LINT      = @mkdir -p $(@D) && echo "$(1) $<" && LB_LINT=$(2) LB_LINT_ID="$(LINT_ID) $(NODES)" NODES=$(NODES) tests/lint.sh
+$(B)/lint/%.tidy: % .clang-tidy tests/lint.sh | $(B)/gen/queries.h $(B)/gen/words.h $(B)/gen/trackers.h $(B)/gen/hang.h $(B)/demo/top_demo.h
+	$(call LINT,clang-tidy,tidy) -std=c11 -I. -I$(B)/gen -I$(B)/demo -D_GNU_SOURCE -DLB_VERSION='""' \
+		$(if $(HAVE_CUDA),-isystem $(CUDA_HOME)/include) -c -o $@ $<
 tidy: $(LINTED:%=$(B)/lint/%.tidy)
 cppcheck: $(B)/gen/queries.h $(B)/gen/words.h $(B)/gen/trackers.h $(B)/gen/hang.h
 	@mkdir -p $(B)/lint/cppcheck
 	cppcheck --quiet --std=c11 --enable=warning,portability,performance --inline-suppr \
 		--suppress=missingIncludeSystem --error-exitcode=1 --cppcheck-build-dir=$(B)/lint/cppcheck \
 		-j 2 -I. -I$(B)/gen -D_GNU_SOURCE $(LINTED)
-shellcheck:
-	shellcheck -x etc/install-deps etc/suite.sh etc/debian-root etc/debian-unpack etc/slurm-source etc/packaging/tarball etc/packaging/deb etc/packaging/rpm etc/packaging/*.sh etc/demo etc/minicluster etc/cron/*.sh .ci/run bench/run bench/*.sh \
-		bench/gpu/*.sh common/*/*.sh sql/*.sh tests/*.sh tests/unit/*.sh tests/faults/*.sh \
-		tests/fuzz/*.sh tests/gpu/*.sh tests/slurm/*.sh tests/system/*.sh tests/system/*.t
+SCRIPTS  := $(addprefix etc/,install-deps debian-root debian-unpack slurm-source packaging/tarball packaging/deb packaging/rpm demo minicluster) \
+	    .ci/run bench/run $(wildcard etc/suite.sh etc/packaging/*.sh etc/cron/*.sh bench/*.sh bench/gpu/*.sh common/*/*.sh sql/*.sh \
+	    tests/*.sh $(foreach f,unit faults fuzz gpu slurm system,tests/$(f)/*.sh) tests/system/*.t)
+$(B)/lint/%.shell: % tests/lint.sh $(wildcard tests/system/*.sh)
+	$(call LINT,shellcheck,shell) -x c -c -o $@ $<
+shellcheck: $(SCRIPTS:%=$(B)/lint/%.shell)
 # One dialect: .clang-format. `make format` writes it, lint only looks.
 FORMATTED := $(shell git ls-files '*.c' '*.h' '*.cu' '*.cuh' '*.cpp' 2>/dev/null)
 format:
