@@ -9,8 +9,7 @@
 #ifndef KERNELS_FORMATS_GRID_H
 #define KERNELS_FORMATS_GRID_H
 
-#include <string.h>
-
+#include "kernels/formats/float_bits.h"
 #include "kernels/formats/format.h"
 
 /* A format as constants of a loop. Fields are exponents in place in the bits of an fp32. */
@@ -31,22 +30,6 @@ struct grid grid_of(const struct format *f, const struct format_cast *how);
 #ifdef __cplusplus
 }
 #endif
-
-FORMAT_INLINE uint32_t bits_of(float x)
-{
-	uint32_t bits;
-
-	memcpy(&bits, &x, sizeof(bits));
-	return bits;
-}
-
-FORMAT_INLINE float float_of(uint32_t bits)
-{
-	float x;
-
-	memcpy(&x, &bits, sizeof(x));
-	return x;
-}
 
 /* |x| held within the grid's reach; NaN comes out as the limit. */
 FORMAT_INLINE float within_reach(const struct grid *g, float x)

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "worker/lbworker/model/family.h"
+#include "worker/lbworker/model/layer.h"
 #include "worker/lbworker/optim/optimizer.h"
 
 enum { BIT = 1 << 20, PLACE = 1234 };

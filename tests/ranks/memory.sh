@@ -42,23 +42,9 @@ peak() { # peak RANKS [OPTION…]
 }
 
 empty=$(peak 2)
-compared=0
-off=0
-while read -r ranks ways; do
-	compared=$((compared + 1))
-	# shellcheck disable=SC2086 # words
-	had=$(($(peak "$ranks" $model $ways) - empty))
-	# shellcheck disable=SC2086 # words
-	planned=$("$B/lbworker" plan "$T/small.toml" --ranks "$ranks" $model $ways | sed -n '/^ranks /{n;p;}' |
-		sed -n 's/.* \([0-9.]*\) GiB  *\(fits\|too much\).*/\1/p' | awk '{ printf "%.0f", $1 * 1024 }')
-	if echo "$had ${planned:-0}" | awk '{ d = $1 / ($2 + 1e-9); exit !(d > 0.8 && d < 1.2) }'; then
-		echo "ok - $ranks ranks, $ways: $had MiB at most, by plan $planned"
-	else
-		echo "not ok - $ranks ranks, $ways: $had MiB at most, by plan $planned"
-		sed 's/^/# /' "$T/err"
-		off=$((off + 1))
-	fi
-done <<-END
+measured() { echo $(($(peak "$@") - empty)); }
+planned() { echo "$1" | sed -n 's/.* \([0-9.]*\) GiB  *\(fits\|too much\).*/\1/p' | awk '{ printf "%.0f", $1 * 1024 }'; }
+ranks_beside_plan 0.2 "MiB of memory at most" <<-END
 	2 $copies 2 $shards 1
 	2 --parallelism.zero_stage 1
 	2 --parallelism.zero_stage 2
@@ -68,5 +54,3 @@ done <<-END
 	2 $tp 2
 	2 $pp 2
 END
-echo "memory: $compared ways, $off off by more than a fifth"
-[ "$off" = 0 ]

@@ -26,28 +26,12 @@ sent() { # sent STEPS RANKS [OPTION…]: MiB of rank 0
 	sent_steps=$1
 	sent_ranks=$2
 	shift 2
-	# shellcheck disable=SC2086 # words
-	"$B/lbworker" train "$T/small.toml" --job.dump_folder "$T" --device cpu --ranks "$sent_ranks" $model "$@" \
+	"$B/lbworker" train "$T/small.toml" --job.dump_folder "$T" --device cpu --ranks "$sent_ranks" "$@" \
 		--training.steps "$sent_steps" 2>"$T/err" | sed -n 's/^rank 0 sent \([0-9.]*\) MiB.*/\1/p'
 }
-
-compared=0
-off=0
-while read -r ranks ways; do
-	compared=$((compared + 1))
-	# shellcheck disable=SC2086 # words
-	counted=$(echo "$(sent 3 "$ranks" $ways) $(sent 1 "$ranks" $ways)" | awk '{ printf "%.3f", ($1 - $2) / 2 }')
-	# shellcheck disable=SC2086 # words
-	planned=$("$B/lbworker" plan "$T/small.toml" --ranks "$ranks" $model $ways | sed -n '/^ranks /{n;p;}' |
-		sed -n 's/.*sends \([0-9.]*\) MiB.*/\1/p')
-	if echo "$counted ${planned:-0}" | awk '{ d = $1 / ($2 + 1e-9); exit !(d > 0.9 && d < 1.1) }'; then
-		echo "ok - $ranks ranks, $ways: $counted MiB a step, by the formula $planned"
-	else
-		echo "not ok - $ranks ranks, $ways: $counted MiB a step, by the formula $planned"
-		sed 's/^/# /' "$T/err"
-		off=$((off + 1))
-	fi
-done <<-END
+measured() { echo "$(sent 3 "$@") $(sent 1 "$@")" | awk '{ printf "%.3f", ($1 - $2) / 2 }'; }
+planned() { echo "$1" | sed -n 's/.*sends \([0-9.]*\) MiB.*/\1/p'; }
+ranks_beside_plan 0.1 "MiB sent in a step" <<-END
 	2 $copies 2 $shards 1
 	2 --parallelism.zero_stage 1
 	2 --parallelism.zero_stage 2
@@ -62,5 +46,3 @@ done <<-END
 	4 $pp 2
 	4 $pp 2 $tp 2
 END
-echo "traffic: $compared ways, $off off by more than a tenth"
-[ "$off" = 0 ]

@@ -1,6 +1,7 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: MIT
-# training.sh - the smallest training that ranks can share, its tokens for all tests of ranks, its config for those that kill some.
+# training.sh - the smallest training that ranks can share, its tokens for all tests of ranks, its config for those that
+# kill some or compare with plans.
 
 # Random letters as tokens in FOLDER/text.tokens, the same each time.
 ranks_tokens() { # ranks_tokens LBWORKER FOLDER
@@ -32,4 +33,29 @@ ranks_config() { # ranks_config FOLDER STEPS TIMEOUT_SECONDS INTERVAL
 		[checkpoint]
 		interval = $4
 	END
+}
+
+# What measured RANKS OPTION… says beside planned ROW, where ROW is rank 0's in the plan of $T/small.toml and $model, for
+# each line RANKS OPTION… of the input; further apart than that SHARE fails. WHAT is what is measured, with its unit.
+ranks_beside_plan() { # ranks_beside_plan SHARE WHAT
+	compared=0
+	off=0
+	while read -r ranks ways; do
+		compared=$((compared + 1))
+		verdict=ok
+		# shellcheck disable=SC2086,SC2154 # words; the caller's
+		had=$(measured "$ranks" $model $ways)
+		# shellcheck disable=SC2086,SC2154 # words; the caller's
+		row=$("$B/lbworker" plan "$T/small.toml" --ranks "$ranks" $model $ways | sed -n '/^ranks /{n;p;}')
+		plan=$(planned "$row")
+		echo "$had ${plan:-0}" | awk -v share="$1" '{ d = $1 / ($2 + 1e-9); exit !(d > 1 - share && d < 1 + share) }' ||
+			verdict="not ok"
+		echo "$verdict - $ranks ranks, $ways: $had $2, by plan ${plan:-none}"
+		[ "$verdict" = ok ] || {
+			sed 's/^/# /' "$T/err"
+			off=$((off + 1))
+		}
+	done
+	echo "$2: $compared ways, $off off by more than $1 of it"
+	[ "$off" = 0 ]
 }

@@ -3,20 +3,9 @@
 # gpu-low-bits.t - recipes of few bits on the CUDA backend, run on the host (tests/emulation): the CPU's codes and
 # scales to the bit, by FP8 products of the library and emulated; whole trainings go as on the CPU, and go on to the bit.
 #   B=build prove --exec sh tests/system/gpu-low-bits.t
-. "$(dirname "$0")/trainer.sh"
-
-need_emulated
+. "$(dirname "$0")/gpu.sh"
 
 # --- operands and products ---------------------------------------------------------------------------
-ops() { LB_CUDA_LIBRARY=$emulated "$B/gpu/ops" "$@" >"$T/ops" 2>"$T/err"; }
-agree() { # agree NAME ARGUMENTS...
-	name=$1
-	shift
-	ops "$@"
-	status=$?
-	ok "$status" "$name"
-	[ "$status" = 0 ] || grep -v '^ok' "$T/ops" | sed 's/^/# /'
-}
 agree "every slot of every recipe has the CPU's codes and scales, to the bit" --fp32 --only few_bits --rounds 2
 agree "and from bf16" --only few_bits --rounds 2 --seed 7
 cp "$T/ops" "$T/forward"
@@ -31,34 +20,7 @@ LB_EMULATION_FP8=none agree "… where it has none" --fp32 --only few_bits_produ
 LB_CUDA_FEW_BITS=emulated agree "… and where it is not asked" --fp32 --only few_bits_products --rounds 1 --seed 5
 
 # --- whole trainings -----------------------------------------------------------------------------------
-awk 'BEGIN { srand(5); for (i = 0; i < 9000; i++) printf "%c", 97 + int(rand() * rand() * 26) }' >"$T/text"
-"$B/lbworker" prepare --out "$T/text.tokens" "$T/text" >"$T/out" 2>"$T/err"
-cat >"$T/small.toml" <<-END
-	[model]
-	flavor = "debugmodel"
-	[lr_scheduler]
-	warmup_steps = 2
-	total_steps = 8
-	[training]
-	dataset_path = "$T/text.tokens"
-	local_batch_size = 1
-	global_batch_size = 2
-	seq_len = 16
-	mixed_precision_param = "float32"
-	steps = 8
-	[checkpoint]
-	interval = 4
-	keep_latest_k = 0
-	[metrics]
-	log_freq = 1
-	peak_tflops = 1
-END
-train() { # train FOLDER OPTIONS...
-	folder=$1
-	shift
-	LB_CUDA_LIBRARY=$emulated "$B/lbworker" train "$T/small.toml" --job.dump_folder "$T/$folder" "$@" \
-		>"$T/$folder.log" 2>"$T/err"
-}
+small_training "total_steps = 8"
 losses() { sed -n 's/^step \([0-9]*\)\/[0-9]* loss \([0-9.]*\) .*/\1 \2/p' "$T/$1.log"; }
 near() { # near FOLDER FOLDER STEPS TOLERANCE: as many steps, losses no further apart (relative)
 	losses "$1" >"$T/a"

@@ -3,20 +3,9 @@
 # gpu.t - all of the CUDA backend that can be shown without a GPU: its kernels and its calls, run on
 # the host (tests/emulation), agree with the CPU backend, alone and in whole trainings; cuDNN plans
 # its attention; it says plainly that there is no GPU.  B=build prove --exec sh tests/system/gpu.t
-. "$(dirname "$0")/trainer.sh"
-
-need_emulated
+. "$(dirname "$0")/gpu.sh"
 
 # --- operation by operation ------------------------------------------------------------------------
-ops() { LB_CUDA_LIBRARY=$emulated "$B/gpu/ops" "$@" >"$T/ops" 2>"$T/err"; }
-agree() { # agree NAME ARGUMENTS...
-	name=$1
-	shift
-	ops "$@"
-	status=$?
-	ok "$status" "$name"
-	[ "$status" = 0 ] || grep -v '^ok' "$T/ops" | sed 's/^/# /'
-}
 agree "every operation agrees with the CPU's in fp32" --fp32 --rounds 4 --seed 11
 agree "and in bf16" --rounds 4 --seed 21
 agree "… and where the same bits are asked for" --rounds 4 --seed 21 --deterministic
@@ -42,34 +31,7 @@ goldens --bf16 && [ "$(grep -c '^ok' "$T/goldens")" = 36 ]
 ok $? "and in bf16 within its rounding"
 
 # --- whole trainings ---------------------------------------------------------------------------------
-awk 'BEGIN { srand(5); for (i = 0; i < 9000; i++) printf "%c", 97 + int(rand() * rand() * 26) }' \
-	>"$T/text"
-"$B/lbworker" prepare --out "$T/text.tokens" "$T/text" >"$T/out" 2>"$T/err"
-cat >"$T/small.toml" <<-END
-	[model]
-	flavor = "debugmodel"
-	[lr_scheduler]
-	warmup_steps = 2
-	[training]
-	dataset_path = "$T/text.tokens"
-	local_batch_size = 1
-	global_batch_size = 2
-	seq_len = 16
-	mixed_precision_param = "float32"
-	steps = 8
-	[checkpoint]
-	interval = 4
-	keep_latest_k = 0
-	[metrics]
-	log_freq = 1
-	peak_tflops = 1
-END
-train() { # train FOLDER OPTIONS...
-	folder=$1
-	shift
-	LB_CUDA_LIBRARY=$emulated "$B/lbworker" train "$T/small.toml" --job.dump_folder "$T/$folder" \
-		"$@" >"$T/$folder.log" 2>"$T/err"
-}
+small_training
 losses() { sed -n 's/^step \([0-9]*\)\/[0-9]* loss \([0-9.]*\) grad_norm \([0-9.]*\) .*/\1 \2 \3/p' "$T/$1.log"; }
 # near LOG LOG STEPS TOLERANCE: as many steps, losses and gradient norms no further apart (relative)
 near() {

@@ -66,10 +66,10 @@ like "$(ls "$share/doc/lowbits/train" "$share/lowbits/network" "$share/doc/lowbi
 	'ledger-backup.sh .*demo.toml .*efa.toml' "training configurations, networks and examples are there"
 ok "and the examples can be run" test -x "$share/doc/lowbits/cron/ledger-backup.sh"
 
-# The rows of the tables of keys are the truth: KEY_TEXT("section", "name", … or { "section", "name", KEY_…
+# The rows of the tables of keys are the truth: KEY_TEXT("section", "name", …
 keys_of() {
-	sed -n 's/^[[:space:]]*{ *"\([a-z_.]*\)", "\([a-z0-9_]*\)", KEY_.*/\1 \2/p
-		s/^[[:space:]]*KEY_[A-Z]*("\([a-z_.]*\)", "\([a-z0-9_]*\)".*/\1 \2/p' "$1"
+	sed -n '/KEY_[A-Z]*($/N
+		s/^[[:space:]]*KEY_[A-Z]*([[:space:]]*"\([a-z_.]*\)", "\([a-z0-9_]*\)".*/\1 \2/p' "$1"
 }
 keys_in_manual() {	# SOURCE PAGE
 	keys_of "$src/$1" >"$T/keys"
@@ -85,7 +85,7 @@ keys_in_manual() {	# SOURCE PAGE
 	done <"$T/keys"
 }
 ok "every key of a run is in lbd-run(5)" keys_in_manual common/config/run_spec.c lbd-run.5.scd
-ok "every key of lbworker is in lbworker(1)" keys_in_manual worker/lbworker/config/config.c lbworker.1.scd
+ok "every key of lbworker is in lbworker(1)" keys_in_manual worker/lbworker/config/training_keys.c lbworker.1.scd
 ok "every key of lbd is in lbd.toml(5)" keys_in_manual daemon/base/config.c lbd.toml.5.scd
 
 # An installed lbd finds what lies beside it, not in a source tree.

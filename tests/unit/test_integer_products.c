@@ -4,6 +4,7 @@
  * instructions and any number of threads. */
 #include <math.h>
 
+#include "kernels/formats/float_bits.h"
 #include "kernels/formats/operand.h"
 #include "kernels/machine/instructions.h"
 #include "tests/unit/cpu_device.h"
@@ -91,14 +92,6 @@ static void define_product(float *want, const struct gemm *g, const struct opera
 	free(codes_b);
 	free(scale_a);
 	free(scale_b);
-}
-
-static uint32_t bits_of(float x)
-{
-	uint32_t bits;
-
-	memcpy(&bits, &x, sizeof(bits));
-	return bits;
 }
 
 /* flags: which is transposed, whether C is added to, alpha and a bias. */

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "kernels/cpu/cpu.h"
+#include "kernels/formats/float_bits.h"
 #include "kernels/philox.h"
 #include "tests/unit/cpu_device.h"
 
@@ -58,20 +59,10 @@ static uint16_t narrowed(float x, const struct adamw *a, uint64_t i, uint32_t te
 {
 	const uint32_t counter[4] = { (uint32_t)(i / 8), 0, tensor, 3 };
 	const uint32_t key[2] = { (uint32_t)a->key, (uint32_t)(a->key >> 32) };
-	uint32_t words[4], bits;
+	uint32_t words[4];
 
 	philox4x32_10(words, counter, key);
-	memcpy(&bits, &x, sizeof(bits));
-	return (uint16_t)((bits + (words[i % 8 / 2] >> 16 * (i % 2) & 0xffffu)) >> 16);
-}
-
-static float widened(uint16_t narrow)
-{
-	uint32_t bits = (uint32_t)narrow << 16;
-	float x;
-
-	memcpy(&x, &bits, sizeof(x));
-	return x;
+	return (uint16_t)((bits_of(x) + (words[i % 8 / 2] >> 16 * (i % 2) & 0xffffu)) >> 16);
 }
 
 static void test_bf16_moments(void **state)
@@ -96,8 +87,9 @@ static void test_bf16_moments(void **state)
 		m[i] = (uint16_t)(0x3f00 + i % 200), v[i] = (uint16_t)(0x3e00 + i % 300);
 	backend_cpu()->adamw(dev, w, m, v, g, COUNT, &a, &d);
 	for (size_t i = 0; i < COUNT; i++) {
-		float mean = 0.9f * widened((uint16_t)(0x3f00 + i % 200)) + (1.0f - 0.9f) * g[i];
-		float square = 0.95f * widened((uint16_t)(0x3e00 + i % 300)) +
+		float mean = 0.9f * float_of((uint32_t)(0x3f00 + i % 200) << 16) +
+			     (1.0f - 0.9f) * g[i];
+		float square = 0.95f * float_of((uint32_t)(0x3e00 + i % 300) << 16) +
 			       (1.0f - 0.95f) * g[i] * g[i];
 		assert_int_equal(m[i], narrowed(mean, &a, a.first + i, 0));
 		assert_int_equal(v[i], narrowed(square, &a, a.first + i, 1));

@@ -11,8 +11,8 @@
 #include "worker/lbworker/commands/sample.h"
 #include "worker/lbworker/text/bpe.h"
 #include "worker/lbworker/text/documents.h"
-#include "worker/lbworker/text/split.h"
-#include "worker/lbworker/text/unicode.h"
+#include "worker/lbworker/unicode/split.h"
+#include "worker/lbworker/unicode/unicode.h"
 
 /* The words of a text, with a bar between them. */
 static void assert_words(const char *pattern, const char *text, const char *want)

@@ -14,7 +14,7 @@
 
 #include "common/base/mem.h"
 #include "kernels/load.h"
-#include "worker/lbworker/model/family.h"
+#include "worker/lbworker/families/family.h"
 #include "worker/lbworker/optim/optimizer.h"
 #include "worker/lbworker/base/rng.h"
 

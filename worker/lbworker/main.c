@@ -13,7 +13,7 @@
 #include "common/base/mem.h"
 #include "worker/lbworker/check/check.h"
 #include "worker/lbworker/commands/command.h"
-#include "worker/lbworker/model/model.h"
+#include "worker/lbworker/families/shape.h"
 
 struct command {
 	const char *name, *arguments, *help;

@@ -3,28 +3,13 @@
 #include "worker/lbworker/base/narrow.h"
 
 #include <math.h>
-#include <string.h>
 
-static uint32_t bits_of(float x)
-{
-	uint32_t bits;
-
-	memcpy(&bits, &x, sizeof(bits));
-	return bits;
-}
-
-static float of_bits(uint32_t bits)
-{
-	float x;
-
-	memcpy(&x, &bits, sizeof(x));
-	return x;
-}
+#include "kernels/formats/float_bits.h"
 
 void narrow_from_bf16(float *to, const uint16_t *from, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
-		to[i] = of_bits((uint32_t)from[i] << 16);
+		to[i] = float_of((uint32_t)from[i] << 16);
 }
 
 static float widen_f16(uint16_t half)
@@ -33,10 +18,10 @@ static float widen_f16(uint16_t half)
 	uint32_t exponent = half >> 10 & 0x1fu, fraction = half & 0x3ffu;
 
 	if (exponent == 0x1f)
-		return of_bits(sign | 0x7f800000u | fraction << 13);
+		return float_of(sign | 0x7f800000u | fraction << 13);
 	if (exponent == 0) /* zero or subnormal: fraction * 2^-24 */
 		return sign ? -ldexpf((float)fraction, -24) : ldexpf((float)fraction, -24);
-	return of_bits(sign | (exponent + 112) << 23 | fraction << 13);
+	return float_of(sign | (exponent + 112) << 23 | fraction << 13);
 }
 
 void narrow_from_f16(float *to, const uint16_t *from, size_t count)

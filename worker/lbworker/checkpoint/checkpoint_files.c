@@ -12,7 +12,7 @@
 #include "common/base/paths.h"
 #include "worker/lbworker/base/safetensors.h"
 #include "worker/lbworker/checkpoint/checkpoint_names.h"
-#include "worker/lbworker/model/hf_config.h"
+#include "worker/lbworker/families/hf_config.h"
 
 enum { NAME_BYTES = 160 };
 

@@ -8,7 +8,7 @@
 #define LBWORKER_HF_H
 
 #include "common/base/err.h"
-#include "worker/lbworker/model/hf_config.h"
+#include "worker/lbworker/families/hf_config.h"
 #include "worker/lbworker/model/model.h"
 #include "worker/lbworker/base/safetensors.h"
 

@@ -10,7 +10,7 @@
 
 #include "common/base/json.h"
 #include "common/base/mem.h"
-#include "worker/lbworker/text/unicode.h"
+#include "worker/lbworker/unicode/unicode.h"
 
 static const char SPACES[] = " \t\n\r\v\f";
 

@@ -11,7 +11,7 @@
 #include "common/base/mem.h"
 #include "common/base/paths.h"
 #include "worker/lbworker/checkpoint/model_path.h"
-#include "worker/lbworker/commands/convert.h"
+#include "worker/lbworker/convert/convert.h"
 #include "worker/lbworker/commands/train_config.h"
 #include "worker/lbworker/config/config.h"
 #include "worker/lbworker/telemetry/plan_choose.h"

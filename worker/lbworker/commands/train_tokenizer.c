@@ -10,9 +10,9 @@
 #include "worker/lbworker/commands/words.h"
 #include "worker/lbworker/data/input_files.h"
 #include "worker/lbworker/text/documents.h"
-#include "worker/lbworker/text/split.h"
+#include "worker/lbworker/unicode/split.h"
 #include "worker/lbworker/text/tokenizer_write.h"
-#include "worker/lbworker/text/unicode.h"
+#include "worker/lbworker/unicode/unicode.h"
 
 enum { SIZE_MIN = 257, SIZE_MAX_TOKENS = VOCABULARY_MAX, SIZE_DEFAULT = 4096 };
 

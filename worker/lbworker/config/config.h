@@ -142,6 +142,10 @@ struct config {
 	char digest[33];         /* of the effective values */
 };
 
+/* One row a key, each for a member of struct config: training_keys.c. */
+extern const struct key training_keys[];
+extern const size_t training_key_count;
+
 /* What becomes of parallelism.* among so many ranks. */
 struct config_mesh {
 	int replicate, shard, stage; /* stage: of ZeRO, 0 to 3; shard: with those of a sequence */

@@ -10,7 +10,7 @@
 #include "common/base/files.h"
 #include "common/base/mem.h"
 #include "common/base/paths.h"
-#include "worker/lbworker/model/hf_config.h"
+#include "worker/lbworker/families/hf_config.h"
 #include "worker/lbworker/torch/foreign.h"
 
 /* Where neither flavor nor file says otherwise; as torchtitan and transformers have them. */

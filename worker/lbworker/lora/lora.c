@@ -8,7 +8,7 @@
 
 #include "common/base/mem.h"
 #include "worker/lbworker/base/rng.h"
-#include "worker/lbworker/model/family.h"
+#include "worker/lbworker/families/family.h"
 
 /* --- which matrices ---------------------------------------------------------------------------- */
 

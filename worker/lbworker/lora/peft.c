@@ -10,7 +10,7 @@
 #include "common/base/paths.h"
 #include "worker/lbworker/base/safetensors.h"
 #include "worker/lbworker/lora/lora.h"
-#include "worker/lbworker/model/family.h"
+#include "worker/lbworker/families/family.h"
 
 enum { MAX_CONFIG_BYTES = 1 << 20, NAME_BYTES = 160 };
 

@@ -5,7 +5,7 @@
 #ifndef LBWORKER_MODEL_ACTIVATIONS_H
 #define LBWORKER_MODEL_ACTIVATIONS_H
 
-#include "worker/lbworker/model/family.h"
+#include "worker/lbworker/model/layer.h"
 
 struct model_activations {
 	struct layer_kept *layer;

@@ -4,7 +4,7 @@
 #ifndef LBWORKER_CONTEXT_H
 #define LBWORKER_CONTEXT_H
 
-#include "worker/lbworker/model/family.h"
+#include "worker/lbworker/model/layer.h"
 
 static inline bool context_is_shared(const struct model *m)
 {

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "common/base/mem.h"
-#include "worker/lbworker/model/family.h"
+#include "worker/lbworker/model/layer.h"
 
 static struct routing routing_of(const struct model *m, const struct layer_kept *k, size_t rows)
 {

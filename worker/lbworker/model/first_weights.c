@@ -5,7 +5,7 @@
 
 #include "common/base/mem.h"
 #include "worker/lbworker/base/rng.h"
-#include "worker/lbworker/model/family.h"
+#include "worker/lbworker/model/layer.h"
 #include "worker/lbworker/model/slice.h"
 
 static bool is_residual(enum param param)

@@ -12,7 +12,7 @@
 #include <math.h>
 
 #include "worker/lbworker/model/context.h"
-#include "worker/lbworker/model/family.h"
+#include "worker/lbworker/model/layer.h"
 #include "worker/lbworker/model/split.h"
 
 static size_t row_count(const struct model *m)

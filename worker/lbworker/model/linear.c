@@ -2,7 +2,7 @@
 /* linear.c - the three products of a matrix of weights, and what a recipe makes of their operands.
  *
  * Nowhere else do numbers of few bits come in. */
-#include "worker/lbworker/model/family.h"
+#include "worker/lbworker/model/layer.h"
 
 static enum module module_of(enum param weight)
 {

@@ -1,299 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* model.c - where each parameter lies, what it is called, and how it starts. */
+/* model.c - a model is made and freed; which of its parts are here. */
 #include "worker/lbworker/model/model.h"
 
-#include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "common/base/mem.h"
 #include "worker/lbworker/model/activations.h"
-#include "worker/lbworker/model/family.h"
+#include "worker/lbworker/model/limits.h"
 #include "worker/lbworker/model/slice.h"
-
-/* Limits that keep every product below within 64 bits; far above any model. */
-enum { MAX_DIM = 1 << 17, MAX_FFN = 1 << 19, MAX_VOCAB = 1 << 24, MAX_LAYERS = 1 << 10 };
-enum { MAX_ROWS = 1 << 28, MAX_EXPERTS = EXPERTS_MAX };
-
-static bool within(size_t value, size_t max)
-{
-	return value >= 1 && value <= max;
-}
-
-static int check_heads(const struct model_shape *s, struct err *err)
-{
-	bool is_own = s->head_dim != 0; /* not what dim gives */
-
-	if (!is_own && (s->dim % s->heads != 0 || s->dim / s->heads % 2 != 0))
-		return err_set(err, ERR_USAGE,
-			       "model: dim %zu must be heads %zu times an even number", s->dim,
-			       s->heads);
-	if (s->head_dim % 2 != 0 || s->head_dim > MAX_DIM / s->heads)
-		return err_set(err, ERR_USAGE,
-			       "model: head_dim %zu must be even, and heads times it at most %d",
-			       s->head_dim, MAX_DIM);
-	if (is_own && s->heads * s->head_dim != s->dim &&
-	    (!model_has_own_heads(s->family) || s->umup.enable))
-		return err_set(err, ERR_USAGE,
-			       "model: head_dim %zu must be dim / heads in %s, and with u-muP",
-			       s->head_dim, model_family_name(s->family));
-	if (s->heads % s->kv_heads != 0)
-		return err_set(err, ERR_USAGE,
-			       "model: heads %zu must be a multiple of kv_heads %zu", s->heads,
-			       s->kv_heads);
-	if (!model_has_own_heads(s->family) && s->heads != s->kv_heads)
-		return err_set(err, ERR_USAGE, "model: %s has as many kv_heads as heads",
-			       family_of(s->family)->name);
-	if (s->rotary % 2 != 0 || s->rotary > model_head_dim(s))
-		return err_set(err, ERR_USAGE,
-			       "model: rotary %zu must be even and within a head of %zu", s->rotary,
-			       model_head_dim(s));
-	return 0;
-}
-
-static int check_experts(const struct model_shape *s, const struct model_options *o,
-			 struct err *err)
-{
-	const struct model_experts *e = &s->experts;
-
-	if (!model_has_experts(s->family))
-		return e->count == 0 ? 0
-				     : err_set(err, ERR_USAGE, "model: %s has no experts",
-					       model_family_name(s->family));
-	if (!within(e->count, MAX_EXPERTS) || !within(e->top, e->count) ||
-	    !within(e->ffn, MAX_FFN) || e->shared > MAX_FFN / e->ffn || e->dense > s->layers ||
-	    !(e->scale > 0 && e->scale < 1e6))
-		return err_set(
-			err, ERR_USAGE,
-			"model: %zu of %zu experts of width %zu, %zu shared ones, %zu layers "
-			"without, or a scale of %g cannot be",
-			e->top, e->count, e->ffn, e->shared, e->dense, e->scale);
-	if (!model_has_shared_experts(s->family) && e->shared > 0)
-		return err_set(err, ERR_USAGE, "model: %s has no shared experts",
-			       model_family_name(s->family));
-	if (model_has_shared_experts(s->family) && e->shared == 0)
-		return err_set(err, ERR_USAGE, "model: %s has at least one shared expert",
-			       model_family_name(s->family));
-	if (o->batch * o->seq > MAX_ROWS / e->top)
-		return err_set(err, ERR_USAGE,
-			       "model: batch %zu x seq_len %zu is too much for %zu experts a token",
-			       o->batch, o->seq, e->top);
-	return 0;
-}
-
-static int check_shape(const struct model_shape *s, const struct model_options *o, struct err *err)
-{
-	if (!within(s->vocab, MAX_VOCAB) || !within(s->dim, MAX_DIM) || !within(s->ffn, MAX_FFN) ||
-	    !within(s->layers, MAX_LAYERS) || !within(s->heads, s->dim) ||
-	    !within(s->kv_heads, s->heads) || s->positions > MAX_ROWS)
-		return err_set(err, ERR_USAGE, "model: a size is zero or out of range");
-	if (check_heads(s, err))
-		return -1;
-	if (!within(o->batch, MAX_ROWS) || !within(o->seq, MAX_ROWS / o->batch))
-		return err_set(err, ERR_USAGE, "model: batch %zu x seq_len %zu is out of range",
-			       o->batch, o->seq);
-	if ((s->window > 0 && !model_has_windows(s->family)) ||
-	    ((s->query_scalar > 0 || s->score_softcap > 0 || s->logit_softcap > 0) &&
-	     !model_has_softcaps(s->family)))
-		return err_set(err, ERR_USAGE, "model: %s has no %s", model_family_name(s->family),
-			       s->window > 0 && !model_has_windows(s->family) ? "sliding window"
-									      : "softcaps");
-	if (umup_check(s, err) || check_experts(s, o, err))
-		return -1;
-	if (o->context.degree > 1 && o->seq % (2 * (size_t)o->context.degree) != 0)
-		return err_set(err, ERR_USAGE,
-			       "model: seq_len %zu must be a multiple of %d where %d ranks share "
-			       "a sequence: %zu would do",
-			       o->seq, 2 * o->context.degree, o->context.degree,
-			       (o->seq / (2 * (size_t)o->context.degree) + 1) * 2 *
-				       (size_t)o->context.degree);
-	if (family_of(s->family)->learned_positions && o->seq > s->positions)
-		return err_set(err, ERR_USAGE, "model: seq_len %zu is more than its %zu positions",
-			       o->seq, s->positions);
-	return 0;
-}
 
 const char *model_part_name(int part)
 {
 	static const char *const name[AGAIN_PARTS] = { "normed", "qkv", "attended",
 						       "middle", "up",  "hidden" };
 	return name[part];
-}
-
-/* --- layout: the matrices of all tables in order, then the vectors ---------------------------- */
-
-bool model_has_row(const struct model *m, const struct family_tensor *row)
-{
-	return row->name && !(row->param == PARAM_HEAD && m->shape.tied);
-}
-
-static bool is_of_each_expert(enum param param)
-{
-	return param == PARAM_EXPERT_UP || param == PARAM_EXPERT_DOWN;
-}
-
-size_t model_copies(const struct model *m, const struct family_tensor *row)
-{
-	return is_of_each_expert(row->param) ? m->shape.experts.count : 1;
-}
-
-const struct family_tensor *model_layer_table(const struct model *m, size_t l)
-{
-	return model_is_sparse(&m->shape, l) ? m->family->sparse : m->family->layer;
-}
-
-/* Gives the table's matrices (or its vectors) the next places behind m->parameters. */
-static void place_table(struct model *m, const struct family_tensor *table, size_t l, bool matrices)
-{
-	size_t *at = m->layer[l].at;
-
-	for (const struct family_tensor *row = table; model_has_row(m, row); row++) {
-		if ((row->columns != EXTENT_NONE) != matrices)
-			continue;
-		if (at[row->param] == ABSENT)
-			at[row->param] = m->parameters;
-		m->parameters += model_copies(m, row) * slice_extent(&m->shape, row->rows) *
-				 slice_extent(&m->shape, row->columns);
-	}
-}
-
-/* Of matrices: what was placed since the unit before ended. */
-static void end_unit(struct model *m, size_t unit, bool matrices)
-{
-	size_t first = unit > 0 ? m->unit[unit - 1].first + m->unit[unit - 1].count : 0;
-
-	if (matrices)
-		m->unit[unit] = (struct model_unit){ first, m->parameters - first };
-}
-
-static void lay_out(struct model *m)
-{
-	const struct family *f = m->family;
-	size_t layers = m->shape.layers;
-
-	for (size_t l = 0; l <= layers; l++)
-		for (size_t i = 0; i < PARAM_COUNT; i++)
-			m->layer[l].at[i] = ABSENT;
-	for (int matrices = 1; matrices >= 0; matrices--) {
-		place_table(m, f->first, layers, matrices);
-		end_unit(m, 0, matrices);
-		size_t first = m->parameters;
-		for (size_t l = 0; l < layers; l++) {
-			m->vectors[l] = m->parameters;
-			place_table(m, model_layer_table(m, l), l, matrices);
-			end_unit(m, 1 + l, matrices);
-		}
-		m->vectors[layers] = m->parameters;
-		if (matrices && m->options.narrow_gradients) {
-			m->narrow = first;
-			m->narrow_end = m->parameters;
-		}
-		place_table(m, f->last, layers, matrices);
-		end_unit(m, 1 + layers, matrices);
-		if (matrices)
-			m->decayed = m->parameters;
-	}
-	m->unit[m->units - 1] = (struct model_unit){ m->decayed, m->parameters - m->decayed };
-}
-
-/* What it takes to make a piece of a parameter that of a model without u-muP. `first`: the queries
- * among query, key and value; the gates among gates and ups. */
-static double folded(const struct model *m, enum param param, bool first)
-{
-	const struct umup_scales *s = &m->scales;
-	double root = sqrt((double)model_head_dim(&m->shape));
-
-	switch (param) {
-	case PARAM_QKV:
-		return (double)s->qkv * (first && s->scores > 0 ? (double)s->scores * root : 1);
-	case PARAM_OUT:
-		return (double)s->out;
-	case PARAM_UP:
-		return (double)(first ? s->gate : s->up);
-	case PARAM_DOWN:
-		return (double)s->down;
-	case PARAM_HEAD:
-		return (double)s->head;
-	default:
-		return 1;
-	}
-}
-
-/* "a.%zu.b" with a number in place of %zu, or as it is; the format stays a literal that a compiler can
- * check. */
-static void put_number(const char *name, size_t number, char *out, size_t bytes)
-{
-	static const char sign[] = "%zu";
-	const char *mark = strstr(name, sign);
-
-	if (mark)
-		snprintf(out, bytes, "%.*s%zu%s", (int)(mark - name), name, number,
-			 mark + sizeof(sign) - 1);
-	else
-		snprintf(out, bytes, "%s", name);
-}
-
-/* `behind`: elements of the same parameter before this tensor. */
-static void name_tensor(struct model *m, const struct family_tensor *row, size_t l,
-			const char *prefix, size_t expert, size_t *behind)
-{
-	struct model_tensor *t = &m->tensor[m->tensors++];
-	char name[64];
-
-	t->offset = m->layer[l].at[row->param] + *behind;
-	t->rows = slice_extent(&m->shape, row->rows);
-	t->columns = row->columns == EXTENT_NONE ? 0 : slice_extent(&m->shape, row->columns);
-	t->row_extent = row->rows;
-	t->column_extent = row->columns;
-	t->rate = umup_rate(&model_whole(m)->shape, row->param);
-	t->unit_gradient = umup_unit_gradient(&model_whole(m)->shape, row->param);
-	t->folded = folded(m, row->param, *behind == 0);
-	t->is_balance = row->param == PARAM_BALANCE;
-	*behind += t->rows * (t->columns ? t->columns : 1);
-	put_number(row->name, expert, name, sizeof(name));
-	snprintf(t->name, sizeof(t->name), "%s%s", prefix, name);
-}
-
-/* Rows of a parameter follow one another; those of experts do so for each of them. */
-static void name_table(struct model *m, const struct family_tensor *table, size_t l,
-		       const char *prefix)
-{
-	const struct family_tensor *row = table, *first;
-
-	while (model_has_row(m, row)) {
-		size_t behind = 0;
-		first = row;
-		for (size_t e = 0; e < model_copies(m, first); e++)
-			for (row = first; model_has_row(m, row) && row->param == first->param;
-			     row++)
-				name_tensor(m, row, l, prefix, e, &behind);
-	}
-}
-
-static size_t count_tensors(const struct model *m, const struct family_tensor *row)
-{
-	size_t count = 0;
-
-	for (; model_has_row(m, row); row++)
-		count += model_copies(m, row);
-	return count;
-}
-
-static void name_tensors(struct model *m)
-{
-	size_t count = count_tensors(m, m->family->first) + count_tensors(m, m->family->last);
-	char prefix[64];
-
-	for (size_t l = 0; l < m->shape.layers; l++)
-		count += count_tensors(m, model_layer_table(m, l));
-	m->tensor = xcalloc(count, sizeof(*m->tensor));
-	name_table(m, m->family->first, m->shape.layers, "");
-	for (size_t l = 0; l < m->shape.layers; l++) {
-		put_number(m->family->prefix, l, prefix, sizeof(prefix));
-		name_table(m, model_layer_table(m, l), l, prefix);
-	}
-	name_table(m, m->family->last, m->shape.layers, "");
 }
 
 /* --- life ----------------------------------------------------------------------------------- */
@@ -318,7 +38,7 @@ int model_plan(struct model **out, const struct model_shape *shape,
 	       const struct model_options *options, struct err *err)
 {
 	*out = NULL;
-	if (check_shape(shape, options, err))
+	if (limits_check(shape, options, err))
 		return -1;
 	struct model *m = xcalloc(1, sizeof(*m));
 	*m = (struct model){ .shape = slice_shape(shape, &options->split),
@@ -332,12 +52,7 @@ int model_plan(struct model **out, const struct model_shape *shape,
 		free(m);
 		return -1;
 	}
-	m->layer = xcalloc(shape->layers + 1, sizeof(*m->layer));
-	m->vectors = xcalloc(shape->layers + 1, sizeof(*m->vectors));
-	m->units = shape->layers + 3;
-	m->unit = xcalloc(m->units, sizeof(*m->unit));
-	lay_out(m);
-	name_tensors(m);
+	layout_make(m);
 	if (shape->experts.count > 0)
 		m->loads = xcalloc(shape->layers * shape->experts.count, sizeof(*m->loads));
 	*out = m;
@@ -515,81 +230,4 @@ bool model_tensor_is_here(const struct model *m, size_t i)
 	while (u + 1 < m->units && m->tensor[i].offset >= m->unit[u].first + m->unit[u].count)
 		u++;
 	return model_unit_here(m, u).count > 0;
-}
-
-static size_t parameters_here(const struct model *m)
-{
-	size_t count = 0;
-
-	for (size_t u = 0; u < m->units; u++)
-		count += model_unit_here(m, u).count;
-	return count;
-}
-
-static uint64_t tables_of(const struct model *m)
-{
-	const struct model_shape *s = &m->shape;
-	uint64_t tables = s->vocab * s->dim;
-
-	if (m->family->learned_positions)
-		tables += s->positions * s->dim;
-	return tables;
-}
-
-/* Of experts that a token does not go to. */
-static uint64_t idle_of(const struct model *m)
-{
-	const struct model_experts *e = &m->shape.experts;
-	uint64_t layers = e->count > 0 ? m->shape.layers - e->dense : 0;
-
-	return layers * (e->count - e->top) * (m->family->gated ? 3 : 2) * m->shape.dim * e->ffn;
-}
-
-/* Tables are looked up, everything else of two sides is multiplied; a tied head is both. */
-uint64_t model_multiplied(const struct model *m)
-{
-	const struct model_shape *s = &m->shape;
-
-	return m->decayed - tables_of(m) + (s->tied ? s->vocab * s->dim : 0) - idle_of(m);
-}
-
-uint64_t model_active(const struct model *m)
-{
-	return m->parameters - idle_of(m);
-}
-
-size_t model_active_ffn(const struct model_shape *s, size_t l)
-{
-	return model_ffn_width(s, l) +
-	       (model_is_sparse(s, l) ? s->experts.top * s->experts.ffn : 0);
-}
-
-/* A stage has the tables, or it does not; and a head that is no table. */
-static uint64_t multiplied_here(const struct model *m)
-{
-	uint64_t elsewhere = m->parameters - parameters_here(m);
-
-	return model_multiplied(m) - elsewhere + (model_is_first_stage(m) ? 0 : tables_of(m));
-}
-
-int model_cost(struct model_cost *out, const struct model_shape *shape,
-	       const struct model_options *options, struct err *err)
-{
-	struct model *m;
-
-	*out = (struct model_cost){ 0 };
-	if (model_plan(&m, shape, options, err))
-		return -1;
-	out->parameters = parameters_here(m);
-	out->active = out->parameters - idle_of(m);
-	out->multiplied = multiplied_here(m);
-	out->matrices = out->parameters - (m->parameters - m->decayed);
-	out->gradient_bytes = model_grads_bytes(m) -
-			      (m->parameters - out->parameters) * sizeof(float);
-	out->activation_bytes = activations_bytes(m);
-	for (size_t u = 0; u < m->units; u++)
-		if (model_unit_here(m, u).count > out->widest)
-			out->widest = m->unit[u].count;
-	model_destroy(m);
-	return 0;
 }

@@ -3,21 +3,6 @@
  *
  * model.h - decoders of several families: shapes, parameters, and one pass forward and backward.
  *
- *   llama  Touvron et al. 2023: RMSNorm, rotary positions, grouped heads, SwiGLU
- *   neox   Black et al. 2022 (GPT-NeoX, Pythia): LayerNorm, attention and feed-forward side by
- *          side, rotary on a part of each head, GELU, biases
- *   gpt2   Radford et al. 2019: LayerNorm, learned positions, GELU by tanh, biases
- *   mistral  Jiang et al. 2023: Llama with a sliding window of attention
- *   qwen3  Yang et al. 2025: Llama with normed query and key heads
- *   olmo2  OLMo Team 2025: norms behind each half instead of before it, normed queries and keys
- *   gemma2 Gemma Team 2024: norms before and behind each half, GeGLU, softcaps, a window in every
- *          other layer, scaled embeddings
- *   gemma3 Gemma Team 2025: normed queries and keys instead of softcaps, five layers of six have a
- *          window and rotary frequencies of their own
- *   qwen3_moe  Qwen3 whose feed-forwards are experts, of which a router chooses some for each token
- *   dots1  rednote-hilab 2025: Qwen3's attention, and the feed-forwards of DeepSeek-V3 (DeepSeek-AI
- *          2024): sigmoid scores, a bias that balances the choice, shared experts, dense first layers
- *
  * Weights are stored as Hugging Face stores them: [out, in] so that y = x W^T, in gpt2 [in, out].
  * Query, key and value weights lie one after the other, as do gate and up, and each is one matrix
  * product.
@@ -36,87 +21,8 @@
 #include "common/base/err.h"
 #include "kernels/backend.h"
 #include "kernels/comm.h"
-#include "worker/lbworker/model/umup.h"
+#include "worker/lbworker/families/shape.h"
 #include "worker/lbworker/recipes/precision.h"
-
-enum model_family {
-	MODEL_LLAMA,
-	MODEL_NEOX,
-	MODEL_GPT2,
-	MODEL_MISTRAL,
-	MODEL_QWEN3,
-	MODEL_OLMO2,
-	MODEL_GEMMA2,
-	MODEL_GEMMA3,
-	MODEL_QWEN3_MOE,
-	MODEL_DOTS1,
-	MODEL_FAMILY_COUNT
-};
-
-/* Llama 3's longer contexts (Meta 2024): wavelengths above original/low turn `factor` times slower,
- * those below original/high as before, between the two a blend. original 0: all turn `factor` times
- * slower. factor 0: none of it. */
-struct rope_scaling {
-	double factor, low, high, original;
-};
-
-enum { EXPERTS_MAX = 4096 };
-
-/* Of a layer with experts; count 0: there is none. */
-struct model_experts {
-	size_t count, top; /* top of them for each token */
-	size_t ffn;        /* width of one */
-	size_t shared;     /* so many more see every token, as one that is as many times wider */
-	size_t dense;      /* layers at the beginning that have a feed-forward instead */
-	bool normed;       /* the weights of a token add up to 1 before they are scaled */
-	double scale;      /* of the weights */
-};
-
-struct model_shape {
-	enum model_family family;
-	size_t vocab, dim, layers, heads, kv_heads, ffn;
-	bool tied; /* the head is the embedding */
-	float norm_eps;
-	double rope_theta;
-	size_t head_dim;  /* 0: dim / heads */
-	size_t rotary;    /* leading elements of a head that turn; 0: all */
-	size_t positions; /* learned ones: the longest sequence */
-	struct rope_scaling scaling;
-	struct umup umup;
-	/* Keys that a query sees, itself among them; 0: all. Every full_every-th layer has no window;
-	 * 0: all have it. */
-	size_t window, full_every;
-	double local_theta;  /* rope_theta of the layers with a window; 0: the same */
-	double query_scalar; /* scores are divided by its root; 0: head_dim */
-	double score_softcap, logit_softcap; /* 0: none */
-	struct model_experts experts;
-};
-
-/* A named shape; the names are those of torchtitan where it has them. */
-struct model_flavor {
-	const char *name;
-	const char *help;
-	struct model_shape shape;
-};
-/* NULL when there is none of that name in the family; names (if not NULL) then lists all,
- * "a, b, c", a fixed text. */
-const struct model_flavor *model_flavor_find(enum model_family family, const char *name,
-					     const char **names);
-const char *model_family_name(enum model_family family);
-
-/* --- what is the same in all models of a family --- */
-
-bool model_is_gated(enum model_family family);      /* gates and ups: SwiGLU, GeGLU */
-bool model_is_parallel(enum model_family family);   /* both halves of a layer read its input */
-bool model_is_rotary(enum model_family family);     /* else positions are learned */
-bool model_has_own_heads(enum model_family family); /* kv_heads and head_dim may be anything */
-/* several ranks may hold one model together: struct model_split */
-bool model_can_be_split(enum model_family family);
-bool model_has_windows(enum model_family family);  /* window, full_every, local_theta */
-bool model_has_softcaps(enum model_family family); /* softcaps, query_scalar */
-bool model_has_experts(enum model_family family);
-bool model_has_shared_experts(enum model_family family); /* and dense first layers */
-bool model_has_balance(enum model_family family);        /* a bias for the choice of experts */
 
 /* What a layer does not keep, so that backward computes it once more: a bit for each part of
  * struct layer_kept. Results are the same to the bit; only bf16 behind a GELU differs by a rounding,
@@ -216,23 +122,6 @@ struct model_watch {
 	void *arg;
 };
 
-/* A side of a tensor, in words of the shape. QUERY, KEY: all query, all key heads; QKV: query, key
- * and value heads together. Those of heads, feed-forward and vocabulary are what a split cuts. */
-enum extent {
-	EXTENT_NONE,
-	EXTENT_DIM,
-	EXTENT_QUERY,
-	EXTENT_KEY,
-	EXTENT_QKV,
-	EXTENT_HEAD, /* one head */
-	EXTENT_FFN,
-	EXTENT_EXPERTS,        /* their number */
-	EXTENT_EXPERT,         /* width of one */
-	EXTENT_SHARED_EXPERTS, /* of all that see every token */
-	EXTENT_VOCAB,
-	EXTENT_POSITIONS
-};
-
 /* One tensor as a checkpoint knows it: a name of Hugging Face and a piece of the arrays. */
 struct model_tensor {
 	char name[96];
@@ -244,8 +133,8 @@ struct model_tensor {
 	bool is_balance; /* no gradient moves it: experts_balance() */
 };
 
-struct family;            /* family.h */
-struct model_layer;       /* where its parameters lie: family.h */
+struct family;            /* families/family.h */
+struct model_layer;       /* where its parameters lie: layout.h */
 struct model_activations; /* activations.h */
 
 struct model {
@@ -273,7 +162,7 @@ struct model {
 	float *weights;   /* device, [parameters] */
 	float *grads;     /* device; model_grad() where some may be narrow */
 	bool norms_whole; /* all query heads are normed as one, and all key heads */
-	float *ones;      /* device, for norms with weights around 0: family.h; else NULL */
+	float *ones;      /* device, for norms with weights around 0: layer.h; else NULL */
 	/* [layers * experts] tokens that backward passes have seen go to each since the caller last
 	 * cleared it; NULL: there are no experts */
 	uint64_t *loads;
@@ -435,8 +324,6 @@ struct model_cost {
 /* The same of a model that is there. */
 uint64_t model_multiplied(const struct model *model);
 uint64_t model_active(const struct model *model);
-/* Width of the feed-forward that a token meets in layer l. */
-size_t model_active_ffn(const struct model_shape *shape, size_t l);
 int model_cost(struct model_cost *out, const struct model_shape *shape,
 	       const struct model_options *options, struct err *err);
 

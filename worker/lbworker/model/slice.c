@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "worker/lbworker/model/family.h"
+#include "worker/lbworker/families/family.h"
 
 size_t slice_extent(const struct model_shape *s, enum extent extent)
 {

@@ -9,7 +9,7 @@
 #ifndef LBWORKER_SPLIT_H
 #define LBWORKER_SPLIT_H
 
-#include "worker/lbworker/model/family.h"
+#include "worker/lbworker/model/layer.h"
 #include "worker/lbworker/model/slice.h"
 
 /* Of so many rows of the stream those that are here. */

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "common/base/mem.h"
-#include "worker/lbworker/text/unicode.h"
+#include "worker/lbworker/unicode/unicode.h"
 
 enum {
 	CACHE_BITS = 15,

@@ -12,8 +12,8 @@
 #include "common/base/files.h"
 #include "common/base/mem.h"
 #include "common/base/paths.h"
-#include "worker/lbworker/text/split_regex.h"
-#include "worker/lbworker/text/unicode.h"
+#include "worker/lbworker/unicode/split_regex.h"
+#include "worker/lbworker/unicode/unicode.h"
 
 enum { MAX_FILE_BYTES = 128 << 20 };
 

@@ -6,7 +6,7 @@
 
 #include "worker/lbworker/text/added_tokens.h"
 #include "worker/lbworker/text/bpe.h"
-#include "worker/lbworker/text/split.h"
+#include "worker/lbworker/unicode/split.h"
 #include "worker/lbworker/text/tokenizer.h"
 #include "worker/lbworker/text/vocabulary.h"
 

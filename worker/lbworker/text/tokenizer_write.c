@@ -9,7 +9,7 @@
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "worker/lbworker/text/tokenizer_parts.h"
-#include "worker/lbworker/text/unicode.h"
+#include "worker/lbworker/unicode/unicode.h"
 
 enum { MODE = 0644 };
 

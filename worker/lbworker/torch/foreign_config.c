@@ -10,7 +10,7 @@
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "common/base/paths.h"
-#include "worker/lbworker/model/hf_config.h"
+#include "worker/lbworker/families/hf_config.h"
 #include "worker/lbworker/torch/foreign_parts.h"
 
 enum { MAX_CONFIG_BYTES = 1 << 20, FILE_MODE = 0644, META_POSITIONS = 8192 };

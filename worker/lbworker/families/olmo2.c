@@ -2,7 +2,7 @@
 /* olmo2.c - OLMo 2: x += norm(Wo attention(rope(norm(Wqkv x)))), x += norm(Wdown swiglu(Wgu x)).
  *
  * Nothing is normed before a half. Queries, and keys, are normed with all heads of a row as one. */
-#include "worker/lbworker/model/family.h"
+#include "worker/lbworker/families/family.h"
 
 static const struct family_tensor layer[] = {
 	LLAMA_MATRICES,

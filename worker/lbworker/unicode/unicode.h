@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* unicode.h - what a character is, as split patterns ask for it, and NFC. Unicode 16. */
+/* unicode/ - characters: what each is, and where a text of them is cut into words.
+ *
+ * unicode.h - what a character is, as split patterns ask for it, and NFC. Unicode 16. */
 #ifndef LBWORKER_UNICODE_H
 #define LBWORKER_UNICODE_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* hf_config_rows.c - the keys of config.json, family by family. */
-#include "worker/lbworker/model/hf_config_rows.h"
+#include "worker/lbworker/families/hf_config_rows.h"
 
 #include <math.h>
 

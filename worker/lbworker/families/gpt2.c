@@ -3,7 +3,7 @@
  *
  * Positions are learned. The matrices of a layer are stored [in, out], as its first release had
  * them. */
-#include "worker/lbworker/model/family.h"
+#include "worker/lbworker/families/family.h"
 
 static const struct family_tensor first[] = {
 	{ PARAM_EMBEDDING, "transformer.wte.weight", EXTENT_VOCAB, EXTENT_DIM },

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* split_regex.c - Oniguruma's patterns in the words of PCRE2, compiled where it can be; matches are
  * found from where the last one ended. */
-#include "worker/lbworker/text/split_regex.h"
+#include "worker/lbworker/unicode/split_regex.h"
 
 #include <ctype.h>
 #include <pthread.h>
@@ -13,7 +13,7 @@
 #include <pcre2.h>
 
 #include "common/base/mem.h"
-#include "worker/lbworker/text/unicode.h"
+#include "worker/lbworker/unicode/unicode.h"
 
 enum { MATCH_LIMIT = 1000000, PATTERN_BYTES_MAX = 1 << 20, CATEGORY_LETTERS = 2 };
 

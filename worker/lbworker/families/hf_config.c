@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* hf_config.c - config.json both ways, by one table per family (hf_config_rows.h). */
-#include "worker/lbworker/model/hf_config.h"
+#include "worker/lbworker/families/hf_config.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 
 #include "common/base/json.h"
 #include "common/base/paths.h"
-#include "worker/lbworker/model/hf_config_rows.h"
+#include "worker/lbworker/families/hf_config_rows.h"
 
 enum { MAX_CONFIG_BYTES = 1 << 20 };
 

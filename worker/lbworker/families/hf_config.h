@@ -9,7 +9,7 @@
 #include <jansson.h>
 
 #include "common/base/err.h"
-#include "worker/lbworker/model/model.h"
+#include "worker/lbworker/families/shape.h"
 
 /* config.json for a shape; a new reference. `dtype`: "float32", "bfloat16" or "float16". */
 json_t *hf_config_json(const struct model_shape *shape, size_t positions, const char *dtype);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* unicode_table.c - Unicode 16.0: classes, combining classes, canonical (de)compositions.
  * Printed by unicode_table.py; not to be edited. */
-#include "worker/lbworker/text/unicode_table.h"
+#include "worker/lbworker/unicode/unicode_table.h"
 
 /* clang-format off */
 const struct unicode_run unicode_kinds[] = {

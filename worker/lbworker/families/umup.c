@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* umup.c - the formulas of umup.h, one function each. */
-#include "worker/lbworker/model/umup.h"
+#include "worker/lbworker/families/umup.h"
 
 #include <math.h>
 
-#include "worker/lbworker/model/family.h"
+#include "worker/lbworker/families/family.h"
 
 static double between(double x, double low, double high)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* families.c - the table of families, and what can be asked of a row. */
-#include "worker/lbworker/model/family.h"
+#include "worker/lbworker/families/family.h"
 
 static const struct family *const families[MODEL_FAMILY_COUNT] = {
 	[MODEL_LLAMA] = &family_llama,         [MODEL_NEOX] = &family_neox,

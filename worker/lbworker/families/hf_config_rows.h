@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "worker/lbworker/model/model.h"
+#include "worker/lbworker/families/shape.h"
 
 /* HF_CAP: a double above 0, or null, which is 0 here; HF_SCALAR: a double, written without a point
  * where it is whole */

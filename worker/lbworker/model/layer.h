@@ -1,161 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* family.h - what tells one family from another, as data; and the steps of a layer. Private to the
- * files of the model.
+/* layer.h - what a layer keeps for backward, and its steps. Private to the files of the model.
  *
- * A family is a row of traits and tables of tensors (llama.c, neox.c, gpt2.c, olmo2.c, gemma.c).
- * Which norms there are is said by the tensors that a layer has. layer.c runs the layers of all of
- * them, forward.c the whole pass. */
-#ifndef LBWORKER_FAMILY_H
-#define LBWORKER_FAMILY_H
+ * layer.c runs the layers of all families, forward.c the whole pass. Which norms there are is said by
+ * the tensors that a layer has. */
+#ifndef LBWORKER_MODEL_LAYER_H
+#define LBWORKER_MODEL_LAYER_H
 
-#include "worker/lbworker/model/model.h"
+#include "worker/lbworker/model/layout.h"
 
-/* The parameters of a layer, then those of no layer. */
-/* clang-format off */
-enum param {
-	PARAM_QKV, PARAM_QKV_BIAS, PARAM_OUT, PARAM_OUT_BIAS, PARAM_UP, PARAM_UP_BIAS, PARAM_DOWN,
-	PARAM_DOWN_BIAS, PARAM_NORM1, PARAM_NORM1_BIAS, PARAM_NORM2, PARAM_NORM2_BIAS,
-	PARAM_QUERY_NORM, PARAM_KEY_NORM, PARAM_POST1, PARAM_POST2, /* behind each half */
-	PARAM_ROUTER, PARAM_BALANCE, PARAM_EXPERT_UP, PARAM_EXPERT_DOWN,
-	PARAM_EMBEDDING, PARAM_POSITIONS, PARAM_FINAL_NORM, PARAM_FINAL_NORM_BIAS, PARAM_HEAD,
-	PARAM_COUNT
-};
-/* clang-format on */
-
-/* Rows that follow one another with the same param are one parameter: its pieces in order. Those of experts
- * are there once for each, expert by expert. */
-struct family_tensor {
-	enum param param;
-	const char *name;          /* behind the prefix, for a layer's; %zu: which expert */
-	enum extent rows, columns; /* columns NONE: a vector */
-};
-
-struct family {
-	const char *name;
-	bool layer_norm; /* LayerNorm with bias; else RMSNorm */
-	bool parallel;   /* both halves of a layer read its input */
-	bool gated;      /* SwiGLU; else GELU of the form below */
-	bool gelu_gate;  /* gated: GeGLU instead */
-	enum gelu_form gelu;
-	bool norms_at_zero;                       /* norms multiply by 1 + weight */
-	bool windows, softcaps;                   /* shapes may have them */
-	bool scaled_embedding;                    /* times the root of dim */
-	bool learned_positions;                   /* else rotary */
-	bool interleaved;                         /* query, key, value of a head side by side */
-	bool in_out;                              /* matrices of a layer are stored [in, out] */
-	bool sigmoid_scores;                      /* of experts; else softmax */
-	const char *prefix;                       /* of a layer's tensors, with %zu */
-	const struct family_tensor *sparse;       /* of a layer with experts; NULL: no such layer */
-	const struct family_tensor *layer;        /* end: a row without a name */
-	const struct family_tensor *first, *last; /* before and behind the layers */
-};
-/* What Llama and those after it have in common. */
-extern const struct family_tensor llama_first[], llama_last[];
-#define LLAMA_ATTENTION \
-	{ PARAM_QKV, "self_attn.q_proj.weight", EXTENT_QUERY, EXTENT_DIM }, \
-		{ PARAM_QKV, "self_attn.k_proj.weight", EXTENT_KEY, EXTENT_DIM }, \
-		{ PARAM_QKV, "self_attn.v_proj.weight", EXTENT_KEY, EXTENT_DIM }, \
-	{ \
-		PARAM_OUT, "self_attn.o_proj.weight", EXTENT_DIM, EXTENT_QUERY \
-	}
-#define LLAMA_MATRICES \
-	LLAMA_ATTENTION, { PARAM_UP, "mlp.gate_proj.weight", EXTENT_FFN, EXTENT_DIM }, \
-		{ PARAM_UP, "mlp.up_proj.weight", EXTENT_FFN, EXTENT_DIM }, \
-	{ \
-		PARAM_DOWN, "mlp.down_proj.weight", EXTENT_DIM, EXTENT_FFN \
-	}
-#define FAMILY_END \
-	{ \
-		.name = NULL \
-	}
-
-/* u-muP (umup.h): of the peak learning rate; 0: not trained. */
-double umup_rate(const struct model_shape *shape, enum param param);
-/* Typical size of an element of the gradient of the mean loss at the start, times the root of the
- * number of tokens: the product of the backward scales that the paper would have applied. */
-double umup_unit_gradient(const struct model_shape *shape, enum param param);
-
-const struct family *family_of(enum model_family family);
-/* The tensors of layer l; whether one of a table is there; and how often: once for each expert. */
-const struct family_tensor *model_layer_table(const struct model *m, size_t l);
-bool model_has_row(const struct model *m, const struct family_tensor *row);
-size_t model_copies(const struct model *m, const struct family_tensor *row);
 /* Device memory: `count` times that value. */
 void model_fill(const struct model *m, float *to, size_t count, float value);
-/* All query heads of a row are normed as one, and all key heads. */
-bool family_norms_whole(const struct family *family);
-extern const struct family family_llama, family_neox, family_gpt2, family_mistral, family_qwen3,
-	family_olmo2, family_gemma2, family_gemma3, family_qwen3_moe, family_dots1;
-
-struct model_layer {
-	size_t at[PARAM_COUNT]; /* offsets into the parameter array; ABSENT */
-};
-#define ABSENT SIZE_MAX
-
-static inline size_t model_head_dim(const struct model_shape *s)
-{
-	return s->head_dim ? s->head_dim : s->dim / s->heads;
-}
-
-/* Of what attention gives: all heads together, mostly dim. */
-static inline size_t model_attended_width(const struct model_shape *s)
-{
-	return s->heads * model_head_dim(s);
-}
-
-static inline size_t model_qkv_width(const struct model_shape *s)
-{
-	return (s->heads + 2 * s->kv_heads) * model_head_dim(s);
-}
-
-static inline bool layer_has(const struct model *m, size_t l, enum param param)
-{
-	return m->layer[l].at[param] != ABSENT;
-}
-
-/* The widest vector of weights that a norm has. */
-static inline size_t norm_width(const struct model_shape *s)
-{
-	size_t heads = model_attended_width(s);
-
-	return heads > s->dim ? heads : s->dim;
-}
 
 /* Weights of the norm of so many query, or key, heads. */
 static inline size_t qk_norm_width(const struct model *m, size_t heads)
 {
 	return (m->norms_whole ? heads : 1) * model_head_dim(&m->shape);
-}
-
-/* A query of that layer sees a window of keys. */
-static inline bool model_slides(const struct model_shape *s, size_t l)
-{
-	return s->window > 0 && (s->full_every == 0 || (l + 1) % s->full_every != 0);
-}
-
-static inline bool model_is_sparse(const struct model_shape *s, size_t l)
-{
-	return s->experts.count > 0 && l >= s->experts.dense;
-}
-
-static inline size_t model_shared_width(const struct model_shape *s)
-{
-	return s->experts.shared * s->experts.ffn;
-}
-
-/* Of the feed-forward that all tokens see in layer l; 0: there is none. */
-static inline size_t model_ffn_width(const struct model_shape *s, size_t l)
-{
-	return model_is_sparse(s, l) ? model_shared_width(s) : s->ffn;
-}
-
-/* The widest of any layer. */
-static inline size_t model_widest_ffn(const struct model_shape *s)
-{
-	bool all_sparse = model_is_sparse(s, 0);
-	size_t shared = model_shared_width(s);
-
-	return all_sparse || shared > s->ffn ? shared : s->ffn;
 }
 
 /* Rows times experts of each. */
@@ -164,20 +23,7 @@ static inline size_t model_places(const struct model *m)
 	return m->batch * m->seq * m->shape.experts.top;
 }
 
-/* Where a parameter of no layer lies. A tied head is the embedding. */
-static inline size_t model_outer(const struct model *m, enum param param)
-{
-	if (param == PARAM_HEAD && m->shape.tied)
-		param = PARAM_EMBEDDING;
-	return m->layer[m->shape.layers].at[param];
-}
-
 /* --- units, for whoever watches (model.h) --- */
-
-static inline size_t model_unit_of_head(const struct model *m)
-{
-	return m->shape.tied ? 0 : m->shape.layers + 1;
-}
 
 static inline void model_soon(const struct model *m, size_t unit)
 {
@@ -207,12 +53,6 @@ static inline void model_done(const struct model *m, size_t unit)
 static inline void *model_row(const struct model *m, void *activation, size_t row, size_t width)
 {
 	return (char *)activation + row * width * compute_bytes(m->options.compute);
-}
-
-/* Elements of a head that turn by position. */
-static inline size_t model_turned(const struct model_shape *s)
-{
-	return s->rotary ? s->rotary : model_head_dim(s);
 }
 
 /* --- what a layer keeps for backward --------------------------------------------------------- */

@@ -4,7 +4,7 @@
  * Sizes are those of the config.json that each model was published with; vocabularies of GPT-2 are
  * padded from 50257 to 50304, as llm.c does, to a multiple of 128. The largest (405B, 175B) are for
  * planning. */
-#include "worker/lbworker/model/model.h"
+#include "worker/lbworker/families/shape.h"
 
 #include <string.h>
 

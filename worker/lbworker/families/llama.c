@@ -2,7 +2,7 @@
 /* llama.c - Llama: x += Wo attention(rope(Wqkv norm(x))), x += Wdown swiglu(Wgu norm(x)); Mistral, the
  * same; Qwen3, where query and key heads are normed before they turn; and its like with experts, whose
  * feed-forward is x += sum of weight_e Wdown_e swiglu(Wgu_e norm(x)) over a token's experts. */
-#include "worker/lbworker/model/family.h"
+#include "worker/lbworker/families/family.h"
 
 const struct family_tensor llama_first[] = {
 	{ PARAM_EMBEDDING, "model.embed_tokens.weight", EXTENT_VOCAB, EXTENT_DIM },

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* weights.c - one way to weights of any kind. */
-#include "worker/lbworker/commands/weights.h"
+#include "worker/lbworker/convert/weights.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  *
  * Both halves read the same x. Query, key and value of a head stand side by side in Wqkv, and only
  * the first `rotary` elements of a head turn. */
-#include "worker/lbworker/model/family.h"
+#include "worker/lbworker/families/family.h"
 
 static const struct family_tensor first[] = {
 	{ PARAM_EMBEDDING, "gpt_neox.embed_in.weight", EXTENT_VOCAB, EXTENT_DIM },

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* unicode.c - the table's runs as one byte for each code point; normal form C by the standard's
  * steps. */
-#include "worker/lbworker/text/unicode.h"
+#include "worker/lbworker/unicode/unicode.h"
 
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "worker/lbworker/text/unicode_table.h"
+#include "worker/lbworker/unicode/unicode_table.h"
 
 uint8_t unicode_kinds_of[UNI_LIMIT + 1];
 

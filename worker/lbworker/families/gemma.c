@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* gemma.c - Gemma 2 and 3: x += norm(Wo attention(rope(Wqkv norm(x)))), x += norm(Wdown geglu(Wgu
  * norm(x))), from embeddings times the root of the width. Norms multiply by 1 + weight. */
-#include "worker/lbworker/model/family.h"
+#include "worker/lbworker/families/family.h"
 
 /* clang-format off */
 #define GEMMA_NORMS \

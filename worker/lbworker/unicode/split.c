@@ -2,12 +2,12 @@
 /* split.c - each pattern as a function from the beginning of a word to its end. The alternatives
  * stand in the order of the pattern, and give back what a backtracking engine would give back. Then what becomes
  * of matches and of what lies between them. */
-#include "worker/lbworker/text/split.h"
+#include "worker/lbworker/unicode/split.h"
 
 #include <string.h>
 
-#include "worker/lbworker/text/split_regex.h"
-#include "worker/lbworker/text/unicode.h"
+#include "worker/lbworker/unicode/split_regex.h"
+#include "worker/lbworker/unicode/unicode.h"
 
 typedef const unsigned char *place;
 

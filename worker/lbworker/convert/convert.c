@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+/* convert.c - the new folder: weights, config.json, and what a tokenizer needs. It appears whole, by rename,
+ * or not at all. */
+#include "worker/lbworker/convert/convert.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/files.h"
+#include "common/base/json.h"
+#include "common/base/mem.h"
+#include "common/base/paths.h"
+#include "worker/lbworker/convert/conversion.h"
+#include "worker/lbworker/families/hf_config.h"
+
+enum { MAX_SIDE_BYTES = 256 << 20, FOLDER_MODE = 0755 };
+
+/* What a tokenizer needs goes along unread. */
+static const char *const side_files[] = { "tokenizer.json", "tokenizer_config.json",
+					  "tokenizer.model", "special_tokens_map.json",
+					  "generation_config.json" };
+
+static const struct convert_type types[] = {
+	{ "float32", ST_F32, 4 },
+	{ "bfloat16", ST_BF16, 2 },
+	{ "float16", ST_F16, 2 },
+};
+
+const struct convert_type *convert_type_named(const char *name)
+{
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+		if (strcmp(types[i].name, name) == 0)
+			return &types[i];
+	return NULL;
+}
+
+static int write_config(const struct convert_order *w, const char *folder,
+			const struct model_shape *shape, size_t positions, struct err *err)
+{
+	const char *dtype = w->type->name;
+
+	if (w->layout)
+		return foreign_write_config(w->layout, shape, positions, dtype, folder, err);
+	json_t *o = hf_config_json(shape, positions, dtype);
+	char *text = json_dumps(o, JSON_INDENT(2)), *path = path_join("%s/config.json", folder);
+	int rc = file_write_atomic(path, text, strlen(text), FILE_MODE, err);
+
+	free(text);
+	free(path);
+	json_decref(o);
+	return rc;
+}
+
+static int copy_side_files(const char *from, const char *to, struct err *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < sizeof(side_files) / sizeof(side_files[0]) && rc == 0; i++) {
+		char *source = path_join("%s/%s", from, side_files[i]);
+		char *copy = path_join("%s/%s", to, side_files[i]);
+		size_t bytes = 0;
+		char *text = file_exists(source) ? file_read(source, MAX_SIDE_BYTES, &bytes, err)
+						 : NULL;
+		if (text)
+			rc = file_write_atomic(copy, text, bytes, FILE_MODE, err);
+		else if (file_exists(source))
+			rc = -1;
+		free(text);
+		free(source);
+		free(copy);
+	}
+	return rc;
+}
+
+/* What is read: weights, the model that they are of, and an adapter; whether the target can have them. */
+static int open_source(struct conversion *c, struct model **m, const struct convert_order *w,
+		       struct model_shape *shape, size_t *positions, struct err *err)
+{
+	const struct model_options options = { .batch = 1, .seq = 1 };
+
+	c->weights = weights_open(w->from, w->file, shape, positions, err);
+	if (!c->weights || model_plan(m, shape, &options, err))
+		return -1;
+	c->model = *m;
+	c->merge = w->adapter ? lora_merge_open(w->adapter, err) : NULL;
+	if (w->adapter && (!c->merge || lora_merge_check(c->merge, *m, err)))
+		return -1;
+	c->fold = shape->umup.enable;
+	if (foreign_check_parts(w->layout, shape, w->parts, err))
+		return -1;
+	if (w->moments && (c->fold || !w->layout || !foreign_has_moments(w->layout)))
+		return err_set(err, ERR_USAGE,
+			       "--moments on is for --to dcp and torchtitan, and not for u-muP");
+	return 0;
+}
+
+static int write_all(struct conversion *c, const struct convert_order *w, const char *folder,
+		     const struct model_shape *shape, size_t positions, struct err *err)
+{
+	if (write_config(w, folder, shape, positions, err))
+		return -1;
+	if (w->layout ? foreign_files_write(c, w->from, folder, err) : shards_write(c, folder, err))
+		return -1;
+	return copy_side_files(w->from, folder, err);
+}
+
+static int fill(const struct convert_order *w, const char *folder, struct err *err)
+{
+	struct conversion c = { .type = w->type,
+				.max_bytes = w->max_bytes,
+				.layout = w->layout,
+				.want = { w->type->type, w->moments, 0,
+					  w->parts > 1 ? w->parts : 1 } };
+	struct model_shape shape = w->flavor ? w->flavor->shape : (struct model_shape){ 0 };
+	struct model *m = NULL;
+	size_t positions;
+	int rc = open_source(&c, &m, w, &shape, &positions, err);
+
+	shape.umup.enable = false;
+	if (rc == 0)
+		rc = write_all(&c, w, folder, &shape, positions, err);
+	if (rc == 0)
+		printf("%zu parameters in %zu tensors, %s, %zu file%s\n", m->parameters, m->tensors,
+		       w->type->name, c.shards ? c.shards : 1, c.shards > 1 ? "s" : "");
+	lora_merge_close(c.merge);
+	weights_close(c.weights);
+	model_destroy(m);
+	return rc;
+}
+
+int convert(const struct convert_order *w, struct err *err)
+{
+	char *tmp = xasprintf("%s.tmp-%ld", w->to, (long)getpid());
+	int rc = -1;
+
+	if (file_exists(w->to))
+		err_set(err, ERR_USAGE, "%s: exists already", w->to);
+	else if (folder_make(tmp, FOLDER_MODE, err) == 0)
+		rc = fill(w, tmp, err);
+	if (rc == 0 && rename(tmp, w->to) != 0)
+		rc = err_errno(err, "%s", w->to);
+	if (rc != 0)
+		(void)folder_remove(tmp, NULL);
+	free(tmp);
+	return rc;
+}
+
+int convert_model(const char *from, const char *to, const char *dtype, struct err *err)
+{
+	const struct convert_order w = {
+		.from = from, .to = to, .type = convert_type_named(dtype), .max_bytes = UINT64_MAX
+	};
+
+	return w.type ? convert(&w, err) : err_set(err, ERR_USAGE, "dtype: \"%s\"", dtype);
+}
