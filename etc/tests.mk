@@ -84,7 +84,7 @@ sim: $(B)/sim
 ifdef SEED
 	$(B)/sim --seed $(SEED)
 else
-	@set -e; for control in no-claim plain-submit no-wait no-clear no-blame no-room no-check no-going-on no-nodes; do \
+	@set -e; for control in no-claim plain-submit no-wait no-clear no-blame no-room no-check no-going-on no-nodes no-outages; do \
 		$(B)/sim --control $$control --seeds 20; \
 	done
 	$(B)/sim --jobs 2 --seeds $(SEEDS)

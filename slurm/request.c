@@ -19,7 +19,7 @@ static const struct {
 	[OP_SIGNAL] = { "signal", true, true }, [OP_CANCEL] = { "cancel", true, true },
 	[OP_POLL] = { "poll", false, false },   [OP_INFO] = { "info", false, false },
 	[OP_CHECK] = { "check", true, false },  [OP_WHY] = { "why", false, false },
-	[OP_ROOM] = { "room", false, false },
+	[OP_ROOM] = { "room", false, false },   [OP_OUTAGES] = { "outages", false, false },
 };
 
 const char *op_name(enum op op)

@@ -18,6 +18,7 @@ enum op {
 	OP_INFO,
 	OP_WHY,
 	OP_ROOM,
+	OP_OUTAGES,
 	OP_COUNT
 };
 

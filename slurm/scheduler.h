@@ -100,7 +100,7 @@ struct scheduler_reply {
 		/* recall: the one; poll: all jobs of ours, ended ones as long as they are known */
 		jobs;
 	size_t job_count;
-	const json_t *body; /* why: what is known, by the names in wire.h; NULL: nothing */
+	const json_t *body; /* why, outages: what is known, by the names in wire.h; NULL: nothing */
 };
 
 typedef void (*scheduler_done)(void *arg, const struct scheduler_reply *reply);
@@ -109,6 +109,7 @@ struct scheduler {
 	const struct scheduler_ops *ops;
 	int64_t kill_wait_ms; /* from its SIGTERM to its SIGKILL; 0: not known (yet) */
 	uint32_t node_uid; /* of its own daemons on the nodes, who cancel what they cannot launch */
+	bool ages_held;    /* a job that is held gains priority by its age */
 	bool by_sbatch;    /* jobs are submitted by the sbatch command */
 };
 
@@ -146,6 +147,9 @@ struct scheduler_ops {
 	 * SCHEDULER_REFUSED with why not. Nothing is submitted. NULL: that cannot be told. */
 	void (*room)(struct scheduler *s, const struct job_request *job, scheduler_done done,
 		     void *arg);
+	/* Which nodes are going away: the reply's body is as wire.h says of "outages". NULL: nobody
+	 * tells. */
+	void (*outages)(struct scheduler *s, scheduler_done done, void *arg);
 	/* Why this job, asked for so, does not run. `avoided`: nodes that lbd keeps it away from,
 	 * "" = none. */
 	void (*why)(struct scheduler *s, const struct job_ref *ref, const struct job_request *job,

@@ -161,6 +161,7 @@ static void take_info(struct slurm *s, const json_t *body)
 
 	s->base.kill_wait_ms = 1000 * js_int(body, "kill_wait", 0);
 	s->base.node_uid = (uint32_t)js_int(body, "slurmd_uid", 0);
+	s->base.ages_held = js_bool(body, "ages_held", false);
 	log_info("Slurm %s cluster=%s min_job_age=%llds message_timeout=%llds kill_wait=%llds",
 		 js_str(body, "version", "?"), js_str(body, "cluster", "?"), (long long)age,
 		 (long long)js_int(body, "message_timeout", 0),
@@ -381,6 +382,11 @@ static void slurm_poll(struct scheduler *base, scheduler_done done, void *arg)
 	enqueue((struct slurm *)base, OP_POLL, done, arg);
 }
 
+static void slurm_outages(struct scheduler *base, scheduler_done done, void *arg)
+{
+	enqueue((struct slurm *)base, OP_OUTAGES, done, arg);
+}
+
 static void slurm_recall(struct scheduler *base, const struct job_ref *job, scheduler_done done,
 			 void *arg)
 {
@@ -437,6 +443,7 @@ static const struct scheduler_ops slurm_ops = {
 	.recall = slurm_recall,
 	.probe = slurm_probe,
 	.room = slurm_room,
+	.outages = slurm_outages,
 	.why = slurm_why,
 	.close = slurm_close,
 };

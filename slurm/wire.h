@@ -9,6 +9,7 @@
  *     {"id":N,"op":"release"|"signal"|"cancel","token":T,"job_id":J,"submit_time":S[,"signo":K]}
  *     {"id":N,"op":"poll","have":S}      S: "last" of the poll reply that lbd still holds, or 0
  *     {"id":N,"op":"info"}
+ *     {"id":N,"op":"outages"}                  which nodes are going away?
  *     {"id":N,"op":"check", …as submit}        would Slurm take it? Nothing is submitted
  *     {"id":N,"op":"why", …as submit, "job_id":J,"avoided":NODES}
  *     {"id":N,"op":"room", …as submit}         would it begin at once? Nothing is submitted
@@ -24,7 +25,10 @@
  *                (if none were ahead), "limits": [{"limit","text"[,"allowed","asked"]}],
  *                "reservations": [{"name","start","end","nodes"}], "sooner": [{"start" and one of
  *                "time_minutes", "partition" with "waiting", "forgive", "gpus", "cpus", "mem_mb"}]
- *        info:   "version", "cluster", "min_job_age", "message_timeout", "kill_wait", "slurmd_uid"
+ *        outages: "outages": [{"nodes","text"[,"begins","name"]}]   of a maintenance reservation
+ *                with when it begins (seconds) and its name, of nodes that are set to drain without
+ *        info:   "version", "cluster", "min_job_age", "message_timeout", "kill_wait", "slurmd_uid",
+ *                "ages_held": does the age of held jobs count?
  *
  * The fields (slurm/batch/batch.h) are the one description of a job; options of sbatch say the same.
  *

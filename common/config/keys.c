@@ -112,7 +112,8 @@ static int choice_index(const char *choices, const char *word)
 
 static int read_enum(const struct key *key, const json_t *value, void *field, char what[WHAT_MAX])
 {
-	const char *word = json_string_value(value);
+	const char *flag = json_is_true(value) ? "true" : json_is_false(value) ? "false" : NULL;
+	const char *word = flag ? flag : json_string_value(value);
 	int index = word ? choice_index(key->choices, word) : -1;
 	size_t len = 0;
 

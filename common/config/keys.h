@@ -22,7 +22,7 @@ enum key_type {
 	KEY_INT,      /* int64_t, within min..max */
 	KEY_REAL,     /* double, within min..max */
 	KEY_STRING,   /* char *, owned; NULL when unset and no fallback */
-	KEY_ENUM,     /* int: index into choices "a|b|c" */
+	KEY_ENUM,     /* int: index into choices "a|b|c"; "true" and "false" may stand bare */
 	KEY_DURATION, /* int64_t ms: a number of seconds, or "90s" "5m" "1h30m" "250ms" */
 	KEY_STRINGS,  /* struct key_strings, owned */
 	KEY_INTS,     /* struct key_ints, owned */

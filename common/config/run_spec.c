@@ -119,9 +119,13 @@ const struct key run_spec_keys[] = {
 	KEY_FLAG(
 		"restart", "grow_back", grow_back, "true",
 		"on fewer nodes, begin anew with all behind a checkpoint when the others are free"),
-	KEY_FLAG("restart", "prequeue", prequeue, "false",
-		 "queue the next attempt's job, held, behind the running one, so that it gains "
-		 "age"),
+	KEY_FLAG("restart", "leave", leave, "true",
+		 "save and go on elsewhere when nodes are set to drain or maintenance is to begin; "
+		 "false: only save"),
+	KEY_CHOICE(
+		"restart", "prequeue", prequeue, "false|true|auto", "auto",
+		"queue the next attempt's job, held, behind the running one, so that it gains age; "
+		"auto: where that gains any, and the run has waited long"),
 
 	RULE("error", CAUSE_ERROR, "what to do when the trainer ended with an error"),
 	RULE("crash", CAUSE_CRASH, "what to do when a signal ended the trainer"),

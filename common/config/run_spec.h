@@ -24,6 +24,8 @@ enum spec_launcher {
 	SPEC_LAUNCHER_TORCHRUN
 };
 
+enum spec_prequeue { SPEC_PREQUEUE_NEVER, SPEC_PREQUEUE_ALWAYS, SPEC_PREQUEUE_AUTO };
+
 struct run_spec {
 	/* [run] */
 	char *name;               /* NULL: drawn */
@@ -73,7 +75,8 @@ struct run_spec {
 	int64_t min_nodes;      /* 0: as many as slurm.nodes */
 	int64_t fewer_after_ms; /* of waiting for slurm.nodes */
 	bool grow_back;         /* to slurm.nodes, once they are free again */
-	bool prequeue;
+	bool leave;             /* nodes that are going away, in time */
+	int prequeue;           /* enum spec_prequeue */
 	int rules[CAUSE_COUNT]; /* [restart.policy]: enum spec_rule by cause */
 	/* [watch] */
 	int64_t kill_grace_ms, stop_grace_ms;

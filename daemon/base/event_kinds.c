@@ -36,7 +36,7 @@ static const struct {
 	{ "no_seal", NULL }, { "rollback", NULL }, { "same_failure", NULL }, { "checkpoints_large", NULL },
 	{ "checkpoints_removed", NULL }, { "checkpoints_stay", NULL }, { "ledger_damaged", NULL },
 	{ "attempt_end", NULL }, { "bad_line", NULL }, { "code_changed", NULL }, { "checkpoint", NULL },
-	{ "growing_back", NULL }, { "created", NULL }, { "cron_disabled", NULL }, { "cron_enabled", NULL },
+	{ "growing_back", NULL }, { "leaving", NULL }, { "created", NULL }, { "cron_disabled", NULL }, { "cron_enabled", NULL },
 	{ "cron_missed", NULL }, { "hold", NULL }, { "kill", NULL }, { "launch", NULL },
 	{ "launch_end", NULL }, { "lines_refused", NULL }, { "no_socket", NULL },
 	{ "node_forgiven", NULL }, { "note", NULL }, { "notify_failed", NULL },

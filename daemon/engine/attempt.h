@@ -39,12 +39,21 @@ struct recalled {
 	uint32_t canceller;
 };
 
+/* Some of its nodes are going away. */
+struct leaving {
+	int64_t draining;  /* so many are set to drain */
+	int64_t drains_ms; /* monotonic: since when that is known */
+	int64_t begins_ms; /* monotonic: when a maintenance reservation begins on some; 0: none does */
+	char text[200];    /* which, and why: for people; "" = none are */
+};
+
 struct attempt {
 	int64_t id, number;
 	enum attempt_state state;
-	struct job_ref job; /* job_id 0 while not known */
-	int64_t started_ms; /* wall clock, as lbd saw it; valid once it runs */
-	enum cause cause;   /* once ended */
+	struct job_ref job;  /* job_id 0 while not known */
+	int64_t released_ms; /* wall clock; 0 = not, or not known */
+	int64_t started_ms;  /* wall clock, as lbd saw it; valid once it runs */
+	enum cause cause;    /* once ended */
 	int exit_code;
 	bool blame_run; /* ended by lbrun's own word, not the scheduler's */
 	bool is_final;  /* and that word is that only a user can help */
@@ -59,12 +68,14 @@ struct attempt {
 	/* this process made the intent: no submission before ours */
 	bool fresh;
 	struct call submit, release, signal, cancel, recall;
-	struct call room;         /* OK: the missing nodes would be given at once */
-	bool room_is_avoided;     /* with some that are avoided */
-	char room_text[160];      /* why not */
-	int64_t saved_ms;         /* monotonic: when its newest checkpoint was heard of; 0 = none */
-	bool grows;               /* it was told to end so that the next one has all nodes */
-	bool follows_growth;      /* the one before was: its nodes need a while to be free */
+	struct call room;     /* OK: the missing nodes would be given at once */
+	bool room_is_avoided; /* with some that are avoided */
+	char room_text[160];  /* why not */
+	int64_t saved_ms;     /* monotonic: when its newest checkpoint was heard of; 0 = none */
+	struct leaving leaving;
+	struct call save; /* OK: it was asked for a checkpoint, for nodes that are going away */
+	bool goes_on;     /* it was told to end so that the next one has other nodes */
+	bool was_moved;   /* the one before was: its nodes need a while to be free */
 	struct recalled recalled; /* the answer to `recall` */
 	struct job_ref submitted; /* the answer to `submit` */
 	/* the scheduler's own words to the newest submit or release */

@@ -136,7 +136,10 @@ static struct call *call_of(struct attempt *a, enum decision_kind kind)
 	case DECISION_ASK_ROOM:
 		return &a->room;
 	case DECISION_GROW:
+	case DECISION_LEAVE:
 		return &a->signal;
+	case DECISION_SAVE:
+		return &a->save;
 	default:
 		return &a->cancel;
 	}
@@ -241,7 +244,7 @@ static void submit(struct engine *e, struct run *run, struct attempt *a)
 	refuse(e, run, a, &err);
 }
 
-/* A job with as many nodes as are missing, others than those that it has and, at first, than those that it would keep
+/* A job with as many nodes as are missing, or are set to drain, others than those that it has and, at first, than those that it would keep
  * away from: as for any job a node that is mistrusted is better than none. */
 static void ask_room(struct engine *e, struct run *run)
 {
@@ -253,7 +256,8 @@ static void ask_room(struct engine *e, struct run *run)
 
 	shadow.excluded = xasprintf("%s%s%s", run->attempt.nodes,
 				    is_patient && avoided[0] ? "," : "", is_patient ? avoided : "");
-	shadow.spec.nodes = engine_missing_nodes(run);
+	shadow.spec.nodes = run->attempt.leaving.draining > 0 ? run->attempt.leaving.draining
+							      : engine_missing_nodes(run);
 	shadow.attempt.asks_fewer = false;
 	run->attempt.room_is_avoided = !is_patient && avoided[0];
 	if (e->world->room(e->world->self, &shadow, on_answer, f, &err) < 0) {
@@ -267,15 +271,15 @@ static void ask_room(struct engine *e, struct run *run)
 }
 
 /* Without the note lbrun could not tell that the run goes on. */
-static void end_to_grow(struct engine *e, struct run *run)
+static void end_to_move(struct engine *e, struct run *run)
 {
 	struct scheduler *s = run->scheduler;
 	struct err err = { 0 };
 
-	run->attempt.grows = true;
+	run->attempt.goes_on = true;
 	if (e->world->order(e->world->self, run, &err) < 0) {
 		log_warn("%s: %s", run->name, err.text);
-		run->attempt.grows = false;
+		run->attempt.goes_on = false;
 		run->attempt.signal.state = CALL_NONE;
 		run->attempt.room.state = CALL_REFUSED; /* until the next checkpoint */
 		snprintf(run->attempt.room_text, sizeof(run->attempt.room_text), "%.150s",
@@ -287,6 +291,19 @@ static void end_to_grow(struct engine *e, struct run *run)
 	run->attempt.ordered = run->wanted;
 	s->ops->signal(s, &run->attempt.job, SIGTERM, on_answer,
 		       begin_call(e, run, &run->attempt, DECISION_SIGNAL));
+}
+
+/* There is no answer to wait for: a file. */
+static void ask_to_save(struct engine *e, struct run *run)
+{
+	struct call *call = &run->attempt.save;
+	struct err err = { 0 };
+	int rc = e->world->save(e->world->self, run, &err);
+
+	if (rc < 0)
+		log_warn("%s: %s", run->name, err.text);
+	call->state = rc < 0 ? CALL_DOWN : CALL_OK;
+	call->reply_ms = engine_now(e);
 }
 
 static void signal_job(struct engine *e, struct run *run, int signo)
@@ -328,7 +345,11 @@ void engine_act(struct engine *e, struct run *run, struct attempt *a, const stru
 		ask_room(e, run);
 		break;
 	case DECISION_GROW:
-		end_to_grow(e, run);
+	case DECISION_LEAVE:
+		end_to_move(e, run);
+		break;
+	case DECISION_SAVE:
+		ask_to_save(e, run);
 		break;
 	case DECISION_RECALL:
 		s->ops->recall(s, &d->job, on_answer, begin_call(e, run, a, d->kind));

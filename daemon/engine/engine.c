@@ -50,6 +50,7 @@ static void look_for_warnings(struct engine *e, struct run *run)
 static struct todo **step_prequeued(struct engine *e, struct run *run, struct todo **tail,
 				    int64_t now_ms)
 {
+	run->policy.prequeue = engine_prequeues(e, run);
 	if (run->prequeued == NULL && !run->policy.prequeue)
 		return tail;
 	for (int i = 0; i < MAX_STEPS && !e->broken; i++) {

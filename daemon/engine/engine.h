@@ -44,7 +44,10 @@ struct world {
 	/* Asks the scheduler whether such a job would begin at once (scheduler.h, room). As submit. */
 	int (*room)(void *self, const struct run *run, scheduler_done done, void *arg,
 		    struct err *err);
-	/* Leaves the order where lbrun finds it before it is signalled; one that grows goes on. */
+	/* Leaves the wish for a checkpoint where lbrun finds it. */
+	int (*save)(void *self, const struct run *run, struct err *err);
+	/* Leaves the order where lbrun finds it before it is signalled; that of one that goes on is for this
+	 * attempt alone. */
 	int (*order)(void *self, const struct run *run, struct err *err);
 	/* The run is over: what may still live of its newest attempts finds the order to end. */
 	int (*end_all)(void *self, const struct run *run, struct err *err);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* polls.c - asks the schedulers what they know, and holds it against what we expect.
+/* polls.c - asks the schedulers what they know of jobs and of nodes that are going away, and holds it
+ * against what we expect.
  *
  * One poll tells of all jobs of ours. A job is ours when its comment carries this ledger's id; it
  * belongs to the run whose newest attempt has its token. Whatever else carries our id is a ghost: a
@@ -9,8 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/bytes.h"
+#include "common/base/json.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "common/run/hosts.h"
 #include "daemon/engine/state.h"
 
 enum {
@@ -306,9 +310,157 @@ static int64_t poll_due(struct engine *e, struct poller *p)
 	return INT64_MAX;
 }
 
+/* --- nodes that are going away ---------------------------------------------------------------- */
+
+/* node → its row of the answer */
+struct outages {
+	json_t *draining, *reserved;
+};
+
+static void add_nodes(json_t *rows, json_t *row)
+{
+	json_t *names = hosts_expand(js_str(row, "nodes", "")), *name;
+	size_t i;
+
+	json_array_foreach(names, i, name)
+		json_object_set(rows, json_string_value(name), row);
+	json_decref(names);
+}
+
+static struct outages sort_outages(const json_t *body)
+{
+	struct outages o = { .draining = json_object(), .reserved = json_object() };
+	json_t *row;
+	size_t i;
+
+	json_array_foreach(json_object_get(body, "outages"), i, row)
+		add_nodes(js_int(row, "begins", 0) > 0 ? o.reserved : o.draining, row);
+	return o;
+}
+
+/* The first row says why, for people. */
+static void add_text(struct leaving *l, const json_t *row)
+{
+	char *text = js_bytes_take(json_object_get(row, "text"));
+
+	if (l->text[0] == '\0')
+		snprintf(l->text, sizeof(l->text), "%s", text ? text : "a node is going away");
+	free(text);
+}
+
+/* 0 is "never" to others. */
+static void add_begin(struct leaving *l, int64_t begins_ms)
+{
+	begins_ms = begins_ms > 0 ? begins_ms : 1;
+	if (l->begins_ms == 0 || begins_ms < l->begins_ms)
+		l->begins_ms = begins_ms;
+}
+
+/* A run that was sent into the reservation may stay. */
+static bool is_invited(const struct run *run, const json_t *row)
+{
+	char *name = js_bytes_take(json_object_get(row, "name"));
+	bool is_its_own = name && run->spec.reservation && strcmp(name, run->spec.reservation) == 0;
+
+	free(name);
+	return is_its_own;
+}
+
+static struct leaving leaving_of(struct engine *e, const struct run *run, const struct outages *o)
+{
+	json_t *names = hosts_expand(run->attempt.nodes), *name;
+	struct leaving l = { .drains_ms = engine_now(e) };
+	int64_t offset_ms = engine_now(e) - engine_wall(e);
+	size_t i;
+
+	json_array_foreach(names, i, name) {
+		const json_t *drain = json_object_get(o->draining, json_string_value(name));
+		const json_t *reserved = json_object_get(o->reserved, json_string_value(name));
+
+		if (drain) {
+			add_text(&l, drain);
+			l.draining++;
+		}
+		if (reserved && !is_invited(run, reserved)) {
+			add_text(&l, reserved);
+			add_begin(&l, offset_ms + 1000 * js_int(reserved, "begins", 0));
+		}
+	}
+	json_decref(names);
+	return l;
+}
+
+/* Of an array other tasks may be on other nodes: it stays. */
+static bool may_have_to_leave(const struct run *run, const struct poller *p)
+{
+	return run->scheduler == p->scheduler && run->state == RUN_RUNNING && run->has_attempt &&
+	       run->attempt.state == ATTEMPT_RUNNING && run->tasks_changed_ns == 0;
+}
+
+static void take_outages(struct engine *e, const struct poller *p, const struct outages *o)
+{
+	for (struct run *run = e->runs; run; run = run->next) {
+		struct leaving *known = &run->attempt.leaving, l;
+
+		if (!may_have_to_leave(run, p))
+			continue;
+		l = leaving_of(e, run, o);
+		if (known->draining > 0 && l.draining <= known->draining)
+			l.drains_ms = known->drains_ms;
+		if (strcmp(known->text, l.text) != 0 || l.draining != known->draining)
+			run->dirty = true;
+		*known = l;
+	}
+}
+
+static void on_outages(void *arg, const struct scheduler_reply *reply)
+{
+	struct poller *p = arg;
+	struct engine *e = p->engine;
+	struct outages o;
+
+	p->is_asking_outages = false;
+	if (reply->result != SCHEDULER_OK)
+		return;
+	o = sort_outages(reply->body);
+	take_outages(e, p, &o);
+	json_decref(o.draining);
+	json_decref(o.reserved);
+	if (e->news)
+		e->news(e->news_arg);
+}
+
+/* Only while somebody might have to leave. */
+static int64_t outages_due(struct engine *e, struct poller *p)
+{
+	const struct run *run = e->runs;
+	int64_t now_ms = engine_now(e);
+
+	if (p->scheduler == NULL || p->scheduler->ops->outages == NULL || p->is_asking_outages)
+		return INT64_MAX;
+	while (run && !may_have_to_leave(run, p))
+		run = run->next;
+	if (run == NULL)
+		return INT64_MAX;
+	if (now_ms < p->outages_ms)
+		return p->outages_ms;
+	p->outages_ms = now_ms + e->times.idle_ms;
+	p->is_asking_outages = true;
+	engine_count_call(e);
+	p->scheduler->ops->outages(p->scheduler, on_outages, p);
+	return INT64_MAX;
+}
+
 int64_t engine_poll_due(struct engine *e)
 {
-	int64_t slurm_ms = poll_due(e, &e->slurm), local_ms = poll_due(e, &e->local);
+	int64_t first_ms = INT64_MAX;
+	struct poller *const pollers[] = { &e->slurm, &e->local };
 
-	return slurm_ms < local_ms ? slurm_ms : local_ms;
+	for (size_t i = 0; i < sizeof(pollers) / sizeof(pollers[0]); i++) {
+		int64_t jobs_ms = poll_due(e, pollers[i]), nodes_ms = outages_due(e, pollers[i]);
+
+		first_ms = jobs_ms < first_ms ? jobs_ms : first_ms;
+		first_ms = nodes_ms < first_ms ? nodes_ms : first_ms;
+	}
+	return first_ms;
 }

@@ -4,6 +4,8 @@
 
 #include <stddef.h>
 
+#include "common/config/run_spec.h"
+
 static struct decision decide(enum decision_kind kind, const struct facts *f)
 {
 	return (struct decision){ .kind = kind, .job = f->a->job, .exit_code = -1 };
@@ -57,6 +59,13 @@ static struct decision held(const struct facts *prequeued, int64_t now_ms)
 	if (prequeued->seen->phase != JOB_HELD)
 		return stop_it(prequeued, now_ms);
 	return wait_until(INT64_MAX);
+}
+
+bool prequeue_is_worth(int prequeue, bool ages_held, int64_t longest_wait_ms)
+{
+	if (prequeue != SPEC_PREQUEUE_AUTO)
+		return prequeue == SPEC_PREQUEUE_ALWAYS;
+	return ages_held && longest_wait_ms >= PREQUEUE_WORTH_MS;
 }
 
 struct decision prequeue(const struct facts *run, const struct facts *prequeued,

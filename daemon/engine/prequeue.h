@@ -13,7 +13,14 @@
 
 #include "daemon/engine/reconcile.h"
 
-enum { PREQUEUE_AGAIN_MS = 10 * 60 * 1000 }; /* after one that came to nothing */
+enum {
+	PREQUEUE_AGAIN_MS = 10 * 60 * 1000, /* after one that came to nothing */
+	PREQUEUE_WORTH_MS = 5 * 60 * 1000,  /* of waiting in line */
+};
+
+/* restart.prequeue, an enum spec_prequeue. By itself it is made where held jobs gain age, and the run has once
+ * waited so long for its turn. */
+bool prequeue_is_worth(int prequeue, bool ages_held, int64_t longest_wait_ms);
 
 /* `run`: the facts of the run and its newest attempt. `prequeued`: the same run with that one in
  * the attempt's place; NULL = there is none. `not_before_ms`: monotonic, for a new one. NEW_ATTEMPT

@@ -19,6 +19,23 @@ struct run run_with_prequeued(const struct run *run)
 	return shadow;
 }
 
+void run_waited(struct run *run)
+{
+	const struct attempt *a = &run->attempt;
+	int64_t wait_ms = a->started_ms - a->released_ms;
+
+	if (a->released_ms > 0 && a->started_ms > 0 && wait_ms > run->longest_wait_ms)
+		run->longest_wait_ms = wait_ms;
+}
+
+/* Elsewhere than under Slurm nothing is gained by waiting in line, and there is one machine. */
+bool engine_prequeues(const struct engine *e, const struct run *run)
+{
+	return run->scheduler && run->scheduler == e->slurm.scheduler &&
+	       prequeue_is_worth(run->spec.prequeue, run->scheduler->ages_held,
+				 run->longest_wait_ms);
+}
+
 static void set_excluded(struct run *run, char *excluded)
 {
 	free(run->prequeued_excluded);

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "daemon/engine/attempt_end.h"
-#include "daemon/engine/grow.h"
+#include "daemon/engine/moving.h"
 #include "daemon/engine/relaunch.h"
 
 static struct decision wait_until(int64_t at_ms)
@@ -370,7 +370,7 @@ static bool may_ask_for_fewer(const struct facts *f, const struct policy *policy
 /* The job, still pending, is cancelled as a ghost. */
 static struct decision fewer(const struct facts *f, const struct policy *policy, int64_t now_ms)
 {
-	bool waits_for_own = f->a->follows_growth && policy->fewer_after_ms < GROW_SETTLE_MS;
+	bool waits_for_own = f->a->was_moved && policy->fewer_after_ms < GROW_SETTLE_MS;
 	int64_t at_ms = f->a->watching_since_ms +
 			(waits_for_own ? GROW_SETTLE_MS : policy->fewer_after_ms);
 	struct decision d = attempt_end(
@@ -492,6 +492,8 @@ static struct decision released(const struct facts *f, const struct policy *poli
 		return wait_until(f->a->watching_since_ms + f->patience_ms);
 	if (may_ask_for_fewer(f, policy))
 		return fewer(f, policy, now_ms);
+	if (may_leave(f))
+		return leave(f, policy, now_ms);
 	if (may_grow(f, policy))
 		return grow(f, policy, now_ms);
 	if (f->seen || !missing_since(f, f->a->watching_since_ms))
@@ -548,6 +550,7 @@ const char *decision_name(enum decision_kind kind)
 		[DECISION_START] = "start", [DECISION_SIGNAL] = "signal",
 		[DECISION_CANCEL] = "cancel",
 		[DECISION_RECALL] = "recall", [DECISION_ASK_ROOM] = "ask_room", [DECISION_GROW] = "grow",
+		[DECISION_SAVE] = "save", [DECISION_LEAVE] = "leave",
 		[DECISION_END] = "end", [DECISION_MOVE] = "move",
 	};
 	/* clang-format on */

@@ -57,7 +57,9 @@ struct policy {
 	bool prequeue;          /* the next attempt's job waits behind the running one */
 	bool may_do_with_fewer; /* nodes, when it has waited so long for all of them: */
 	int64_t fewer_after_ms;
-	bool grows_back; /* to all of them, when they are free again: grow.h */
+	/* an attempt may end for the next one to have other nodes: moving.h */
+	bool grows_back; /* to have all of them, when they are free again */
+	bool leaves;     /* those that are going away */
 };
 
 /* What is known of a run. Most of it is the attempt's own; what stands beside is the run's, or was
@@ -111,6 +113,8 @@ enum decision_kind {
 	DECISION_RECALL,   /* ask accounting how the job ended */
 	DECISION_ASK_ROOM, /* would the missing nodes be given at once? */
 	DECISION_GROW,     /* end it behind its checkpoint, for the next one to have them all */
+	DECISION_SAVE,     /* ask its trainer for a checkpoint: nodes are going away */
+	DECISION_LEAVE,    /* end it, for the next one to have other nodes */
 	DECISION_END,      /* the attempt, with cause, exit_code, signal, text */
 	DECISION_MOVE,     /* the run, to state `to`, with cause and text */
 	DECISION_COUNT

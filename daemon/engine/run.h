@@ -57,6 +57,7 @@ struct run {
 	struct attempt *prequeued; /* prequeue.h; its job waits, held; owned, NULL: none */
 	char *prequeued_excluded;
 	int64_t prequeued_not_before_ms; /* monotonic */
+	int64_t longest_wait_ms; /* of its attempts, from the release of a job to its start */
 
 	int64_t absent_since_ms; /* wall: should run, and does not; 0 = all is well */
 	bool is_absence_reported;

@@ -51,6 +51,11 @@ static void take_row(struct run *run, const struct ledger_run *row)
 
 static void take_policy(struct run *run)
 {
+	/* an attempt that ends for other nodes ends as one that is preempted: that must be no end of the run */
+	bool may_move = run->scheduler && run->scheduler->ops->room &&
+			(run->spec.rules[CAUSE_PREEMPTED] == SPEC_RULE_AUTO ||
+			 run->spec.rules[CAUSE_PREEMPTED] == SPEC_RELAUNCH);
+
 	run->policy = (struct policy){
 		.max_without_progress = run->spec.max_without_progress,
 		.backoff_first_ms = run->spec.backoff_first_ms,
@@ -61,16 +66,12 @@ static void take_policy(struct run *run)
 		.rules = run->spec.rules,
 		.never_on_exit_codes = run->spec.never_on_exit_codes.items,
 		.never_count = run->spec.never_on_exit_codes.count,
-		.prequeue = run->spec.prequeue,
 		.may_do_with_fewer = run->spec.min_nodes > 0 &&
 				     run->spec.min_nodes < run->spec.nodes,
 		.fewer_after_ms = run->spec.fewer_after_ms,
 	};
-	/* an attempt that grows ends as one that is preempted: that must be no end of the run */
-	run->policy.grows_back = run->policy.may_do_with_fewer && run->spec.grow_back &&
-				 run->scheduler && run->scheduler->ops->room &&
-				 (run->spec.rules[CAUSE_PREEMPTED] == SPEC_RULE_AUTO ||
-				  run->spec.rules[CAUSE_PREEMPTED] == SPEC_RELAUNCH);
+	run->policy.leaves = may_move && run->spec.leave;
+	run->policy.grows_back = may_move && run->policy.may_do_with_fewer && run->spec.grow_back;
 }
 
 /* Of this run there is, or was, a checkpoint of this step. */
@@ -104,7 +105,9 @@ static int take_attempt(const struct ledger_attempt *row, void *arg)
 	a->job.job_id = (uint32_t)row->job_id;
 	a->job.submit_time = row->submit_time;
 	a->cause = row->cause;
+	a->released_ms = row->released_ms;
 	a->started_ms = row->started_ms;
+	run_waited(run);
 	a->exit_code = row->exit_code;
 	a->spool_offset = row->spool_offset;
 	a->spool_seq = row->spool_seq;
@@ -200,8 +203,7 @@ int engine_load_run(struct engine *e, const struct ledger_run *row, bool is_know
 	}
 	take_policy(run);
 	if (!is_slurm) /* elsewhere nothing is gained by waiting in line, and there is one machine */
-		run->policy.prequeue = run->policy.may_do_with_fewer = run->policy.grows_back =
-			false;
+		run->policy.may_do_with_fewer = run->policy.grows_back = false;
 	take_pause(run, now_ms, engine_wall(e));
 	if (ledger_attempt_each(e->ledger, run->id, take_attempt, run, err) < 0 ||
 	    take_progress(e, run, err) < 0 || engine_load_prequeued(e, run, err) < 0) {

@@ -13,12 +13,14 @@ struct poller {
 	struct engine *engine;
 	struct scheduler *scheduler; /* NULL: there is none */
 	bool is_asking;
-	int64_t begun_ms;      /* of the poll that is open */
-	int64_t done_begun_ms; /* begin of the newest complete poll; 0 = none */
-	int64_t not_before_ms; /* after a failure */
-	int64_t down_since_ms; /* wall; 0 = fine */
-	int64_t failures;      /* polls in a row that failed */
-	bool has_strays;       /* a job was given up: the next poll will find it */
+	int64_t begun_ms;       /* of the poll that is open */
+	int64_t done_begun_ms;  /* begin of the newest complete poll; 0 = none */
+	int64_t not_before_ms;  /* after a failure */
+	int64_t down_since_ms;  /* wall; 0 = fine */
+	int64_t failures;       /* polls in a row that failed */
+	bool is_asking_outages; /* which nodes are going away */
+	int64_t outages_ms;     /* when that is asked next */
+	bool has_strays;        /* a job was given up: the next poll will find it */
 	char text[160];
 };
 
@@ -83,6 +85,9 @@ int64_t engine_missing_nodes(const struct run *run);
 bool engine_write(struct engine *e, struct run *run, const struct decision *d);
 
 /* prequeued.c; engine_write_prequeued as engine_write */
+/* Its attempt has begun: so long it waited. */
+void run_waited(struct run *run);
+bool engine_prequeues(const struct engine *e, const struct run *run);
 bool engine_write_prequeued(struct engine *e, struct run *run, const struct decision *d);
 void engine_drop_prequeued(struct engine *e, struct run *run);
 /* Makes the prequeued attempt the run's newest attempt; false: there is none that would do. */

@@ -68,15 +68,15 @@ static void write_new_attempt(struct engine *e, struct run *run)
 {
 	struct attempt *a = &run->attempt;
 	int64_t number = run->has_attempt ? a->number + 1 : 1;
-	bool has_grown = run->has_attempt && a->grows;
+	bool was_moved = run->has_attempt && a->goes_on;
 	struct err err = { 0 };
 
 	if (take_prequeued(e, run)) {
-		a->follows_growth = has_grown;
+		a->was_moved = was_moved;
 		return;
 	}
 	memset(a, 0, sizeof(*a));
-	a->follows_growth = has_grown;
+	a->was_moved = was_moved;
 	a->number = number;
 	a->state = ATTEMPT_INTENT;
 	a->fresh = true;
@@ -116,6 +116,7 @@ static void write_released(struct engine *e, struct run *run)
 	engine_wrote(e, ledger_attempt_released(e->ledger, run->attempt.id, engine_wall(e), &err),
 		     &err);
 	run->attempt.state = ATTEMPT_QUEUED;
+	run->attempt.released_ms = engine_wall(e);
 	move_run(e, run, RUN_QUEUED, CAUSE_NONE, "");
 	watch_anew(run, engine_now(e));
 }
@@ -145,19 +146,39 @@ static void fewer_text(const struct run *run, char *out, size_t size)
 				 : "a later attempt asks for all of them again");
 }
 
+/* " of step 7" */
+static void checkpoint_text(const struct run *run, char *out, size_t size)
+{
+	out[0] = '\0';
+	if (run->checkpoint_step >= 0)
+		snprintf(out, size, " of step %lld", (long long)run->checkpoint_step);
+}
+
 /* The act comes after the commit: if lbd dies before it, this was said, and the next checkpoint brings it
  * again. */
 static void write_grow(struct engine *e, struct run *run)
 {
-	char step[48] = "";
+	char step[48];
 
-	if (run->checkpoint_step >= 0)
-		snprintf(step, sizeof(step), " of step %lld", (long long)run->checkpoint_step);
+	checkpoint_text(run, step, sizeof(step));
 	engine_event(e, run, "growing_back", "lbd",
 		     "the missing nodes are free (%lld of %lld): attempt %lld ends behind its "
 		     "checkpoint%s, the next one asks for all",
 		     (long long)engine_missing_nodes(run), (long long)run->spec.nodes,
 		     (long long)run->attempt.number, step);
+}
+
+static void write_leave(struct engine *e, struct run *run)
+{
+	const struct attempt *a = &run->attempt;
+	bool has_saved = a->saved_ms >= a->save.made_ms;
+	char step[48];
+
+	checkpoint_text(run, step, sizeof(step));
+	engine_event(e, run, "leaving", "lbd",
+		     "%s: attempt %lld ends%s%s, the next one goes on elsewhere", a->leaving.text,
+		     (long long)a->number, has_saved ? " behind its checkpoint" : "",
+		     has_saved ? step : "");
 }
 
 static void write_start(struct engine *e, struct run *run)
@@ -172,6 +193,7 @@ static void write_start(struct engine *e, struct run *run)
 		     &err);
 	a->state = ATTEMPT_RUNNING;
 	a->started_ms = engine_wall(e);
+	run_waited(run);
 	run->has_no_eligible_node = false;
 	move_run(e, run, RUN_RUNNING, CAUSE_NONE, fewer);
 	engine_event(e, run, "running", "lbd", "attempt %lld runs%s%s", (long long)a->number,
@@ -318,6 +340,12 @@ bool engine_write(struct engine *e, struct run *run, const struct decision *d)
 		return false;
 	case DECISION_GROW:
 		write_grow(e, run);
+		return true;
+	case DECISION_SAVE:
+		engine_event(e, run, "save", "lbd", "%s", run->attempt.leaving.text);
+		return true;
+	case DECISION_LEAVE:
+		write_leave(e, run);
 		return true;
 	case DECISION_MOVE:
 		write_move(e, run, d);

@@ -209,10 +209,33 @@ static char *slurm_text(struct lbd *lbd, const char *otherwise)
 		       : xstrdup(otherwise);
 }
 
+/* Nodes of it are going away. */
+static char *leaving_text(const struct run *run)
+{
+	const struct attempt *a = &run->attempt;
+	const char *saved = a->save.state == CALL_OK ? "; a checkpoint was asked for" : "";
+
+	if (a->goes_on)
+		return xasprintf("it ends, to go on elsewhere: %s", a->leaving.text);
+	if (!run->policy.leaves)
+		return xasprintf("it runs; %s%s; it stays (restart.leave)", a->leaving.text, saved);
+	if (a->leaving.begins_ms > 0)
+		return xasprintf("it runs; %s%s; it ends before that, to go on elsewhere",
+				 a->leaving.text, saved);
+	if (a->room.state == CALL_REFUSED)
+		return xasprintf("it runs; %s%s; it does not go on elsewhere yet: %s",
+				 a->leaving.text, saved, a->room_text);
+	return xasprintf(
+		"it runs; %s%s; it goes on elsewhere behind one, when other nodes are free",
+		a->leaving.text, saved);
+}
+
 static char *running_text(const struct run *run)
 {
 	const struct attempt *a = &run->attempt;
 
+	if (a->leaving.text[0])
+		return leaving_text(run);
 	if (a->room.state == CALL_NONE || a->room.state == CALL_OPEN || a->room.state == CALL_OK)
 		return xstrdup("it does not wait: it runs");
 	return xasprintf("it runs on fewer nodes than it asks for, and does not grow back yet: %s",

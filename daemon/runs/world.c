@@ -10,6 +10,7 @@
 #include "common/base/clock.h"
 #include "common/base/files.h"
 #include "common/run/order.h"
+#include "common/run/request.h"
 #include "common/base/paths.h"
 #include "daemon/job/batch_job.h"
 #include "daemon/job/job.h"
@@ -74,6 +75,16 @@ static int real_room(void *self, const struct run *run, scheduler_done done, voi
 	return job_room(&((struct lbd *)self)->config, run, done, arg, err);
 }
 
+static int real_save(void *self, const struct run *run, struct err *err)
+{
+	char *folder = job_folder(run);
+	int rc = trainer_request_write(folder, TRAINER_REQUEST_SAVE, "lbd", err);
+
+	(void)self;
+	free(folder);
+	return rc;
+}
+
 static int real_order(void *self, const struct run *run, struct err *err)
 {
 	char *folder = job_folder(run);
@@ -84,11 +95,13 @@ static int real_order(void *self, const struct run *run, struct err *err)
 	int rc;
 
 	(void)self;
-	order.goes_on = run->attempt.grows && run->wanted == ORDER_RUN;
+	order.goes_on = run->attempt.goes_on && run->wanted == ORDER_RUN;
 	snprintf(order.by, sizeof(order.by), "%s", order.goes_on ? "lbd" : run->wanted_by);
 	snprintf(order.text, sizeof(order.text), "%s",
-		 order.goes_on ? "the missing nodes are free: the next attempt has all of them"
-			       : run->wanted_reason);
+		 !order.goes_on ? run->wanted_reason
+		 : run->attempt.leaving.text[0]
+			 ? run->attempt.leaving.text
+			 : "the missing nodes are free: the next attempt has all of them");
 	rc = attempt_order_write(folder, &order, err);
 	free(folder);
 	return rc;
@@ -196,6 +209,7 @@ void world_init(struct world *world, struct lbd *lbd)
 		.submit = real_submit,
 		.retell = real_retell,
 		.room = real_room,
+		.save = real_save,
 		.order = real_order,
 		.end_all = real_end_all,
 		.switched = real_switched,

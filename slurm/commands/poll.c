@@ -116,6 +116,23 @@ static void put_uid(json_t *body, const char *key, char *text, const char *name)
 		js_set_int(body, key, strtoll(open + 1, NULL, 10));
 }
 
+static bool says(char *text, const char *name, const char *word)
+{
+	const char *value = setting(text, name), *at = value ? strstr(value, word) : NULL;
+
+	return at && at < value + strcspn(value, "\n");
+}
+
+/* Elsewhere a job gets its place in line when it is released. */
+static bool ages_held(char *text)
+{
+	const char *weight = setting(text, "PriorityWeightAge");
+
+	return says(text, "PriorityType", "priority/multifactor") &&
+	       says(text, "PriorityFlags", "ACCRUE_ALWAYS") && weight &&
+	       strtoll(weight, NULL, 10) > 0;
+}
+
 void op_info(const json_t *request, struct answer *a)
 {
 	static const char *const words[] = { "scontrol", "show", "config", NULL };
@@ -134,6 +151,7 @@ void op_info(const json_t *request, struct answer *a)
 		put_number(a->body, "message_timeout", said.out, "MessageTimeout");
 		put_number(a->body, "kill_wait", said.out, "KillWait");
 		put_uid(a->body, "slurmd_uid", said.out, "SlurmdUser");
+		js_set_bool(a->body, "ages_held", ages_held(said.out));
 	}
 	said_clear(&said);
 }

@@ -202,6 +202,14 @@ void op_poll(const json_t *request, struct answer *a)
 	slurm_free_job_info_msg(list);
 }
 
+/* Elsewhere a job gets its place in line when it is released. */
+static bool ages_held(const slurm_conf_t *conf)
+{
+	return conf->priority_type && strcmp(conf->priority_type, "priority/multifactor") == 0 &&
+	       (conf->priority_flags & PRIORITY_FLAGS_ACCRUE_ALWAYS) &&
+	       conf->priority_weight_age > 0;
+}
+
 void op_info(const json_t *request, struct answer *a)
 {
 	slurm_conf_t *conf = NULL;
@@ -219,5 +227,6 @@ void op_info(const json_t *request, struct answer *a)
 	js_set_int(a->body, "message_timeout", conf->msg_timeout);
 	js_set_int(a->body, "kill_wait", conf->kill_wait);
 	js_set_int(a->body, "slurmd_uid", conf->slurmd_user_id);
+	js_set_bool(a->body, "ages_held", ages_held(conf));
 	libslurm_free_conf(conf);
 }

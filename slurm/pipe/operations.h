@@ -12,6 +12,7 @@ void op_cancel(const json_t *request, struct answer *a);
 void op_poll(const json_t *request, struct answer *a);
 void op_info(const json_t *request, struct answer *a);
 void op_check(const json_t *request, struct answer *a);
+void op_outages(const json_t *request, struct answer *a);
 void op_room(const json_t *request, struct answer *a);
 void op_why(const json_t *request, struct answer *a);
 

@@ -20,6 +20,7 @@ enum {
 	ENDING_MS = 45 * 1000,     /* as long it may wait for one */
 	LAST_WORDS_MS = 10 * 1000, /* lbrun waits for a full disk so long at least */
 	LONG_MS = 10 * 60 * 1000,  /* Slurm itself cancels no job that has run for so long */
+	LEAVE_MS = 30 * 60 * 1000, /* for two checkpoints and the end of a job */
 	HISTORY_LINES = 100,
 	STORY_LINES = 3, /* broken promises told in full */
 };
@@ -268,6 +269,18 @@ static void on_lbd(struct check *c, const struct fact *f)
 	}
 }
 
+/* Known for long enough to be asked for a checkpoint and to end, with an lbd that was there. */
+static void on_overtaken(struct check *c, const struct view *v, const struct fact *f)
+{
+	int64_t since_ms = f->a;
+	bool is_known = c->is_up && c->up_since_ms < since_ms && c->trouble_ms < since_ms &&
+			c->jumped_ms < since_ms &&
+			f->at_ms - since_ms > LEAVE_MS + 2 * c->end->idle_ms;
+
+	if (is_known && v->state == RUN_RUNNING && v->wanted == ORDER_RUN)
+		broken(c, f->run, f->at_ms, "a run stayed on a node until maintenance ended it");
+}
+
 static void on_fact(struct check *c, struct view *v, const struct fact *f)
 {
 	struct attempt_view *a = attempt_of(v, f->attempt);
@@ -339,11 +352,14 @@ static void on_fact(struct check *c, struct view *v, const struct fact *f)
 	case FACT_TRAINER_HUNG:
 		a->hung_ms = f->at_ms;
 		break;
+	case FACT_OVERTAKEN:
+		on_overtaken(c, v, f);
+		break;
 	case FACT_ROOM:
 		v->room_ms = f->a ? f->at_ms : 0;
 		break;
 	case FACT_ORDER_LEFT:
-		if (f->b && (v->room_ms == 0 || f->at_ms - v->room_ms > SLACK_MS))
+		if (f->b == 1 && (v->room_ms == 0 || f->at_ms - v->room_ms > SLACK_MS))
 			broken(c, f->run, f->at_ms,
 			       "an attempt was ended for nodes that are not free");
 		a->is_ordered = f->a > ORDER_RUN;

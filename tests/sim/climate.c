@@ -34,6 +34,7 @@ void climate_draw(struct climate *w, struct rng *rng)
 		.clock_jump = mean_days(rng, 1),
 		.disk_full = mean_days(rng, 3),
 		.broken_node = mean_days(rng, 2),
+		.outage = mean_days(rng, 1),
 		.bad_checkpoint = chance(rng, 0.1),
 		.lost_search = chance(rng, 0.1),
 		.forgetting = chance(rng, 0.1),

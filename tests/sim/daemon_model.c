@@ -69,11 +69,13 @@ static int world_spec(void *self, const char *run_dir, struct run_spec *out, str
 		.backoff_first_ms = BACKOFF_FIRST_MS,
 		.backoff_max_ms = BACKOFF_MAX_MS,
 		.kill_grace_ms = KILL_GRACE_MS,
-		.prequeue = sim->people[run_index(run_dir)].prequeues,
+		.stop_grace_ms = STOP_GRACE_MS,
+		.prequeue = sim->people[run_index(run_dir)].prequeue,
 		.nodes = NODES_OF_A_RUN,
 		.min_nodes = sim->people[run_index(run_dir)].may_shrink,
 		.fewer_after_ms = 10 * MINUTE,
 		.grow_back = true,
+		.leave = true,
 	};
 	out->never_on_exit_codes.items = xcalloc(1, sizeof(int64_t));
 	out->never_on_exit_codes.items[0] = NEVER_EXIT_CODE;
@@ -132,19 +134,36 @@ static int world_room(void *self, const struct run *run, scheduler_done done, vo
 	return 0;
 }
 
+static int world_save(void *self, const struct run *run, struct err *err)
+{
+	struct sim *sim = self;
+	struct folder *folder = folder_of(sim, run);
+
+	if (daemon_dies_here(sim))
+		return 0;
+	if (folder == NULL || disk_is_full(&sim->disk, sim->now_ms))
+		return err_set(err, ERR_IO, "the disk is full");
+	folder->wants_save = true;
+	lbrun_notice(sim, folder);
+	return 0;
+}
+
 static int world_order(void *self, const struct run *run, struct err *err)
 {
 	struct sim *sim = self;
 	struct folder *folder = folder_of(sim, run);
-	bool grows = run->attempt.grows && run->wanted == ORDER_RUN;
+	bool goes_on = run->attempt.goes_on && run->wanted == ORDER_RUN;
 
 	if (daemon_dies_here(sim))
 		return 0;
 	if (folder == NULL)
 		return err_set(err, ERR_IO, "no such folder");
-	folder->order = grows ? ORDER_STOP : run->wanted;
-	folder->goes_on = grows;
-	sim_fact(sim, FACT_ORDER_LEFT, folder->run, folder->number, folder->order, grows);
+	folder->order = goes_on ? ORDER_STOP : run->wanted;
+	folder->goes_on = goes_on;
+	sim_fact(sim, FACT_ORDER_LEFT, folder->run, folder->number, folder->order,
+		 !goes_on                             ? 0
+		 : run->attempt.leaving.begins_ms > 0 ? 2
+						      : 1);
 	lbrun_notice(sim, folder);
 	return 0;
 }
@@ -240,6 +259,7 @@ static const struct world world_ops = {
 	.submit = world_submit,
 	.retell = world_retell,
 	.room = world_room,
+	.save = world_save,
 	.order = world_order,
 	.end_all = world_end_all,
 	.switched = world_switched,

@@ -171,6 +171,56 @@ static void node_fault(struct sim *sim)
 	sim_after(sim, away_ms + rng_range(&sim->rng, 0, MINUTE), on_node_back, node, 0);
 }
 
+/* Whoever could have known, and is still there. */
+static void overtake(struct sim *sim, int number)
+{
+	const struct node *node = &sim->slurm.nodes[number];
+
+	for (size_t i = 0; i < sim->lbruns.live_count; i++) {
+		const struct lbrun *p = sim->lbruns.live[i];
+		bool is_well = p->facts.claim == CLAIM_OURS &&
+			       p->frozen_until_ms < node->announced_ms && p->job->is_known &&
+			       p->job->status.phase == JOB_RUNNING;
+
+		if (p->node == number && is_well)
+			sim_fact(sim, FACT_OVERTAKEN, p->run, p->folder->number, node->announced_ms,
+				 0);
+	}
+}
+
+static void on_taken(struct sim *sim, void *arg, uint64_t stamp)
+{
+	struct node *node = arg;
+	int number = (int)(node - sim->slurm.nodes);
+
+	(void)stamp;
+	fault(sim, FAULT_NODE_TAKEN, -1);
+	if (node->is_reserved &&
+	    sim->daemon.wall_offset_ms == 0) /* else lbd takes the time for another */
+		overtake(sim, number);
+	node->leaves_ms = 0;
+	hit_jobs(sim, number, FAULT_NODE_DIED, node->down_until_ms - sim->now_ms,
+		 rng_range(&sim->rng, 15, 300) * SECOND);
+}
+
+/* Nothing new begins there from now on. */
+static void outage(struct sim *sim)
+{
+	struct node *node = &sim->slurm.nodes[rng_range(&sim->rng, 0, NODES - 1)];
+	int64_t in_ms = 5 * MINUTE + rng_exp(&sim->rng, 2.0 * HOUR);
+	int64_t away_ms = 30 * MINUTE + rng_exp(&sim->rng, 3.0 * HOUR);
+
+	if (sim->now_ms < node->down_until_ms)
+		return;
+	fault(sim, FAULT_NODE_LEAVES, -1);
+	node->announced_ms = sim->now_ms;
+	node->leaves_ms = sim->now_ms + in_ms;
+	node->down_until_ms = node->leaves_ms + away_ms;
+	node->is_reserved = rng_chance(&sim->rng, 0.5);
+	sim_after(sim, in_ms, on_taken, node, 0);
+	sim_after(sim, in_ms + away_ms, on_node_back, node, 0);
+}
+
 /* It takes jobs, and what runs there mostly fails. */
 static void broken_node(struct sim *sim)
 {
@@ -299,6 +349,7 @@ static const struct {
 	{ offsetof(struct climate, reboot), reboot },
 	{ offsetof(struct climate, disk_full), disk_full },
 	{ offsetof(struct climate, broken_node), broken_node },
+	{ offsetof(struct climate, outage), outage },
 };
 
 static double mean_of(const struct sim *sim, size_t which)

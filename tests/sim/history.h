@@ -34,8 +34,9 @@ enum fact_kind {
 	FACT_DEPENDENCY_FAILED, /* the job will never start, or is cancelled for it */
 	FACT_REFUSED,           /* a submission */
 	FACT_JOB_CANCELLED,     /* by an administrator */
-	FACT_ROOM,              /* a: as many nodes are free as the run lacks */
-	FACT_ORDER_LEFT,        /* lbd put it into the folder; a: order, b: the run goes on */
+	FACT_OVERTAKEN, /* its node was taken for maintenance; a: known since, b: it was well */
+	FACT_ROOM,      /* a: as many nodes are free as the run lacks */
+	FACT_ORDER_LEFT, /* lbd put it into the folder; a: order, b: the run goes on, 2: as its node is reserved */
 	/* lbrun and its trainer; a: launch */
 	FACT_CLAIMED,      /* a: job id */
 	FACT_TURNED_AWAY,  /* a: job id */
@@ -77,6 +78,8 @@ enum fault {
 	FAULT_NODE_LOST, /* it works on, unseen by the controller */
 	FAULT_NODE_FROZEN,
 	FAULT_NODE_BACK,
+	FAULT_NODE_LEAVES, /* it will be taken away */
+	FAULT_NODE_TAKEN,
 	FAULT_NODE_BROKEN, /* what runs there fails; a check finds it */
 	FAULT_PREEMPTED,
 	FAULT_CANCELLED,

@@ -71,7 +71,7 @@ static struct next decide(struct sim *sim, const struct lbrun *p)
 	struct shepherd_facts seen;
 
 	if (sim->control == CONTROL_NONE || sim->control == CONTROL_PLAIN_SUBMIT ||
-	    sim->control == CONTROL_NO_NODES)
+	    sim->control == CONTROL_NO_NODES || sim->control == CONTROL_NO_OUTAGES)
 		return shepherd_decide(&p->facts, &p->policy, sim->now_ms);
 	seen = p->facts;
 	if (sim->control == CONTROL_NO_CLAIM)

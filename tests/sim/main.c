@@ -27,6 +27,7 @@ static const char *const control_names[CONTROL_COUNT] = {
 	[CONTROL_NO_CHECK] = "no-check",
 	[CONTROL_NO_GOING_ON] = "no-going-on",
 	[CONTROL_NO_NODES] = "no-nodes",
+	[CONTROL_NO_OUTAGES] = "no-outages",
 };
 
 struct options {

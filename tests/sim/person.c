@@ -166,7 +166,7 @@ void people_begin(struct sim *sim)
 		p->target_step = rng_range(&sim->rng, 200, 12000);
 		p->never_again = rng_chance(&sim->rng, 0.2);
 		p->is_broken = rng_chance(&sim->rng, 0.1);
-		p->prequeues = rng_chance(&sim->rng, 0.3);
+		p->prequeue = (int)rng_range(&sim->rng, 0, 2);
 		p->checks_nodes = rng_chance(&sim->rng, 0.4);
 		p->may_shrink = rng_chance(&sim->rng, 0.3) && !sim->is_local;
 		p->loses_nodes = p->may_shrink && rng_chance(&sim->rng, 0.5);

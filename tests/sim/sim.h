@@ -64,6 +64,7 @@ enum negative_control {
 	CONTROL_NO_GOING_ON, /* that it is to end for another attempt to have all nodes */
 	/* lbd: it is told that nodes are free which are not */
 	CONTROL_NO_NODES,
+	CONTROL_NO_OUTAGES, /* nothing is told of nodes that are going away */
 	CONTROL_COUNT
 };
 
@@ -71,7 +72,7 @@ enum negative_control {
 struct climate {
 	double controller_crash, controller_freeze, cold_start; /* mean ms between two */
 	double node_fault, preemption, admin_cancel, admin_requeue, lbrun_kill;
-	double daemon_crash, clock_jump, reboot, disk_full, broken_node;
+	double daemon_crash, clock_jump, reboot, disk_full, broken_node, outage;
 	double crash_point; /* chance that lbd dies at one */
 	double forgetting;  /* chance that a change kills the controller before it is saved */
 	double start_crash; /* the same of a job's start */
@@ -92,7 +93,7 @@ struct person { /* one for each run */
 	int64_t target_step;
 	bool never_again;  /* its trainer may end with NEVER_EXIT_CODE */
 	bool is_broken;    /* its trainer hardly ever gets anywhere */
-	bool prequeues;    /* restart.prequeue */
+	int prequeue;      /* restart.prequeue */
 	bool may_shrink;   /* restart.min_nodes */
 	bool checks_nodes; /* preflight.enabled */
 	bool loses_nodes;  /* and has to: not all of them are free, until */

@@ -10,7 +10,7 @@
 #include "common/base/mem.h"
 #include "tests/sim/sim.h"
 
-enum op { OP_SUBMIT, OP_RELEASE, OP_SIGNAL, OP_CANCEL, OP_POLL, OP_RECALL, OP_ROOM };
+enum op { OP_SUBMIT, OP_RELEASE, OP_SIGNAL, OP_CANCEL, OP_POLL, OP_RECALL, OP_ROOM, OP_OUTAGES };
 
 struct call_record {
 	struct call_record *next;  /* in `calls` */
@@ -30,6 +30,7 @@ struct call_record {
 	const char *text;
 	struct job_status *rows; /* owned; kept for the next use */
 	size_t row_count, row_cap;
+	json_t *body; /* owned */
 };
 
 static struct slurm_model *model_of(struct scheduler *s)
@@ -65,6 +66,8 @@ static void call_drop(struct sim *sim, struct call_record *c)
 {
 	if (--c->holders > 0)
 		return;
+	json_decref(c->body);
+	c->body = NULL;
 	c->spare = sim->slurm.spare;
 	sim->slurm.spare = c;
 }
@@ -143,6 +146,25 @@ static void do_room(struct sim *sim, struct call_record *c)
 	c->text = "no such nodes are free";
 }
 
+static void do_outages(struct sim *sim, struct call_record *c)
+{
+	json_t *list = json_array();
+
+	c->body = json_pack("{s:o}", "outages", list);
+	for (int i = 0; i < NODES && sim->control != CONTROL_NO_OUTAGES; i++) {
+		const struct node *node = &sim->slurm.nodes[i];
+		json_t *row;
+
+		if (node->leaves_ms == 0)
+			continue;
+		row = json_pack("{s:o, s:s}", "nodes", json_sprintf("n%d", i), "text",
+				node->is_reserved ? "maintenance" : "it is set to drain");
+		if (node->is_reserved)
+			js_set_int(row, "begins", EPOCH_S + node->leaves_ms / SECOND);
+		json_array_append_new(list, row);
+	}
+}
+
 static void do_on_job(struct sim *sim, struct call_record *c)
 {
 	struct job *job = job_find(sim, &c->ref);
@@ -171,6 +193,8 @@ static void take_effect(struct sim *sim, struct call_record *c)
 		do_recall(sim, c);
 	else if (c->op == OP_ROOM)
 		do_room(sim, c);
+	else if (c->op == OP_OUTAGES)
+		do_outages(sim, c);
 	else
 		do_on_job(sim, c);
 }
@@ -186,6 +210,7 @@ static void on_reply(struct sim *sim, void *arg, uint64_t stamp)
 		.job = c->ref,
 		.jobs = c->rows,
 		.job_count = c->row_count,
+		.body = c->body,
 	};
 
 	(void)stamp;
@@ -345,6 +370,14 @@ static void model_room(struct scheduler *base, const struct job_request *job, sc
 	make_call(s->sim, c);
 }
 
+static void model_outages(struct scheduler *base, scheduler_done done, void *arg)
+{
+	struct slurm_model *s = model_of(base);
+
+	if (!daemon_dies_here(s->sim))
+		make_call(s->sim, call_new(s, OP_OUTAGES, done, arg));
+}
+
 static void model_recall(struct scheduler *base, const struct job_ref *ref, scheduler_done done,
 			 void *arg)
 {
@@ -376,6 +409,7 @@ static const struct scheduler_ops ops = {
 	.cancel = model_cancel,
 	.poll = model_poll,
 	.room = model_room,
+	.outages = model_outages,
 	.recall = model_recall,
 	.close = model_close,
 };
@@ -393,7 +427,8 @@ static const struct scheduler_ops local_ops = {
 
 void slurm_init(struct slurm_model *s, struct sim *sim)
 {
-	*s = (struct slurm_model){ .base = { sim->is_local ? &local_ops : &ops },
+	*s = (struct slurm_model){ .base = { .ops = sim->is_local ? &local_ops : &ops,
+					     .ages_held = true },
 				   .sim = sim,
 				   .next_id = 1 };
 }
@@ -404,6 +439,7 @@ void slurm_fini(struct slurm_model *s)
 		struct call_record *c = s->calls;
 
 		s->calls = c->next;
+		json_decref(c->body);
 		free(c->rows);
 		free(c);
 	}

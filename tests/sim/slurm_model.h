@@ -49,6 +49,9 @@ struct node {
 	int busy;
 	int64_t down_until_ms; /* for new jobs */
 	int64_t broken_until_ms;
+	/* when it is taken away, and since when that is known; 0: it stays */
+	int64_t leaves_ms, announced_ms;
+	bool is_reserved; /* for maintenance, so that the time is known; else it is set to drain */
 };
 
 struct call_record;

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "common/config/run_spec.h"
 #include "daemon/engine/prequeue.h"
 
 enum { NOW = 1000 * 1000, A_MINUTE_AGO = NOW - 60 * 1000 };
@@ -148,6 +149,28 @@ static void without_the_key_there_is_none(void **state)
 				 cases[i].has_prequeued ? DECISION_END : DECISION_WAIT);
 }
 
+static void where_it_is_worth_it(void **state)
+{
+	static const struct {
+		int prequeue;
+		bool ages_held;
+		int64_t wait_ms;
+		bool is_worth;
+	} rows[] = {
+		{ SPEC_PREQUEUE_NEVER, true, PREQUEUE_WORTH_MS, false },
+		{ SPEC_PREQUEUE_ALWAYS, false, 0, true },
+		{ SPEC_PREQUEUE_AUTO, true, PREQUEUE_WORTH_MS, true },
+		{ SPEC_PREQUEUE_AUTO, true, PREQUEUE_WORTH_MS - 1, false },
+		{ SPEC_PREQUEUE_AUTO, false, PREQUEUE_WORTH_MS, false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		assert_int_equal(prequeue_is_worth(rows[i].prequeue, rows[i].ages_held,
+						   rows[i].wait_ms),
+				 rows[i].is_worth);
+}
+
 static void after_a_failure_it_takes_its_time(void **state)
 {
 	(void)state;
@@ -173,6 +196,7 @@ int main(void)
 		cmocka_unit_test(every_case),
 		cmocka_unit_test(it_is_never_released),
 		cmocka_unit_test(without_the_key_there_is_none),
+		cmocka_unit_test(where_it_is_worth_it),
 		cmocka_unit_test(after_a_failure_it_takes_its_time),
 		cmocka_unit_test(a_wait_is_never_in_the_past),
 	};

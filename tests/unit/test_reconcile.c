@@ -9,7 +9,6 @@
 #include <cmocka.h>
 
 #include "common/config/run_spec.h"
-#include "daemon/engine/grow.h"
 #include "daemon/engine/reconcile.h"
 #include "tests/unit/usual_policy.h"
 
@@ -595,7 +594,7 @@ static void when_it_does_with_fewer_nodes(void **state)
 		  DECISION_WAIT },
 		{ "it has never trained", { QUEUED, .f.seen = &waits }, false, 0, DECISION_WAIT },
 		{ "the nodes that it gave up to grow are not free yet",
-		  { QUEUED, .f.seen = &waits, .f.ever_trained = true, .a.follows_growth = true },
+		  { QUEUED, .f.seen = &waits, .f.ever_trained = true, .a.was_moved = true },
 		  false,
 		  0,
 		  DECISION_WAIT },
@@ -623,59 +622,6 @@ static void when_it_does_with_fewer_nodes(void **state)
 		if (d.kind != rows[i].kind || d.is_short != (d.kind == DECISION_END))
 			fail_msg("%s: %s, is_short %d", rows[i].when, decision_name(d.kind),
 				 d.is_short);
-	}
-}
-
-/* A run with fewer nodes than it asks for: behind a new checkpoint the question, behind a yes its end. */
-#define SMALL RUNNING, .f.seen = &running_job, .f.is_small = true, .f.ever_trained = true
-#define ASKED(how, when) .a.room = { (how), (when), (when) + 1 }
-static void when_it_grows_back(void **state)
-{
-	enum { AFTER_MS = 30 * 1000, SAVED = NOW - 2000, LATE = NOW - GROW_FRESH_MS - 1 };
-	/* clang-format off */
-	static const struct {
-		const char *when;
-		struct known known;
-		enum decision_kind kind;
-	} rows[] = {
-		{ "it has saved nothing yet", { SMALL }, DECISION_WAIT },
-		{ "it has just saved", { SMALL, .a.saved_ms = SAVED }, DECISION_ASK_ROOM },
-		{ "that is long ago", { SMALL, .a.saved_ms = LATE }, DECISION_WAIT },
-		{ "the question is open", { SMALL, .a.saved_ms = SAVED, ASKED(CALL_OPEN, SAVED + 1) }, DECISION_WAIT },
-		{ "there is room", { SMALL, .a.saved_ms = SAVED, ASKED(CALL_OK, SAVED + 1) }, DECISION_GROW },
-		{ "there was when it saved before", { SMALL, .a.saved_ms = SAVED, ASKED(CALL_OK, SAVED - AFTER_MS) }, DECISION_ASK_ROOM },
-		{ "and that is a moment ago", { SMALL, .a.saved_ms = SAVED, ASKED(CALL_OK, SAVED - 1) }, DECISION_WAIT },
-		{ "there is room, but the answer came late", { SMALL, .a.saved_ms = LATE, ASKED(CALL_OK, LATE + 1) }, DECISION_WAIT },
-		{ "there is none", { SMALL, .a.saved_ms = SAVED, ASKED(CALL_REFUSED, SAVED + 1) }, DECISION_WAIT },
-		{ "Slurm does not answer", { SMALL, .a.saved_ms = SAVED, ASKED(CALL_DOWN, SAVED + 1) }, DECISION_WAIT },
-		{ "it was told to end", { SMALL, .a.saved_ms = SAVED, ASKED(CALL_OK, SAVED + 1), .a.signalled = SIGTERM }, DECISION_WAIT },
-		{ "a person chose where it goes on from", { SMALL, .a.saved_ms = SAVED, .f.goes_back = true }, DECISION_WAIT },
-		{ "it has begun just now", { SMALL, .a.saved_ms = SAVED, .a.watching_since_ms = NOW - AFTER_MS + 1 }, DECISION_WAIT },
-		{ "it has all nodes", { SMALL, .a.saved_ms = SAVED, .f.is_small = false }, DECISION_WAIT },
-		{ "its job is ending", { SMALL, .a.saved_ms = SAVED, .f.seen = &ending_job, .a.ended_ms = NOW }, DECISION_WAIT },
-		{ "somebody kills it", { SMALL, .a.saved_ms = SAVED, ASKED(CALL_OK, SAVED + 1), .f.wanted = ORDER_KILL }, DECISION_MOVE },
-		/* whatever died meanwhile: lbrun's word is enough */
-		{ "it ended for that", { SMALL, .f.exited = true, .a.exit.cause = CAUSE_PREEMPTED }, DECISION_END },
-		{ "and the run goes on", { ENDED(CAUSE_PREEMPTED) }, DECISION_MOVE },
-	};
-	/* clang-format on */
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct known known = rows[i].known;
-		struct policy with = policy;
-
-		with.may_do_with_fewer = with.grows_back = true;
-		with.fewer_after_ms = AFTER_MS;
-		known.f.a = &known.a;
-		struct decision d = reconcile(&known.f, &with, NOW);
-		if (d.kind != rows[i].kind)
-			fail_msg("%s: %s", rows[i].when, decision_name(d.kind));
-		with.grows_back = false;
-		d = reconcile(&known.f, &with, NOW);
-		if (d.kind == DECISION_ASK_ROOM || d.kind == DECISION_GROW)
-			fail_msg("%s: %s although it is not to", rows[i].when,
-				 decision_name(d.kind));
 	}
 }
 
@@ -794,7 +740,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_case),
 		cmocka_unit_test(when_it_does_with_fewer_nodes),
-		cmocka_unit_test(when_it_grows_back),
 		cmocka_unit_test(what_walls_a_run_in),
 		cmocka_unit_test(what_may_be_doomed),
 		cmocka_unit_test(a_kill_always_wins),
