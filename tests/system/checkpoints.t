@@ -19,7 +19,7 @@ flavor = "debugmodel"
 dataset_path = "$T/tokens"
 local_batch_size = 2
 seq_len = 32
-steps = 4000
+steps = 1000000
 [checkpoint]
 interval = 10
 keep_latest_k = 1000

@@ -6,7 +6,7 @@
 [ -d /usr/share/games/fortunes ] || bail_out "no texts (Debian package fortunes)"
 
 # Steps of one sequence: what is shown is not the speed.
-LB_DEMO_STEPS=36
+LB_DEMO_STEPS=24
 LB_DEMO_BATCH=1
 export LB_DEMO_STEPS LB_DEMO_BATCH
 

@@ -69,14 +69,15 @@ for recipe in $(lbworker recipes | sed -n 's/^\([a-z][^ :]*\):.*/\1/p'); do
 done
 
 # Beside recipes: bf16 everywhere, weights without a copy of more bits, moments of 8 bits, Muon. The second training
-# is killed when it has told step 5, and its checkpoint of step 4 is the newest.
+# is killed when it has told step 5, and its checkpoint of step 4 is the newest: that of step 8 waits for it.
 : >seen
 while read -r options; do
 	rm -rf whole parts
 	mkfifo pipe
 	# shellcheck disable=SC2086 # words
 	run whole 8 none 1 $options && {
-		train parts 8 none 2 $options --metrics.log_freq 1 --checkpoint.async_mode disabled >pipe 2>&1 &
+		LB_FAILPOINT=manifest.before:delay:600s@2 train parts 8 none 2 $options --metrics.log_freq 1 \
+			--checkpoint.async_mode disabled >pipe 2>&1 &
 		worker=$!
 		while read -r line; do
 			case $line in "step 5/"*) kill -KILL $worker && break ;; esac

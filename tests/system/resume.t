@@ -41,11 +41,12 @@ train() { # train FAMILY FOLDER
 	LB_CHECKPOINT_DIR=$2 "$B/lbworker" train "$T/small.toml" --model.name "$1"
 }
 
-# Kills the training once it has printed a line that matches; the pipe paces it.
-kill_at() { # kill_at FAMILY FOLDER PATTERN
+# Kills the training once it has printed a line that matches, or a little later: who reads may be late, so the
+# writing of checkpoint NTH waits for it.
+kill_at() { # kill_at FAMILY FOLDER PATTERN NTH
 	rm -f "$T/pipe"
 	mkfifo "$T/pipe"
-	LB_CHECKPOINT_DIR=$2 "$B/lbworker" train "$T/small.toml" --model.name "$1" \
+	LB_FAILPOINT=manifest.before:delay:600s@$4 LB_CHECKPOINT_DIR=$2 "$B/lbworker" train "$T/small.toml" --model.name "$1" \
 		>"$T/pipe" 2>>"$T/err" &
 	worker=$!
 	while read -r line; do
@@ -85,10 +86,15 @@ for family in llama neox gpt2 mistral qwen3 olmo2 gemma2 gemma3; do
 	for at in 'step 3/*' 'step 5/*' 'checkpoint *-00000011 *' 'step 19/*' 'step 25/*'; do
 		# a checkpoint knows nothing of families: at a few moments they show that their tensors are in it
 		case $family:$at in llama:* | neox:* | gpt2:* | *:'step 5/'* | *:checkpoint*) ;; *) continue ;; esac
-		kill_at $family "$T/killed" "$at"
+		kill_at $family "$T/killed" "$at" $steps
 		ok $? "$family: kill -9 at '$at'"
 		# and once more, soon after it went on
-		case $at in 'step 5/'*) kill_at $family "$T/killed" 'step 8/*' ;; esac
+		case $at in
+		'step 5/'*)
+			kill_at $family "$T/killed" 'resumed from*' 1
+			ok $? "$family: and again, as soon as it has gone on"
+			;;
+		esac
 		train $family "$T/killed" >"$T/log" 2>>"$T/err" && grep -q '^resumed from' "$T/log"
 		ok $? "$family: it goes on to its end"
 		same_steps "$T/whole" "$T/killed"

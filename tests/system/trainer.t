@@ -56,11 +56,12 @@ last=$(losses "$T/whole.log" | sed -n '$s/.* //p')
 awk "BEGIN { exit !($last < $first - 0.5) }"
 ok $? "the loss falls ($first to $last)"
 
-# Killed at given lines of its output, between and during saves; the pipe paces it.
+# Killed at given lines of its output, between and during saves. Who reads may be late: the last save waits for it.
 kill_after() { # kill_after FOLDER PATTERN LOG: SIGKILL once a line matches
 	rm -f "$T/pipe"
 	mkfifo "$T/pipe"
-	"$B/lbworker" train "$T/small.toml" --job.dump_folder "$1" >"$T/pipe" 2>>"$T/err" &
+	LB_FAILPOINT=manifest.before:delay:600s@4 \
+		"$B/lbworker" train "$T/small.toml" --job.dump_folder "$1" >"$T/pipe" 2>>"$T/err" &
 	worker=$!
 	while read -r line; do
 		printf '%s\n' "$line"
