@@ -28,7 +28,7 @@ ulimit -S -n 900	# is to arrive,
 ulimit -S -s 4096	# and this is not
 export MINE='a value; with $(signs)'
 job=$(sbatch --parsable env.slurm "$T/theirs" 'x y')
-wait_for '[ -s "env-$job.err" ]' 60
+wait_for '[ -s "env-$job.err" ] && [ -z "$(squeue -h)" ]' 60	# the same node is free again
 lbctl submit --name env env.slurm -- "$T/ours" 'x y' >/dev/null
 run_reaches env completed 60
 mine=$(lbctl status env --json | json attempts.0.job_id)
@@ -72,16 +72,16 @@ like "$err" 'wrap: excludes a batch script' "… is refused"
 # The second attempt waits neither for the time nor for the job that the first has waited for.
 before=$(sbatch --parsable --mem=100M -o /dev/null --wrap true)
 begun=$(date +%s)
-lbctl submit --name begin --begin=now+5 --dependency="afterany:$before" --mem=100M \
+lbctl submit --name begin --begin=now+12 --dependency="afterany:$before" --mem=100M \
 	--set restart.in_place=0 --set restart.backoff_first=1s \
 	--wrap '[ "$LB_ATTEMPT" = 2 ] || exit 3; scontrol show job $SLURM_JOB_ID >"$LB_RUN_DIR/second"' >/dev/null
 run_reaches begin completed 90
-ok "--begin is kept by the first attempt" test $(($(date +%s) - begun)) -ge 5
+ok "--begin is kept by the first attempt" test $(($(date +%s) - begun)) -ge 12
 is "$(lbctl status begin --json | json attempts.#)" 2 "… there is a second one"
 like "$(cat "$LB_HOME/runs/begin/second")" 'Dependency=\(null\)' "… which waits for nothing that the first has waited for"
-# released moments later: 3 s, not 5, would be much
+# released moments later, however busy the machine
 when() { date -d "$(grep -o "$1=[^ ]*" "$LB_HOME/runs/begin/second" | cut -d= -f2)" +%s; }
-ok "… nor for its time" test $(($(when EligibleTime) - $(when SubmitTime))) -lt 4
+ok "… nor for its time" test $(($(when EligibleTime) - $(when SubmitTime))) -lt 10
 
 # --- a script that requeues itself --------------------------------------------------------------------
 # The usual idiom; Slurm refuses, for bringing it back is lbd's, and status 0 is not the end of the work.

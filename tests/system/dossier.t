@@ -54,8 +54,7 @@ open(sys.argv[1], "w").close()
 while True:
     time.sleep(1)
 END
-port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
-NCCL_RAS_ADDR=127.0.0.1:$port
+NCCL_RAS_ADDR=127.0.0.1:$(free_port)
 export NCCL_RAS_ADDR
 lbd_start
 lbctl submit --name h1 -- python3 "$T/ranks.py" "$T/ready" >/dev/null

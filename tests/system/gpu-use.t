@@ -18,7 +18,7 @@ attempt() {
 		"kill_grace_ms":1000,"in_place":%s,"never_on_exit_codes":[],"watch":{%s}}' \
 		1 "$1" "$T" "$R" "$R" "${3:-0}" "$2" >"$F/attempt.json"
 }
-run() { SLURMD_NODENAME=n1 timeout 60 "$B/lbrun" --attempt "$F" >"$F/out.log" 2>&1; }
+run() { SLURMD_NODENAME=n1 timeout $((60 * patience)) "$B/lbrun" --attempt "$F" >"$F/out.log" 2>&1; }
 usage() { grep '"type":"usage"' "$F/spool.jsonl" | tail -1; }
 wait_usage="until grep -q type.:.usage $F/spool.jsonl; do sleep 0.05; done"
 busy() { # GPU USE [THROTTLE] [CRC ERRORS]
@@ -30,7 +30,7 @@ busy() { # GPU USE [THROTTLE] [CRC ERRORS]
 # (the first minute has no use of the processor where nothing ran at its start)
 attempt "until grep -q .cpu.: $F/spool.jsonl; do sleep 0.05; done" '"usage_every_ms":480'
 run
-like "$(usage)" '"node":"n1","rank":0,"seconds":[01],"cpu":[0-9.]+,"resident_mb":[0-9]+,"blocked":[0-9.]+' \
+like "$(usage)" '"node":"n1","rank":0,"seconds":[0-9]+,"cpu":[0-9.]+,"resident_mb":[0-9]+,"blocked":[0-9.]+' \
 	"CPU, memory and waits for file systems, without any GPU"
 unlike "$(usage)" '"gpus"' "and nothing of GPUs"
 attempt 'exit 0' '"usage_every_ms":0'
@@ -68,7 +68,7 @@ like "$(grep gpu_idle "$F/spool.jsonl")" '1 of 2 GPUs idle for 0 min or longer: 
 # --- XIDs -------------------------------------------------------------------------------------------
 busy 1 50
 xid() { # XID: the trainer fails when lbrun's meter has heard of it
-	attempt "echo 1 $1 >$T/gpus/next; mv $T/gpus/next $T/gpus/xid; while [ -e $T/gpus/xid ]; do sleep 0.05; done; sleep 0.2; exit 1" \
+	attempt "echo 1 $1 >$T/gpus/next; mv $T/gpus/next $T/gpus/xid; until grep -qs xid_count.:1 $F/usage/*; do sleep 0.05; done; exit 1" \
 		'"usage_every_ms":60000'
 	run
 }

@@ -17,7 +17,7 @@ attempt() {
 		1 "$1" "$R" "$R" "$R" "${4:-1000}" "${3:-0}" "$2" >"$F/attempt.json"
 }
 trainer() { attempt "[\"python3\",\"$T/trainer.py\",\"$1\",\"$T/seen\"]" "$2" "${3:-0}"; }
-run() { SLURMD_NODENAME=n1 timeout 60 "$B/lbrun" --attempt "$F" >"$F/out.log" 2>&1; }
+run() { SLURMD_NODENAME=n1 timeout $((60 * patience)) "$B/lbrun" --attempt "$F" >"$F/out.log" 2>&1; }
 start() {
 	SLURMD_NODENAME=n1 "$B/lbrun" --attempt "$F" >"$F/out.log" 2>&1 &
 	lbrun_pid=$!
@@ -209,7 +209,7 @@ fine "nor one that prints" chatty '"output_timeout_ms":3000'
 fine "no limits: not judged" slow_checkpoint \
 	'"step_timeout_ms":0,"setup_timeout_ms":0,"checkpoint_timeout_ms":0'
 
-trainer back '"step_timeout_ms":700' 1
+trainer back '"step_timeout_ms":3000' 1
 run
 is "$(field cause) $(field launches)" "completed 1" \
 	"who goes on while its stacks are written lives on"
@@ -289,11 +289,11 @@ is "$(spool '"no_space"' | grep -c 'a checkpoint takes 8796.1 GB, .* are free')"
 	"no room for the next checkpoint, told once"
 
 # --- a person's order wins -------------------------------------------------------------------
-trainer spin '"step_timeout_ms":1000' 5
+attempt "[\"python3\",\"$T/trainer.py\",\"spin\",\"$T/seen\"]" '"step_timeout_ms":1000' 5 60000
 start
 wait_for '[ "$(stacks_count)" = 1 ]' 10
-printf '{"version":1,"order":"kill","by":"ada","text":""}' >"$F/order"
-kill -TERM $lbrun_pid
+printf '{"version":1,"order":"kill_now","by":"ada","text":""}' >"$F/order"
+kill -QUIT $lbrun_pid
 wait $lbrun_pid
 is "$(field cause) $(field launches)" "killed 1" "a kill while it hangs is a kill"
 ok "nobody is left then" nobody

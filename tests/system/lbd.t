@@ -32,7 +32,7 @@ wait_for 'grep -q "^STOPPING=1" "$T/heard"' 20
 passed "STOPPING=1"
 unset NOTIFY_SOCKET
 
-ok "the job runs on without lbd" pgrep -f "^sleep $mark"
+ok "the job runs on without lbd" pgrep -f "^sleep $mark\$"
 [ -e "$LB_HOME/lbd.sock" ]
 is $? 1 "its socket is gone"
 ok "a backup of the ledger was made" test -s "$LB_HOME/ledger.db.bak"
@@ -46,7 +46,7 @@ exits 4 "a second one says so on the terminal, and fails" lbd
 like "$err" "pid $lbd_pid" "it names the holder"
 ok "the run can be killed" lbctl kill --now one
 run_reaches one killed 20
-wait_for '! pgrep -f "^sleep $mark"' 20
+wait_for '! pgrep -f "^sleep $mark\$"' 20
 passed "no process of it is left"
 ok "SIGTERM ends it" kill "$lbd_pid"
 wait_for 'lbd_is_gone' 20

@@ -32,7 +32,7 @@ ok "rank 0 runs again, with its prefix" \
 ok "and rank 1, on the other node" \
 	wait_for 'grep -qx "\[n2:1\] rank 1 launch 2" "$F/out.log"' 60
 like "$(cat "$F/spool.jsonl")" '"nodes":\["n1","n2"\]' "the nodes are recorded"
-is "$(pgrep -cf "^sleep $mark\$")" 2 "the first launch left nothing behind"
+ok "the first launch left nothing behind" wait_for '[ "$(pgrep -cf "^sleep $mark\$")" = 2 ]' 10
 
 # Where the ranks are, on both nodes, while they go on.
 printf '{"version":1,"by":"ada"}' >"$F/stacks"

@@ -158,6 +158,18 @@ need() {	# PROGRAM PACKAGE
 build=$B	# a test may set B to a copy of the programs
 json() { "$build/tests/json" "$1"; }
 
+# A port of this machine at which nobody listens; not one of those that outgoing connections are given meanwhile.
+free_port() {
+	python3 -c 'import random, socket
+while True:
+    port, s = random.randrange(10000, 30000), socket.socket()
+    try:
+        s.bind(("127.0.0.1", port))
+        break
+    except OSError: pass
+print(port)'
+}
+
 now_ms() { date +%s%3N; }
 # starts no program
 uptime_ms() {
@@ -278,6 +290,12 @@ lbd_stop() {
 
 # shellcheck disable=SC2015 # returning 0 is the point
 lbd_kill9() { lbd_stop KILL || :; }
+
+# jobs_of NAME: how many its attempts had. An attempt whose submission died with lbd on its way has none.
+jobs_of() {
+	lbctl status "$1" --json | python3 -c 'import json, sys
+print(sum(1 for a in json.load(sys.stdin)["attempts"] if a.get("job_id")))'
+}
 
 run_state() { lbctl status "$1" --json | json state; }
 

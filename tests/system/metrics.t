@@ -8,9 +8,6 @@ need prometheus prometheus
 /usr/bin/python3 -c 'import prometheus_client' 2>/dev/null ||
 	bail_out "prometheus_client is missing (Debian package python3-prometheus-client)"
 
-port() {	# one that is free now
-	/usr/bin/python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
-}
 fetch() {	# PORT PATH
 	/usr/bin/python3 - "$1" "$2" <<'END'
 import sys, urllib.request
@@ -66,7 +63,7 @@ is $? 0 "a file is written again and again, until a signal comes"
 exits 2 "--every of nothing" lbctl metrics --every 1s
 exits 9 "a folder that is not there" lbctl metrics -o "$T/absent/x"
 
-page=$(port)
+page=$(free_port)
 lbctl metrics --listen "$page" &
 server=$!
 wait_for "fetch $page /metrics >\"\$T/page\"" 20
@@ -83,7 +80,7 @@ rule_files: [$T/alerts.yml]
 scrape_configs:
   - {job_name: lowbits, static_configs: [{targets: ["127.0.0.1:$page"]}]}
 END
-api=$(port)
+api=$(free_port)
 prometheus --config.file="$T/prometheus.yml" --storage.tsdb.path="$T/tsdb" --web.listen-address="127.0.0.1:$api" \
 	>"$T/prometheus.log" 2>&1 &
 prometheus=$!

@@ -17,7 +17,8 @@ sys.exit(not any(n["name"] == sys.argv[1] and n["avoided_until"] for n in json.l
 
 MC_SLURMDTIMEOUT=5
 export MC_SLURMDTIMEOUT
-printf '[poll]\ninterval = "200ms"\nidle_interval = "500ms"\n[nodes]\npatience = "2s"\n' >"$LB_HOME/lbd.toml"
+# patience: Slurm starts a job on the node that is free in less
+printf '[poll]\ninterval = "200ms"\nidle_interval = "500ms"\n[nodes]\npatience = "%ss"\n' $((2 * patience)) >"$LB_HOME/lbd.toml"
 cluster_start 2
 lbd_start
 
@@ -129,8 +130,7 @@ cat >"$T/complains" <<'END'
 [ "$LB_ATTEMPT$LB_LAUNCH" = 11 ] || exec sleep 1000
 here=$NCCL_STANDIN/$SLURMD_NODENAME
 echo "1 $1" >"$here/next" && mv "$here/next" "$here/xid"
-while [ -e "$here/xid" ]; do sleep 0.05; done
-sleep 0.5
+until grep -qs '"xid_count":1' "$LB_RUN_DIR"/attempts/1/usage/*; do sleep 0.05; done
 exit 1
 END
 chmod +x "$T/complains"

@@ -78,7 +78,7 @@ printf '[poll]\ninterval = "200ms"\n[notify]\nhook = ["sleep", "%s"]\non = ["com
 lbd_start
 lbctl submit --name d -- true >/dev/null
 run_reaches d completed 20
-wait_for 'pgrep -f "^sleep $mark" >/dev/null' 10
+wait_for 'pgrep -f "^sleep $mark\$" >/dev/null' 10
 start=$(now_ms)
 lbctl status d >/dev/null
 ok "a hook that hangs holds nobody up" in_time $(($(now_ms) - start)) 1000

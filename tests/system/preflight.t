@@ -34,6 +34,8 @@ cd "$T" || exit 1
 try() { # try NAME [OPTION...]
 	name=$1
 	shift
+	# a node that still clears the last one away would be left out
+	wait_for '[ "$(sinfo -h -N -o %T | grep -Ecx "idle|planned")" = 3 ]' 60
 	lbctl submit --name "$name" --set preflight.enabled=true --set slurm.nodes=2 --set slurm.mpi=pmi2 --set slurm.mem=500M \
 		--set 'preflight.options=["--device", "cpu", "--memory-mib", "1", "--disk-mib", "1", "--slow", "'"${slow:-0}"'"]' \
 		--set restart.backoff_first=100ms "$@" -- sh -c 'echo trained on $SLURMD_NODENAME' >"$T/submit.log" ||

@@ -26,8 +26,8 @@ lbctl submit --name a --set restart.prequeue=true --set restart.in_place=0 \
 run_reaches a running 30
 in_line 1
 second=$(waiting)
-like "$(lbctl events a)" "prequeued +job $second waits behind attempt 1" \
-	"a second job waits behind the first"
+ok "a second job waits behind the first" \
+	wait_for 'lbctl events a | grep -Eq "prequeued +job $second waits behind attempt 1"' 20
 is "$(attempts a)" 1 "it is no attempt yet"
 is "$(lbctl status a --json | json state)" running "the run runs"
 

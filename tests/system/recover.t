@@ -97,7 +97,7 @@ wait_for '[ "$(run_state waits)" = queued ]' 20
 lbctl kill never --reason "thought better of it" >/dev/null
 run_reaches never killed 20
 wait_for '[ "$(run_state held)" = held ]' 20
-wait_for '[ "$(lbctl status live3 --json | json step)" = 8 ]' 20
+for run in live live2 live3; do wait_for "[ \"\$(lbctl status $run --json | json step)\" = 8 ]" 20; done
 
 # --- gone under a live lbd ------------------------------------------------------------------------
 mv "$db" "$T/moved.db"
@@ -179,7 +179,7 @@ lbd_start
 touch "$LB_HOME/runs/runs/go"
 run_reaches runs completed 60
 is "$(ids)" "$(cat "$T/ids")" "they are adopted by their tokens"
-is "$(squeue -h | wc -l)" 1 "and no other was made"
+is "$(scontrol show job -o | grep -c '^JobId=')" 2 "and no other was made"
 lbctl kill pends >/dev/null
 run_reaches pends killed 30
 cluster_stop

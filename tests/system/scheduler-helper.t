@@ -151,6 +151,7 @@ tell cancel "$ref"
 tell poll
 tell release "$ref"
 tell submit "$t" "$T/work" "$T/nothing"
+ask read	# else the helper might be free before the client knows of them
 : >"$T/order.log.go"
 answer_of 4
 asked_for() { sed -n '/^start/d; s/ [0-9]*$//p' "$T/order.log"; }
@@ -166,6 +167,7 @@ tell poll
 wait_for "grep -q poll $T/order.log" 10
 tell poll
 while [ $asked -lt 102 ]; do tell cancel "$ref"; done
+ask read
 : >"$T/order.log.go"
 answer_of 102
 at=$(asked_for | awk 'NR > 1 && /poll/ { print NR; exit }')

@@ -71,7 +71,7 @@ ok "a running one is killed" lbctl kill --now big
 run_reaches big killed 30
 wait_for '[ "$(squeue -h | grep -vc pending)" = 0 ]' 30
 passed "no job is left"
-wait_for '! pgrep -f "^sleep $mark"' 30
+wait_for '! pgrep -f "^sleep $mark\$"' 30
 passed "no process is left"
 exits 1 "wait tells a killed run by its status" lbctl wait big
 done_testing

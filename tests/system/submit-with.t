@@ -79,7 +79,7 @@ umask 027
 export MINE='a value; with $(signs)'
 sed 's/ --wait//' env.slurm >plain.slurm
 real=$(sbatch --parsable plain.slurm "$T/theirs" 'x y')
-wait_for '[ -s "env-$real.out" ] || [ -s "$T/theirs" ]' 60
+wait_for '[ -s "$T/theirs" ] && [ -z "$(squeue -h)" ]' 60	# the same node is free again
 lbctl submit --name env env.slurm -- "$T/ours" 'x y' >/dev/null
 run_reaches env completed 60
 mine=$(job env)

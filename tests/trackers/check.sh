@@ -8,7 +8,7 @@ KILLS=${KILLS:-6}
 export HOME="$T" WANDB_MODE=offline MLFLOW_DISABLE_TELEMETRY=true TRACKIO_DISABLE_TELEMETRY=1 HF_HUB_OFFLINE=1
 
 mkdir "$T/mlflow"
-port=$("$PYTHON" -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+port=$(free_port)
 url=http://127.0.0.1:$port
 (cd "$T/mlflow" && exec "$PYTHON" -m mlflow server --host 127.0.0.1 --port "$port" --workers 1 \
 	--backend-store-uri "sqlite:///$T/mlflow/db" --artifacts-destination "$T/mlflow/artifacts") >"$T/mlflow.log" 2>&1 &
