@@ -25,7 +25,7 @@ ranks_config() { # ranks_config FOLDER STEPS TIMEOUT_SECONDS INTERVAL
 		[parallelism]
 		reduction_width = 4
 		[comm]
-		init_timeout_seconds = 3
+		init_timeout_seconds = 60
 		train_timeout_seconds = $3
 		[metrics]
 		log_freq = 1

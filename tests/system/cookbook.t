@@ -98,7 +98,7 @@ for page in "$src"/docs/cookbook/*.md; do
 	count=$(blocks "$page")
 	[ "$name" != torchtitan.md ] || touch DIES
 	for n in $(seq "$count"); do
-		ok "$name, block $n of $count" timeout 120 sh -ec ". '$T/block.$n'" </dev/null
+		ok "$name, block $n of $count" timeout $((60 * patience)) sh -ec ". '$T/block.$n'" </dev/null
 	done
 	case $name in
 	torchtitan.md)

@@ -198,7 +198,7 @@ printf '{"version":1,"token":"%032d","run":"r1","number":1,"workdir":"%s","run_d
 	"command":["sh","-c","echo step 1; echo NCCL error: uncorrectable ECC; echo step 2; sleep 60"],
 	"watch":{"progress_regex":"step (?<step>.)","step_timeout_ms":1000,
 	"node_error_regex":["Xid","uncorrectable ECC"]}}' 1 "$T" "$T/run" "$T/run/checkpoints" >"$F/attempt.json"
-SLURMD_NODENAME=n1 timeout 30 "$B/lbrun" --attempt "$F" >"$F/out.log" 2>&1
+SLURMD_NODENAME=n1 timeout $((30 * patience)) "$B/lbrun" --attempt "$F" >"$F/out.log" 2>&1
 like "$(cat "$F/spool.jsonl")" '"kind":"node_error","text":"n1: NCCL error: uncorrectable ECC"' \
 	"an error of the node is noted"
 like "$(cat "$F/exit.json")" '"cause":"hang".*no step for' "printed steps that cease are a hang"

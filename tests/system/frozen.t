@@ -18,19 +18,17 @@ print(int(times[25]), int(times[-1]))
 PY
 }
 
-# A call that waits for Slurm takes seconds, whatever else this machine is doing.
+# A call that waits for Slurm takes five seconds at least, whatever else this machine is doing.
 answers() {	# RUN NAME
 	read -r median slowest <<-EOF
 		$(time_status "$1")
 	EOF
 	diag "median $median ms, slowest $slowest ms"
-	ok "$2" test "$median" -le $((limit * patience)) -a "$slowest" -le 2500
+	ok "$2" test "$median" -le $((limit * patience)) -a "$slowest" -le 4500
 }
 limit=50
 case $B in *san*) limit=500 ;; esac	# sanitizers slow everything down
 
-MC_MESSAGETIMEOUT=5
-export MC_MESSAGETIMEOUT
 cluster_start 1
 python3 -c '
 import http.server, sys
@@ -49,7 +47,7 @@ cat >"$LB_HOME/lbd.toml" <<END
 [poll]
 interval = "200ms"
 idle_interval = "200ms"
-deadline = "3s"
+deadline = "5s"
 [notify]
 deadman_file = "$T/alive"
 deadman_url = "http://127.0.0.1:$(cat "$T/port")/s3cret"
@@ -58,6 +56,7 @@ END
 lbd_start
 lbctl submit --name before -- sh -c 'await "$LB_RUN_DIR/go"' >/dev/null
 run_reaches before running 20
+wait_for '[ -s "$T/alive" ]' 20
 like "$(cat "$T/alive")" '^20..-..-.. ' "a sign of life is given while lbd sees Slurm"
 gets() { wc -l <"$T/gets"; }
 wait_for '[ "$(gets)" -ge 2 ]' 20
@@ -75,7 +74,8 @@ signs=$(gets)
 answers during "and still answers after the helper was given up"
 : >"$LB_HOME/runs/before/go"
 wait_for '[ -e "$LB_HOME/runs/before/attempts/1/exit.json" ]' 20
-ok "no sign of life meanwhile" test ! -e "$T/alive" -a "$(gets)" = "$signs"
+# one was perhaps on its way
+ok "no sign of life meanwhile" test ! -e "$T/alive" -a "$(gets)" -le $((signs + 1))
 is "$(grep -c s3cret "$T/lbd.log")" 0 "the address is not logged"
 
 cluster_signal munged CONT

@@ -34,7 +34,7 @@ if o.node_rank == 0:
         for _ in range(o.nnodes - 1):
             s.accept()
 else:
-    for _ in range(200):
+    for _ in range(2000):
         try:
             socket.create_connection((o.master_addr, o.master_port)).close()
             break

@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/attempt.sh"
 
-run() { SLURMD_NODENAME=n1 timeout 60 "$B/lbrun" --attempt "$F" >"$F/out.log" 2>&1; }
+run() { SLURMD_NODENAME=n1 timeout $((60 * patience)) "$B/lbrun" --attempt "$F" >"$F/out.log" 2>&1; }
 start() {
 	SLURMD_NODENAME=n1 "$B/lbrun" --attempt "$F" >"$F/out.log" 2>&1 &
 	lbrun_pid=$!
@@ -307,7 +307,7 @@ cat >"$T/nested.sh" <<'END'
 sh -c 'sh -c "trap \"sleep 0.5; echo asked; exit\" TERM; echo up >$0; while :; do sleep 0.1; done" "$0"; :' "$1"
 :
 END
-attempt 1 "[\"sh\",\"$T/nested.sh\",\"$T/seen\"]" 0 2000
+attempt 1 "[\"sh\",\"$T/nested.sh\",\"$T/seen\"]" 0 20000
 start
 wait_for '[ -s "$T/seen" ]' 10
 order kill

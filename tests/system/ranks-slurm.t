@@ -144,13 +144,13 @@ fi
 [ -z "$group" ] || wait_for "rmdir $group" 30
 
 cat >late.sh <<-END
-	[ "\$SLURM_PROCID" != 3 ] || exec sleep 60
-	exec lbworker train "$T/ranks.toml"
+	[ "\$SLURM_PROCID" != 3 ] || exec sleep 300
+	exec lbworker train "$T/ranks.toml" --comm.init_timeout_seconds 12
 END
 ok "one never begins" lbctl submit --name late --set slurm.nodes=2 --set slurm.ntasks_per_node=2 \
 	--set slurm.mpi=pmi2 --set slurm.mem=1G --set restart.max_without_progress=1 -- sh late.sh
 run_reaches late failed 60
-like "$(lbctl events late)" "launch 1: error: .*: rank 3 on n2 did not begin within 3 s" "it is told which"
+like "$(lbctl events late)" "launch 1: error: .*: rank 3 on n2 did not begin within 12 s" "it is told which"
 
 # --- a node dies: it goes on with the other, and with both once there are two again ----------------
 sed 's/^steps = .*/steps = 900/' ranks.toml >elastic.toml

@@ -12,6 +12,8 @@ sh tests/ranks/parallel.sh short >"$T/out" 2>"$T/err"
 ok $? "slices of a model, and of sequences, on several ranks: gradients agree with one rank's, checkpoints with any layout"
 sed -n 's/^not ok/# not ok/p; $s/^/# /p' "$T/out"
 
+# How long a rank may be silent, and what comes of that may take: a busy machine lets one wait.
+patience=${LB_PATIENCE:-4}
 awk 'BEGIN { srand(3); for (i = 0; i < 30000; i++) printf "%c", 97 + int(rand() * rand() * 26) }' \
 	>"$T/text"
 "$B/lbworker" prepare --out "$T/text.tokens" "$T/text" >/dev/null || exit 1
@@ -24,7 +26,7 @@ cat >"$T/long.toml" <<-END
 	seq_len = 16
 	steps = 1000000
 	[comm]
-	train_timeout_seconds = 1
+	train_timeout_seconds = $patience
 	[checkpoint]
 	interval = 20
 	[metrics]
@@ -37,7 +39,7 @@ begin() { # begin FOLDER
 	LB_CHECKPOINT_DIR=$T/$1 "$B/lbworker" train "$T/long.toml" --device cpu --ranks 2 \
 		>"$T/log" 2>"$T/err" &
 	worker=$!
-	for _ in $(seq 300); do
+	for _ in $(seq $((300 * patience))); do
 		grep -q '^step 3/' "$T/log" && break
 		sleep 0.1
 	done
@@ -56,13 +58,13 @@ end() {
 begin killed
 kill -KILL "$second"
 end
-[ "$status $(cat "$T/err")" = "1 lbworker: rank 1 was killed by signal 9" ] && [ "$seconds" -le 5 ]
+[ "$status $(cat "$T/err")" = "1 lbworker: rank 1 was killed by signal 9" ] && [ "$seconds" -le $((3 * patience)) ]
 ok $? "one is killed: all end, and it is said which"
 
 begin frozen
 kill -STOP "$first"
 end
-[ "$status $(sed 's/step [0-9]*: //' "$T/err")" = "1 lbworker: rank 1: rank 0 did not answer for 1 s" ] && [ "$seconds" -le 6 ]
+[ "$status $(sed 's/step [0-9]*: //' "$T/err")" = "1 lbworker: rank 1: rank 0 did not answer for $patience s" ] && [ "$seconds" -le $((4 * patience)) ]
 ok $? "one stands still: all end, soon after the deadline"
 ! pgrep -f "$T/long.toml" >/dev/null
 ok $? "and none is left"

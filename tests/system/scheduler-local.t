@@ -329,7 +329,7 @@ while :; do sleep 0.05; done
 END
 script timed <"$T/body"
 t=$(token)
-submit_job "$t" timed --time=0:03 --signal=B:USR1@2
+submit_job "$t" timed --time=0:09 --signal=B:USR1@4	# time for its traps, on a busy machine, too
 ask release "$ref"
 wait_for "job_is $t ended" 20
 is "$(grep -Ex 'timed|warned|limit' "$T/work/out.log" | tr '\n' ' ')" "timed warned limit " \

@@ -31,7 +31,7 @@ run_reaches live running 20
 # --- du -------------------------------------------------------------------------------------------
 exits 0 "du" lbctl du
 like "$out" "^OWNER +RUN +STATE +AGE +CHECKPOINTS +LOGS +SPOOLS +OTHER +TOTAL" "has a column for each kind"
-like "$out" "^$(id -un) +one +completed +[0-9]+s +30[0-9] KiB" "and for each run its checkpoints"
+like "$out" "^$(id -un) +one +completed +([0-9]+m)?[0-9]+s +30[0-9] KiB" "and for each run its checkpoints"
 like "$out" "^ +total " "and a sum"
 ok "checkpoints are what du(1) says" sh -c '[ "$1" -ge 300000 ] && [ "$1" -lt 400000 ]' sh \
 	"$(of_run one checkpoints)"
@@ -57,7 +57,7 @@ PY
 lbctl submit --name saves -- python3 "$T/saves.py" >/dev/null
 run_reaches saves completed 20
 exits 0 "checkpoints of another trainer" lbctl checkpoints saves
-like "$out" "^ +80 +[0-9.]+ KiB +[0-9]+s +numpy +yes +$R/saves/checkpoints/ckpt_80.npz$" \
+like "$out" "^ +80 +[0-9.]+ KiB +([0-9]+m)?[0-9]+s +numpy +yes +$R/saves/checkpoints/ckpt_80.npz$" \
 	"step, size, age, layout, path"
 like "$out" "^ +100 +4.9 KiB .* no +$R/saves/checkpoints/ckpt_100.npz: a zip .* cut short" "and of one that is not whole, why"
 lbctl checkpoints saves --json >"$T/list.json"

@@ -8,7 +8,7 @@ S=$T/stage
 export STAGE_LOG="$T/log" SLURMD_NODENAME=n1
 
 again() { fresh; rm -rf "$S" "$STAGE_LOG"*; }
-run() { timeout 60 "$B/lbrun" --attempt "$F" >"$F/out.log" 2>&1; }
+run() { timeout $((60 * patience)) "$B/lbrun" --attempt "$F" >"$F/out.log" 2>&1; }
 start() {
 	"$B/lbrun" --attempt "$F" >"$F/out.log" 2>&1 &
 	lbrun_pid=$!

@@ -106,7 +106,7 @@ run_reaches told completed 20
 goes() { as_member lbctl goodput "$@"; }
 wait_for "grep -q '\"name\":\"told\",.*completed.*\"goodput\"' $E" 20
 exits 0 "a colleague's goodput" goes $owner/told
-like "$out" "^productive +[0-9]+s" "where its hours went"
+like "$out" "^productive +([0-9]+m)?[0-9]+s" "where its hours went"
 ettr() { "$@" lbctl goodput "$run" --json | json ettr; }
 # the export may be of a moment ago
 wait_for '[ "$(run=$owner/told ettr as_member)" = "$(run=told ettr as $owner)" ]' 130 && passed "is what its owner is told"

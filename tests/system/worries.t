@@ -34,7 +34,7 @@ for step in range(1, 100000):
         os.abort()
     time.sleep(0.1)
 END
-lbctl submit --name slow --set slurm.time=1m --set restart.backoff_first=0 \
+lbctl submit --name slow --set slurm.time=5m --set restart.backoff_first=0 \
 	--set restart.in_place=0 \
 	-- python3 "$T/train.py" >/dev/null
 wait_for '[ "$(told eta_past_limit slow)" = 1 ]' 30
