@@ -35,6 +35,9 @@ for name in gpt2 llama3 qwen2 o200k tekken unknown sentencepiece bloom deepseek 
 done
 like "$(lbworker tokenize --tokenizer "$gold/unknown.json" -o "$T/o2" "$gold/documents.jsonl" 2>&1)" \
 	"unknown.json: its pattern is none of those that are built in" "a pattern that PCRE2 runs is warned of"
+sed 's/"type": *"BPE"/"type":"Unigram"/' "$gold/unknown.json" >"$T/refused.json"
+is "$(lbworker tokenize --tokenizer "$T/refused.json" -o "$T/o3" "$gold/documents.jsonl" 2>&1)" \
+	"lbworker: $T/refused.json: model.type: Unigram is not supported, BPE is" "of one that is refused only that is said"
 
 # --- files as people have them
 mkdir -p "$T/in/more"

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/log.h"
 #include "common/base/mem.h"
 #include "worker/lbworker/unicode/unicode.h"
 
@@ -211,8 +212,12 @@ int tokenizer_read_json(struct tokenizer *t, const char *text, size_t len, struc
 	    read_model(&r, json_object_get(o, "model")) == 0 &&
 	    read_added(&r, json_object_get(o, "added_tokens")) == 0)
 		rc = 0;
-	if (rc == 0)
+	if (rc == 0) {
 		tokenizer_cut_at_blanks(t);
+		if (r.has_own_pattern) /* told here: of a file that is refused it is not what matters */
+			log_warn("%s: its pattern is none of those that are built in: it is slower",
+				 t->path);
+	}
 	json_decref(o);
 	return rc;
 }

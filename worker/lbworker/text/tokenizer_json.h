@@ -11,6 +11,7 @@ struct reading {
 	struct err *err;
 	int16_t byte_of[0x180];
 	json_t *vocab;
+	bool has_own_pattern; /* none of those that are built in */
 };
 
 /* -1, with ERR_USAGE: that is not supported. */

@@ -5,7 +5,6 @@
 
 #include <string.h>
 
-#include "common/base/log.h"
 #include "common/base/mem.h"
 #include "worker/lbworker/unicode/split_regex.h"
 #include "worker/lbworker/unicode/unicode.h"
@@ -178,9 +177,7 @@ static int read_split(struct reading *r, const json_t *p)
 		return reading_refuse(r, "pre_tokenizer", "so long a sequence");
 	if (read_pattern(r, p, "pre_tokenizer", &split))
 		return -1;
-	if (split.kind == SPLIT_REGEX)
-		log_warn("%s: its pattern is none of those that are built in: it is slower",
-			 r->t->path);
+	r->has_own_pattern |= split.kind == SPLIT_REGEX;
 	return add_split(r, split);
 }
 
