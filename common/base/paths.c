@@ -141,6 +141,23 @@ struct strv path_slurm_helpers(void)
 	return all;
 }
 
+const char *path_slurm_conf(const char **told)
+{
+	/* The second one is a site's whose controller hands out its configuration. */
+	static const char *const places[] = { "/etc/slurm/slurm.conf",
+					      "/run/slurm/conf/slurm.conf" };
+	const char *conf = getenv("SLURM_CONF");
+
+	*told = conf && conf[0] ? conf : NULL;
+	if (*told)
+		return access(conf, R_OK) == 0 ? conf : NULL;
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		if (access(places[i], R_OK) == 0)
+			return places[i];
+	}
+	return NULL;
+}
+
 char *path_sibling(const char *program, struct err *err)
 {
 	char folder[PATH_MAX];

@@ -23,6 +23,10 @@ char *path_sibling(const char *program, struct err *err);
  * ../lib/lowbits/lbd-slurm-NUMBER, NUMBER being that of libslurm.so. Owned. */
 struct strv path_slurm_helpers(void);
 
+/* The site's slurm.conf: SLURM_CONF, or the first of the usual places where there is one. NULL: there is none that
+ * we may read; *told is then the value of SLURM_CONF, or NULL. Both borrowed. */
+const char *path_slurm_conf(const char **told);
+
 /* What stands behind the last slash: a part of `path`. */
 const char *path_base(const char *path);
 

@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
+#include <string.h>
 
 #include "common/base/json.h"
 #include "common/base/mem.h"
@@ -41,15 +41,18 @@ static void read_config(struct patient *p)
 static void ask_slurm(struct patient *p)
 {
 	static const char *const argv[] = { "scontrol", "show", "config", NULL };
-	const char *conf = getenv("SLURM_CONF");
 	struct err err = { 0 };
+	const char *told;
 	char *text;
 	int status;
 
-	if (access(conf && conf[0] ? conf : "/etc/slurm/slurm.conf", R_OK) < 0)
+	if (path_slurm_conf(&told) == NULL && told) { /* scontrol would wait a minute for it */
+		p->conf_trouble = told;
 		return;
+	}
 	status = program_output(argv, COMMAND_MS, &text, &err);
-	p->has_slurm = status >= 0 || err.code != ERR_NOT_FOUND;
+	p->has_slurm = status >= 0 ? !strstr(text, "configuration source")
+				   : err.code != ERR_NOT_FOUND;
 	if (status == 0)
 		p->slurm = text;
 	else

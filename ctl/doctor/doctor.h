@@ -19,11 +19,12 @@ struct finding {
 struct patient {
 	struct ctl *ctl;
 	const char *home;
-	json_t *version;      /* of the lbd that answers; NULL: none does */
-	char *config;         /* as lbd --check-config prints it; NULL when that fails */
-	char *config_trouble; /* why it fails; NULL */
-	char *slurm;          /* scontrol show config; NULL: no Slurm, or it does not answer */
-	bool has_slurm;       /* its commands are there, and a configuration */
+	json_t *version;          /* of the lbd that answers; NULL: none does */
+	char *config;             /* as lbd --check-config prints it; NULL when that fails */
+	char *config_trouble;     /* why it fails; NULL */
+	char *slurm;              /* scontrol show config; NULL: no Slurm, or it does not answer */
+	bool has_slurm;           /* its commands are there, and a configuration */
+	const char *conf_trouble; /* SLURM_CONF, where that cannot be read; NULL; borrowed */
 };
 
 struct check {

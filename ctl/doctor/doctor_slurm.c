@@ -22,12 +22,23 @@ enum {
 	BACK_RELEASES_2411 = 3,
 };
 
-static const char no_slurm[] = "no Slurm here: runs use this machine";
+static void skip_without_slurm(const struct patient *p, struct finding *f)
+{
+	char *text =
+		p->conf_trouble
+			? xasprintf(
+				  "no Slurm here: SLURM_CONF, %.200s, cannot be read: runs use this machine",
+				  p->conf_trouble)
+			: xstrdup("no Slurm here: runs use this machine");
+
+	finding_skip(f, text);
+	free(text);
+}
 
 static bool is_skipped(const struct patient *p, struct finding *f)
 {
 	if (!p->has_slurm)
-		finding_skip(f, no_slurm);
+		skip_without_slurm(p, f);
 	else if (p->slurm == NULL)
 		finding_skip(f, "slurmctld did not answer");
 	return p->slurm == NULL;
@@ -40,7 +51,7 @@ static char *ask(const struct patient *p, struct finding *f, const char *const *
 	char *text;
 
 	if (!p->has_slurm) {
-		finding_skip(f, no_slurm);
+		skip_without_slurm(p, f);
 		return NULL;
 	}
 	*status = program_output(argv, COMMAND_MS, &text, err);
@@ -152,6 +163,14 @@ static void look_at_versions(const struct patient *p, struct finding *f)
 
 	if (helper == NULL)
 		return;
+	if (p->version && !js_str(p->version, "slurm_helper", NULL)) {
+		finding_bad(f,
+			    "lbctl daemon restart, here, where scontrol works; a service has to "
+			    "be told PATH and SLURM_CONF (systemctl --user edit lbd)",
+			    "this lbd found no Slurm when it started: its runs use its machine");
+		free(helper);
+		return;
+	}
 	status = program_output(argv, COMMAND_MS, &text, &err);
 	theirs = setting(p, "SLURM_VERSION");
 	ours = text ? strstr(text, "(Slurm ") : NULL;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "common/base/json.h"
+#include "common/base/paths.h"
 #include "slurm/helper/calls.h"
 
 /* slurm.conf as it was when libslurm read it. */
@@ -46,13 +47,12 @@ static bool names_one_controller(const char *path)
  * is none: look first. A file that was changed since is read again. */
 static int load_conf(struct answer *a)
 {
-	const char *path = getenv("SLURM_CONF");
+	const char *told, *path = path_slurm_conf(&told);
 	struct stat st;
 
-	if (!path || !path[0])
-		path = "/etc/slurm/slurm.conf";
-	if (access(path, R_OK) || stat(path, &st))
-		return answer_set(a, SCHEDULER_DOWN, "%s: %s", path, strerror(errno));
+	if (path == NULL || stat(path, &st))
+		return answer_set(a, SCHEDULER_DOWN, "%s: %s", told ? told : "slurm.conf",
+				  strerror(errno));
 	if (conf.is_loaded && conf.dev == st.st_dev && conf.ino == st.st_ino &&
 	    conf.mtime.tv_sec == st.st_mtim.tv_sec && conf.mtime.tv_nsec == st.st_mtim.tv_nsec)
 		return 0;
@@ -107,9 +107,11 @@ static bool is_passing(int code)
 	}
 }
 
+/* SLURM_ERROR is what most job_submit plug-ins of sites refuse with. */
 static bool is_controllers_word(int code)
 {
-	return (code >= 2000 && code < 4000) || (code >= 7000 && code < 10000);
+	return code == SLURM_ERROR || (code >= 2000 && code < 4000) ||
+	       (code >= 7000 && code < 10000);
 }
 
 /* After a lost answer (time-outs, receive and authentication errors, whatever else) a change may

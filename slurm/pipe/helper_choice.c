@@ -14,20 +14,68 @@
 #include "common/base/strv.h"
 #include "slurm/pipe/command.h"
 
-static const char *configuration(void)
-{
-	/* The second one is a site's whose controller hands out its configuration. */
-	static const char *const places[] = { "/etc/slurm/slurm.conf",
-					      "/run/slurm/conf/slurm.conf" };
-	const char *told = getenv("SLURM_CONF");
+enum site {
+	SITE_NONE,  /* no Slurm here */
+	SITE_FILE,  /* its slurm.conf can be read */
+	SITE_UNREAD /* only its commands know where they have theirs from */
+};
 
-	if (told && told[0])
-		return access(told, R_OK) == 0 ? told : NULL;
-	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-		if (access(places[i], R_OK) == 0)
-			return places[i];
+/* The file that its controller names in "SLURM_CONF  = /opt/slurm/etc/slurm.conf", where this machine has it, too: for
+ * us and all that we start. */
+static enum site take_named_file(const char *config)
+{
+	static const char name[] = "\nSLURM_CONF";
+	const char *at = strstr(config, name);
+	enum site site = SITE_UNREAD;
+	char *path;
+
+	if (at == NULL)
+		return SITE_UNREAD;
+	at += sizeof(name) - 1;
+	at += strspn(at, " =");
+	path = xstrndup(at, strcspn(at, " \n"));
+	if (access(path, R_OK) == 0) {
+		setenv("SLURM_CONF", path, 1);
+		site = SITE_FILE;
 	}
-	return NULL;
+	free(path);
+	return site;
+}
+
+/* No file at the usual places: Slurm may have been built for another one (/opt/slurm/etc), or ask a server
+ * for its configuration (SLURM_CONF_SERVER, DNS). Its commands know. */
+static enum site ask_commands(void)
+{
+	static const char *const words[] = { "timeout", "10", "scontrol", "show", "config", NULL };
+	enum { NO_SUCH_PROGRAM = 127 };
+	enum site site = SITE_UNREAD;
+	struct said said;
+
+	command_ask(words, &said);
+	if (said.status == 0)
+		site = take_named_file(said.out);
+	else if (said.status == NO_SUCH_PROGRAM || said.status == COMMAND_NOT_STARTED ||
+		 strstr(said.errors, "configuration source"))
+		site = SITE_NONE;
+	said_clear(&said);
+	return site;
+}
+
+static enum site find_site(struct err *err)
+{
+	const char *told;
+	enum site site;
+
+	if (path_slurm_conf(&told))
+		return SITE_FILE;
+	if (told) {
+		err_set(err, ERR_SCHEDULER, "SLURM_CONF: %.300s cannot be read", told);
+		return SITE_NONE;
+	}
+	site = ask_commands();
+	if (site == SITE_NONE)
+		err_set(err, ERR_SCHEDULER, "there is no Slurm configuration");
+	return site;
 }
 
 /* The last one counts: "lbd-slurm 0.1.0 (Slurm 24.11.5)", "slurm 24.11.5" → 2411; 0: none is named. */
@@ -135,12 +183,16 @@ int helper_choose(enum slurm_through through, char *const *unfit, struct slurm_h
 		  struct err *err)
 {
 	struct err why = { 0 };
+	enum site site;
 
 	*out = (struct slurm_helper){ 0 };
-	if (configuration() == NULL)
-		return err_set(err, ERR_SCHEDULER, "there is no Slurm configuration");
+	site = find_site(err);
+	if (site == SITE_NONE)
+		return -1;
+	if (site == SITE_UNREAD)
+		err_set(&why, ERR_SCHEDULER, "this machine has no slurm.conf for lbd-slurm");
 	if (through != SLURM_THROUGH_COMMANDS) {
-		if (take_library(unfit, out, &why) == 0)
+		if (site == SITE_FILE && take_library(unfit, out, &why) == 0)
 			return 0;
 		helper_choice_clear(out);
 		if (through == SLURM_THROUGH_LIBRARY)
@@ -148,7 +200,7 @@ int helper_choose(enum slurm_through through, char *const *unfit, struct slurm_h
 		log_info("%s: Slurm's commands serve", why.text);
 	}
 	if (take_commands(out, err) == 0) {
-		if (why.code != ERR_NONE)
+		if (why.code != ERR_NONE && through == SLURM_THROUGH_AUTO)
 			out->note = xasprintf("%s: Slurm's commands serve, which take longer",
 					      why.text);
 		return 0;

@@ -75,6 +75,13 @@ fi
 
 printf '[poll]\nidle_interval = "10m"\n' >"$LB_HOME/lbd.toml"
 cluster_start 1
+conf=$SLURM_CONF
+SLURM_CONF=$T/none
+lbd_start
+like "$(verdict slurmctld text)" "no Slurm here: SLURM_CONF, $T/none, cannot be read" "a SLURM_CONF that leads nowhere"
+SLURM_CONF=$conf
+like "$(verdict libslurm text)" 'this lbd found no Slurm when it started' "an lbd that was started without what the shell knows"
+lbd_stop
 lbd_start
 is "$(verdict slurmctld) $(verdict libslurm) $(verdict 'clock skew')" "fine fine fine" \
 	"a Slurm that is well"

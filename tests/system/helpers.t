@@ -93,9 +93,54 @@ own_lbd
 like "$(cat "$T/lbd.log")" 'libslurm.so.99' "where none serves, the library that is missing is named"
 lbd_stop
 
-# --- a release that nobody knows ---------------------------------------------------------------------
+# --- a Slurm whose configuration lies elsewhere --------------------------------------------------------
+# As where it was built for /opt/slurm/etc: only its commands know, and the controller tells.
 rm "$T/inst/bin/lbd-slurm"
 cp "$B/lbd-slurm" "$helpers/lbd-slurm-1"
+cp "$B/lbd-slurm-commands" "$T/inst/bin/"
+conf=$SLURM_CONF
+path=$PATH
+mkdir "$T/elsewhere"
+for command in sbatch squeue scancel scontrol sacct; do
+	printf '#!/bin/sh\nSLURM_CONF=%s exec %s "$@"\n' "$conf" "$(command -v $command)" >"$T/elsewhere/$command"
+done
+chmod +x "$T/elsewhere"/*
+PATH=$T/elsewhere:$PATH
+if [ -e /etc/slurm/slurm.conf ] || [ -e /run/slurm/conf/slurm.conf ]; then
+	passed "a configuration elsewhere # SKIP this machine has one of its own"
+else
+	unset SLURM_CONF
+	own_lbd
+	is "$(basename "$(in_use)")" lbd-slurm-1 "a slurm.conf that only Slurm's commands know of is found"
+	like "$(lbctl doctor 2>&1)" '^ok +libslurm ' "by doctor, too"
+	lbctl submit --name elsewhere -- true >/dev/null
+	run_reaches elsewhere completed 60
+	is "$(run_state elsewhere)" completed "and serves"
+	lbd_stop
+	# one that the controller hands out
+	cat >"$T/elsewhere/scontrol" <<-END
+		#!/bin/sh
+		SLURM_CONF=$conf $(PATH=$path command -v scontrol) "\$@" | sed 's,^\(SLURM_CONF *= \).*,\1/proc/1/fd/none,'
+	END
+	own_lbd
+	is "$(basename "$(in_use)")" lbd-slurm-commands "without a file of it the commands serve"
+	like "$(lbctl daemon status)" "this machine has no slurm.conf for lbd-slurm: Slurm's commands serve" "which is told"
+	lbctl submit --name handed -- true >/dev/null
+	run_reaches handed completed 60
+	is "$(run_state handed)" completed "… and runs run"
+	lbd_stop
+	printf '#!/bin/sh\necho "scontrol: fatal: Could not establish a configuration source" >&2\nexit 1\n' \
+		>"$T/elsewhere/scontrol"
+	: >"$T/lbd.log"
+	own_lbd
+	like "$(cat "$T/lbd.log")" 'there is no Slurm configuration: runs go to the local' "commands without a cluster are no Slurm"
+	lbd_stop
+	SLURM_CONF=$conf
+	export SLURM_CONF
+fi
+PATH=$path
+
+# --- a release that nobody knows ---------------------------------------------------------------------
 mkdir "$T/bin"
 cat >"$T/bin/scontrol" <<END
 #!/bin/sh
