@@ -313,6 +313,7 @@ static char **environment(void)
 	env = xcalloc(count + 2, sizeof(env[0]));
 	for (size_t i = 0; i < count; i++)
 		if (strncmp(environ[i], "SLURM_TIME_FORMAT=", 18) != 0 &&
+		    strncmp(environ[i], "SLURM_CLUSTERS=", 15) != 0 &&
 		    strncmp(environ[i], "SACCT_", 6) != 0)
 			env[kept++] = environ[i];
 	env[kept] = time_format;

@@ -71,7 +71,7 @@ bool wire_comment_parse(const char *comment, char ledger_id[LEDGER_ID_HEX + 1],
 	if (!comment || strncmp(comment, comment_mark, sizeof(comment_mark) - 1) != 0)
 		return false;
 	at += sizeof(comment_mark) - 1;
-	if (take_hex(&at, LEDGER_ID_HEX, ":", ledger_id) && take_hex(&at, TOKEN_HEX, " ", token))
+	if (take_hex(&at, LEDGER_ID_HEX, ":", ledger_id) && take_hex(&at, TOKEN_HEX, " ,;|", token))
 		return true;
 	ledger_id[0] = token[0] = '\0';
 	return false;

@@ -291,7 +291,8 @@ static void ask(const char *option, const char *which, struct said *said)
 {
 	char *names = format(), *fields = xasprintf("--Format=%s", names);
 	const char *const words[] = {
-		"squeue", "-v", "-h", "-a", "--states=all", option, which, fields, NULL,
+		"squeue",       "-v",   "-h",  "-a",   "--local", /* not its federation */
+		"--states=all", option, which, fields, NULL,
 	};
 
 	command_ask(words, said);

@@ -92,13 +92,20 @@ static bool refuse_doomed(const struct draft *d, int code, struct answer *a)
 	return true;
 }
 
+/* What libslurm says while it refuses a job. */
+struct heard {
+	char limit[LIMIT_WORD_BYTES]; /* of accounting, that it is over */
+	char said[COMMAND_SAID_BYTES];
+};
+
 /* In words that name the key, where it is known which. */
-static void refuse(const struct draft *d, int code, const char *limit, struct answer *a)
+static void refuse(const struct draft *d, int code, const struct heard *heard, struct answer *a)
 {
+	const char *said = heard->said, *colon = said[0] ? ": " : "";
 	const char *value, *key;
 
-	if (limit[0]) {
-		limit_refuse(a, limit, d->desc.account, d->desc.qos);
+	if (heard->limit[0]) {
+		limit_refuse(a, heard->limit, d->desc.account, d->desc.qos);
 		return;
 	}
 	if (code == ESLURM_INVALID_PARTITION_NAME && d->desc.partition) {
@@ -108,12 +115,14 @@ static void refuse(const struct draft *d, int code, const char *limit, struct an
 	if (refuse_doomed(d, code, a))
 		return;
 	key = fields_blame(&d->desc, code, &value);
-	if (key)
-		answer_set(a, SCHEDULER_REFUSED, "%s: %s: Slurm says: %s", key, value,
-			   slurm_strerror(code));
+	if (code == SLURM_ERROR && said[0]) /* nothing but the site's own words */
+		answer_set(a, SCHEDULER_REFUSED, "Slurm would refuse the job: %s", said);
+	else if (key)
+		answer_set(a, SCHEDULER_REFUSED, "%s: %s: Slurm says: %s%s%s", key, value,
+			   slurm_strerror(code), colon, said);
 	else
-		answer_set(a, SCHEDULER_REFUSED, "Slurm would refuse the job: %s",
-			   slurm_strerror(code));
+		answer_set(a, SCHEDULER_REFUSED, "Slurm would refuse the job: %s%s%s",
+			   slurm_strerror(code), colon, said);
 }
 
 /* A QOS may lift the limits of a partition: where those count, only Slurm knows. */
@@ -137,49 +146,52 @@ static void check_limits(const json_t *request, bool is_refused, struct answer *
 	cluster_fini(&c);
 }
 
-/* Slurm's error for the job, 0 for none, with the limit that it is over; -1: *a says it all. */
-static int ask(struct draft *d, const json_t *request, char limit[LIMIT_WORD_BYTES],
-	       struct answer *a)
+/* *code is Slurm's error for the job, 0 for none, with what it said. False: *a says it all. */
+static bool ask(struct draft *d, const json_t *request, struct heard *heard, int *code,
+		struct answer *a)
 {
 	const struct passing *p;
 	struct limit_catch catch;
-	int code;
 
-	limit[0] = '\0';
+	*code = 0;
+	heard->limit[0] = heard->said[0] = '\0';
 	if (!json_object_get(request, "sbatch")) {
 		limit_catch_begin(&catch);
-		slurm_will_run(&d->desc, &code);
-		limit_catch_end(&catch, limit);
-		return code;
+		slurm_will_run(&d->desc, code);
+		limit_catch_end(&catch, heard->limit, heard->said);
+		return true;
 	}
 	if (sbatch_test(request, a, slurm_failed_in_words) == 0)
-		return 0;
+		return true;
 	p = a->result == SCHEDULER_REFUSED ? find_passing(d, 0, a->text) : NULL;
 	if (p == NULL) {
 		if (a->result == SCHEDULER_REFUSED &&
 		    strstr(a->text, slurm_strerror(ESLURM_DISABLED)))
 			refuse_doomed(d, ESLURM_DISABLED, a);
-		return -1;
+		return false;
 	}
 	answer_set(a, SCHEDULER_OK, "%s", "");
-	return p->code;
+	*code = p->code;
+	return true;
 }
 
 static void check(struct draft *d, const json_t *request, struct answer *a)
 {
 	const struct passing *p;
-	char limit[LIMIT_WORD_BYTES];
+	struct heard heard;
 	int code;
 
 	draft_release(d);
-	code = ask(d, request, limit, a);
-	p = code > 0 ? find_passing(d, code, NULL) : NULL;
+	if (!ask(d, request, &heard, &code, a))
+		return;
+	p = find_passing(d, code, NULL);
 	if (code == 0 || (p && p->is_configuration)) {
 		check_limits(request, code != 0, a);
-	} else if (code > 0 && p == NULL) {
+	} else if (p == NULL) {
+		errno = code;
 		slurm_failed(a, code, false, "checking the job");
 		if (a->result == SCHEDULER_REFUSED)
-			refuse(d, code, limit, a);
+			refuse(d, code, &heard, a);
 	}
 }
 

@@ -4,10 +4,11 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { SAID_BYTES = 4096 };
+enum { CAUGHT_BYTES = 4096 };
 
 void limit_catch_begin(struct limit_catch *c)
 {
@@ -19,23 +20,41 @@ void limit_catch_begin(struct limit_catch *c)
 		dup2(c->caught_fd, STDERR_FILENO);
 }
 
-void limit_catch_end(struct limit_catch *c, char limit[LIMIT_WORD_BYTES])
+/* "lbd-slurm: error: jobs need a time limit", any number of lines. */
+static void errors_of(char *text, char said[COMMAND_SAID_BYTES])
 {
-	char said[SAID_BYTES];
+	static const char head[] = "error: ";
+	char *rest = text, *line;
+	size_t len = 0;
+
+	while ((line = strsep(&rest, "\n")) && len < COMMAND_SAID_BYTES) {
+		const char *at = strstr(line, head);
+
+		if (at && at[sizeof(head) - 1])
+			len += (size_t)snprintf(said + len, COMMAND_SAID_BYTES - len, "%s%s",
+						len ? "; " : "", at + sizeof(head) - 1);
+	}
+}
+
+void limit_catch_end(struct limit_catch *c, char limit[LIMIT_WORD_BYTES],
+		     char said[COMMAND_SAID_BYTES])
+{
+	char text[CAUGHT_BYTES];
 	ssize_t len = 0;
 
-	limit[0] = '\0';
+	limit[0] = said[0] = '\0';
 	fflush(stderr);
 	if (c->saved_fd >= 0) {
 		dup2(c->saved_fd, STDERR_FILENO);
 		close(c->saved_fd);
-		len = pread(c->caught_fd, said, sizeof(said) - 1, 0);
+		len = pread(c->caught_fd, text, sizeof(text) - 1, 0);
 	}
 	if (c->caught_fd >= 0)
 		close(c->caught_fd);
 	if (len <= 0)
 		return;
-	said[len] = '\0';
-	fputs(said, stderr);
-	limit_word(said, limit);
+	text[len] = '\0';
+	fputs(text, stderr);
+	limit_word(text, limit);
+	errors_of(text, said);
 }

@@ -27,6 +27,16 @@ static void disown(struct answer *a, uint32_t job_id, const char *comment)
 			   comment ? comment : "");
 }
 
+/* A site may add to comments, and rename jobs: the token counts. */
+static bool has_token_of(const slurm_job_info_t *job, const char *comment)
+{
+	char ledger_id[2][LEDGER_ID_HEX + 1], token[2][TOKEN_HEX + 1];
+
+	return wire_comment_parse(comment, ledger_id[0], token[0]) &&
+	       wire_comment_parse(job->comment, ledger_id[1], token[1]) &&
+	       strcmp(token[0], token[1]) == 0 && strcmp(ledger_id[0], ledger_id[1]) == 0;
+}
+
 /* Reads the submit time back. A failure leaves the job to the next poll, which finds the token. */
 static void confirm(struct answer *a, const char *name, const char *comment, uint32_t job_id)
 {
@@ -35,13 +45,13 @@ static void confirm(struct answer *a, const char *name, const char *comment, uin
 	const slurm_job_info_t *job = slurm_record(&look, job_id, &list);
 
 	js_set_int(a->body, "job_id", job_id);
-	if (!job || job->user_id != getuid() || !job->name || strcmp(job->name, name) != 0)
+	if (job && job->user_id == getuid() && has_token_of(job, comment))
+		js_set_int(a->body, "submit_time", (int64_t)job->submit_time);
+	else if (!job || job->user_id != getuid() || !job->name || strcmp(job->name, name) != 0)
 		answer_set(a, SCHEDULER_UNCLEAR, "job %u was accepted, but cannot be read back: %s",
 			   job_id, job ? "it is another one" : look.text);
-	else if (!job->comment || strcmp(job->comment, comment) != 0)
-		disown(a, job_id, job->comment);
 	else
-		js_set_int(a->body, "submit_time", (int64_t)job->submit_time);
+		disown(a, job_id, job->comment);
 	slurm_free_job_info_msg(list);
 }
 
@@ -49,18 +59,19 @@ static void submit(struct answer *a, struct draft *d)
 {
 	submit_response_msg_t *response = NULL;
 	struct limit_catch catch;
-	char limit[LIMIT_WORD_BYTES];
+	char limit[LIMIT_WORD_BYTES], said[COMMAND_SAID_BYTES];
 	int rc, code;
 
 	answer_acting(a);
 	limit_catch_begin(&catch);
 	rc = slurm_submit_batch_job(&d->desc, &response);
 	code = rc == 0 ? 0 : errno;
-	limit_catch_end(&catch, limit);
+	limit_catch_end(&catch, limit, said);
 	if (code == ESLURM_ACCOUNTING_POLICY)
 		limit_wait(a, limit);
-	else if (rc)
-		slurm_failed(a, code, true, "submitting the job");
+	errno = code;
+	if (rc && code != ESLURM_ACCOUNTING_POLICY)
+		slurm_failed(a, code, true, said[0] ? said : "submitting the job");
 	if (rc)
 		return;
 	/* Accepted, but it will not start as things are. */

@@ -2,6 +2,7 @@
 /* sbatch.c - a job by the site's own sbatch: for sites whose filters (CliFilterPlugins) look at
  * what that command is given, and would never see a job that libslurm made; and where there is no
  * libslurm. */
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,8 +58,19 @@ static bool is_variable(const char *entry, const char *name)
 	return strncmp(entry, name, len) == 0 && entry[len] == '=';
 }
 
-/* sbatch passes its environment on to the job. It is to find our cluster, and not to wait for the
- * end. */
+/* What would have sbatch wait for the end, or send the job to another cluster, where nobody would find it. */
+static bool is_left_out(const char *entry)
+{
+	static const char *const names[] = { "SBATCH_WAIT", "SBATCH_CLUSTERS", "SLURM_CLUSTERS" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (is_variable(entry, names[i]))
+			return true;
+	}
+	return false;
+}
+
+/* sbatch passes its environment on to the job. It is to find our cluster. */
 static void env_make(struct strv *env, const json_t *request)
 {
 	const char *conf = getenv("SLURM_CONF");
@@ -68,7 +80,7 @@ static void env_make(struct strv *env, const json_t *request)
 	add_all(&all, json_object_get(request, "env"), 0);
 	for (size_t i = 0; i < all.count; i++) {
 		has_conf |= is_variable(all.items[i], "SLURM_CONF");
-		if (!is_variable(all.items[i], "SBATCH_WAIT"))
+		if (!is_left_out(all.items[i]))
 			strv_add(env, xstrdup(all.items[i]));
 	}
 	if (conf && !has_conf)
@@ -78,20 +90,35 @@ static void env_make(struct strv *env, const json_t *request)
 
 /* --- what it said ----------------------------------------------------------------------------- */
 
-/* "12", or "12;cluster". */
+/* "12", or "12;cluster", in a line of its own: a site's wrapper may print more around it. 0: there is no such line,
+ * or there are several. */
+static uint32_t number_in(const char *text)
+{
+	uint32_t found = 0;
+
+	for (; *text; text += *text == '\n') {
+		char *end;
+		unsigned long id = isdigit((unsigned char)*text) ? strtoul(text, &end, 10) : 0;
+
+		if (id > 0 && id < UINT32_MAX && strchr("\n;", *end)) {
+			if (found)
+				return 0;
+			found = (uint32_t)id;
+		}
+		text += strcspn(text, "\n");
+	}
+	return found;
+}
+
 static int job_of(const struct said *said, struct answer *a, words_judge judge, uint32_t *job_id)
 {
-	char *end;
-	unsigned long id = strtoul(said->out, &end, 10);
-
 	if (said->status == COMMAND_NOT_STARTED)
 		return answer_set(a, SCHEDULER_DOWN, "sbatch cannot be started");
 	if (said->status > 0)
 		return judge(a, said->errors, "sbatch");
-	if (said->status < 0 || end == said->out || !strchr("\n;", *end) || id == 0 ||
-	    id >= UINT32_MAX)
+	*job_id = said->status < 0 ? 0 : number_in(said->out);
+	if (*job_id == 0)
 		return answer_set(a, SCHEDULER_UNCLEAR, "sbatch did not tell the job's number");
-	*job_id = (uint32_t)id;
 	if (said->errors[0])
 		answer_set(a, SCHEDULER_OK, "%s", said->errors);
 	return 0;

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # submit_with = "sbatch": jobs go through the site's sbatch and its filters, and are held, told
-# apart, released and submitted once as those that libslurm makes.
+# apart, released and submitted once as those that libslurm makes; and what the controller's own plug-in
+# makes of either.
 . "$(dirname "$0")/lib.sh"
 
 # A real filter of the site: jobs need a reason, and get a site's feature.
@@ -17,7 +18,26 @@ function slurm_cli_pre_submit(options, pack)
 end
 function slurm_cli_post_submit(offset, job_id, step_id) return slurm.SUCCESS end
 END
-printf 'CliFilterPlugins=lua\n' >"$T/extra.conf"
+# And one of the controller, which refuses, renames, and writes into comments.
+mkdir "$T/slurm"
+cat >"$T/slurm/job_submit.lua" <<'END'
+function slurm_job_submit(job, partitions, uid)
+	local name = job.name or ""
+	if string.find(name, "unreasonable") then
+		slurm.log_user("jobs need a reason: see https://site.invalid/reasons")
+		return slurm.ERROR
+	elseif string.find(name, "renamed") then
+		job.name = "site-job"
+		job.comment = job.comment .. ";project=7"
+	elseif string.find(name, "overwritten") then
+		job.comment = "project=7"
+	end
+	return slurm.SUCCESS
+end
+function slurm_job_modify(job, record, partitions, uid) return slurm.SUCCESS end
+return slurm.SUCCESS
+END
+printf 'CliFilterPlugins=lua\nJobSubmitPlugins=lua\n' >"$T/extra.conf"
 MC_CONF_EXTRA=$T/extra.conf
 export MC_CONF_EXTRA
 cluster_start 2
@@ -38,6 +58,9 @@ murdered)
 	rm "$T/mode"
 	\$real "\$@" >/dev/null
 	kill -9 \$\$ ;;
+wrapped)	# a site's own, which has more to say
+	rm "$T/mode"
+	printf -- '----\nWelcome to the cluster\n2 of 2 nodes are free\n----\n' ;;
 busy)
 	rm "$T/mode"
 	echo "sbatch: error: Batch job submission failed: Unable to contact slurm controller (connect failure)" >&2
@@ -109,6 +132,26 @@ lbctl submit --name busy -- true >/dev/null
 run_reaches busy completed 90
 passed "a controller that does not answer is asked again"
 
+echo wrapped >"$T/mode"
+lbctl submit --name wrapped -- true >/dev/null
+run_reaches wrapped completed 90
+unlike "$(cat "$T/lbd.log")" "wrapped: submit: " "a wrapper around sbatch may print what it likes"
+
+# The controller's plug-in, by sbatch, and by libslurm.
+plugged() {	# WAY
+	exits 6 "$1: a plug-in's no is final, and heard at once" lbctl submit --name "unreasonable-$1" -- true
+	like "$err" 'jobs need a reason: see https://site.invalid/reasons' "$1: in its own words"
+	lbctl submit --name "renamed-$1" -- true >/dev/null
+	run_reaches "renamed-$1" completed 60
+	is "$(squeue -h -t all -j "$(job "renamed-$1")" -o %j)" site-job "$1: a site may rename jobs, and add to comments"
+	unlike "$(cat "$T/lbd.log")" "renamed-$1: submit: " "$1: they are known all the same"
+	lbctl submit --name "overwritten-$1" -- true >"$T/said" 2>&1
+	run_reaches "overwritten-$1" failed 60
+	like "$(lbctl events "overwritten-$1")" 'this site replaces .*comments' "$1: what is replaced is told"
+	is "$(squeue -h -t PD,R -o %i | wc -l)" 0 "$1: and nothing is left in line"
+}
+plugged sbatch
+
 # Two phases: killed between them, lbd finds its held job and releases it.
 lbd_stop
 LB_FAILPOINT=release.call:kill
@@ -143,4 +186,8 @@ run_reaches killed running 60
 lbctl kill --now killed >/dev/null
 run_reaches killed killed 60
 passed "a run is killed"
+lbd_stop
+printf '[poll]\ninterval = "200ms"\n' >"$LB_HOME/lbd.toml"
+lbd_start
+plugged own
 done_testing

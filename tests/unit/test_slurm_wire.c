@@ -20,6 +20,7 @@ static void test_comments(void **state)
 	static const struct { const char *text; bool is_ours; } cases[] = {
 		{ "lbd1:" LEDGER ":" TOKEN, true },
 		{ "lbd1:" LEDGER ":" TOKEN " thesis, chapter 3", true },
+		{ "lbd1:" LEDGER ":" TOKEN ";project=7", true },
 		{ "lbd1:" LEDGER ":" TOKEN "f", false },
 		{ "lbd1:" LEDGER ":" TOKEN ":", false },
 		{ "lbd1:" LEDGER ":" "0123456789abcdef0123456789abcdeF", false },
