@@ -39,6 +39,7 @@ const struct sbatch_option sbatch_options[] = {
 	TEXT("account", 'A', "SBATCH_ACCOUNT", "account"),
 	TEXT("acctg-freq", 0, "SBATCH_ACCTG_FREQ", "acctg_freq"),
 	OTHER("array", 'a', SBATCH_VALUE, "SBATCH_ARRAY_INX", sbatch_set_array, "array_inx"),
+	REFUSED("autocomplete", 0, SBATCH_VALUE, NULL, "man sbatch"),
 	TEXT("batch", 0, "SBATCH_BATCH", "batch_features"),
 	TEXT("bb", 0, "SBATCH_BURST_BUFFER", "burst_buffer"),
 	REFUSED("bbf", 0, SBATCH_VALUE, NULL, "put the lines of that file into the script"),
@@ -48,9 +49,12 @@ const struct sbatch_option sbatch_options[] = {
 	REFUSED("clusters", 'M', SBATCH_VALUE, "SBATCH_CLUSTERS", ELSEWHERE),
 	REFUSED("cluster", 0, SBATCH_VALUE, "SLURM_CLUSTERS", ELSEWHERE),
 	TEXT("comment", 0, NULL, "comment"),
+	FLAG("consolidate-segments", 0, "SBATCH_CONSOLIDATE_SEGMENTS",
+	     "consolidate_segments"), /* 26.05 */
 	TEXT("constraint", 'C', "SBATCH_CONSTRAINT", "features"),
 	TEXT("container", 0, "SBATCH_CONTAINER", "container"),
-	TEXT("container-id", 0, "SBATCH_CONTAINER_ID", "container_id"), /* 23.02 */
+	TEXT("container-id", 0, "SBATCH_CONTAINER_ID", "container_id"),       /* 23.02 */
+	TEXT("container-type", 0, "SBATCH_CONTAINER_TYPE", "container_type"), /* 26.05 */
 	TEXT("context", 0, NULL, "req_context"),
 	FLAG("contiguous", 0, NULL, "contiguous"),
 	ROW("core-spec", 'S', SBATCH_VALUE, "SBATCH_CORE_SPEC", sbatch_set_core_spec,
@@ -70,6 +74,7 @@ const struct sbatch_option sbatch_options[] = {
 	OTHER("export", 0, SBATCH_VALUE, "SBATCH_EXPORT", sbatch_set_export, "export"),
 	REFUSED("export-file", 0, SBATCH_VALUE, NULL,
 		"put the variables into run.env_file, lines of NAME=value"),
+	REFUSED("external", 0, SBATCH_FLAG, NULL, "such a job has no script"), /* 25.05 */
 	TEXT("extra", 0, NULL, "extra"), /* 23.02; before, short for the next one */
 	OTHER("extra-node-info", 'B', SBATCH_VALUE, NULL, sbatch_set_extra_node_info, NULL),
 	OTHER("get-user-env", 0, SBATCH_MAY_VALUE, "SBATCH_GET_USER_ENV", sbatch_set_get_user_env,
@@ -99,6 +104,7 @@ const struct sbatch_option sbatch_options[] = {
 	TEXT("mem-bind", 0, "SBATCH_MEM_BIND", "mem_bind"),
 	MB("mem-per-cpu", "SBATCH_MEM_PER_CPU", "mem_per_cpu"),
 	MB("mem-per-gpu", "SBATCH_MEM_PER_GPU", "mem_per_gpu"),
+	OTHER("mem-update", 0, SBATCH_VALUE, NULL, sbatch_set_mem_update, NULL), /* 26.05 */
 	NUMBER("mincpus", 0, NULL, "pn_min_cpus", 0, U16),
 	TEXT("network", 0, "SBATCH_NETWORK", "network"),
 	OTHER("nice", 0, SBATCH_MAY_VALUE, NULL, sbatch_set_nice, "nice"),
@@ -133,9 +139,15 @@ const struct sbatch_option sbatch_options[] = {
 	FLAG("reboot", 0, NULL, "reboot"),
 	ROW("requeue", 0, SBATCH_FLAG, "SBATCH_REQUEUE", sbatch_set_requeue, .constant = 1),
 	TEXT("reservation", 0, "SBATCH_RESERVATION", "reservation"),
+	TEXT("resources", 0, NULL, "resources"), /* 26.05 */
+	ROW("resv-ports", 0, SBATCH_MAY_VALUE, NULL, sbatch_set_number, .field = "resv_ports",
+	    .min = 0, .max = U16, .constant = 0),                       /* 24.05 */
+	NUMBER("segment", 0, "SBATCH_SEGMENT_SIZE", "segment", 0, U16), /* 24.05 */
 	OTHER("signal", 0, SBATCH_VALUE, "SBATCH_SIGNAL", sbatch_set_signal, "warn_signal"),
 	NUMBER("sockets-per-node", 0, NULL, "sockets_per_node", 1, U16),
 	OTHER("spread-job", 0, SBATCH_FLAG, "SBATCH_SPREAD_JOB", sbatch_set_job_flag, "spread"),
+	FLAG("spread-segments", 0, "SBATCH_SPREAD_SEGMENTS", "spread_segments"), /* 26.05 */
+	FLAG("stepmgr", 0, NULL, "stepmgr"),                                     /* 24.05 */
 	NUMBER(NULL, 0, "SBATCH_REQ_SWITCH", "req_switch", 1, INT32),
 	OTHER(NULL, 0, SBATCH_VALUE, "SBATCH_WAIT4SWITCH", sbatch_set_seconds, "wait4switch"),
 	OTHER("switches", 0, SBATCH_VALUE, NULL, sbatch_set_switches, "req_switch"),
@@ -148,6 +160,10 @@ const struct sbatch_option sbatch_options[] = {
 	OTHER("time", 't', SBATCH_VALUE, "SBATCH_TIMELIMIT", sbatch_set_minutes, "time_limit"),
 	OTHER("time-min", 0, SBATCH_VALUE, NULL, sbatch_set_minutes, "time_min"),
 	MB("tmp", NULL, "pn_min_tmp_disk"),
+	OTHER("tres-bind", 0, SBATCH_VALUE, "SBATCH_TRES_BIND", sbatch_set_tres_bind,
+	      "gpu_bind"), /* 23.11 */
+	OTHER("tres-per-task", 0, SBATCH_VALUE, "SBATCH_TRES_PER_TASK", sbatch_set_tres_per_task,
+	      NULL), /* 23.02 */
 	REFUSED("uid", 0, SBATCH_VALUE, NULL, "jobs run as the user of lbd"),
 	OTHER("use-min-nodes", 0, SBATCH_FLAG, "SBATCH_USE_MIN_NODES", sbatch_set_job_flag,
 	      "use-min-nodes"),

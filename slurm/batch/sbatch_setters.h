@@ -47,5 +47,8 @@ SBATCH_SETTER(set_get_user_env);
 SBATCH_SETTER(set_export);
 SBATCH_SETTER(set_propagate);
 SBATCH_SETTER(set_requeue);
+SBATCH_SETTER(set_tres_per_task);
+SBATCH_SETTER(set_tres_bind);
+SBATCH_SETTER(set_mem_update);
 
 #endif

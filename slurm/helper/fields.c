@@ -35,6 +35,7 @@ static const struct row rows[] = {
 	ROW(TEXT, account), ROW(TEXT, acctg_freq), ROW(TEXT, array_inx), ROW(TEXT, batch_features),
 	ROW(TIME, begin_time), ROW(TEXT, burst_buffer), ROW(TEXT, cluster_features),
 	IF_CONTAINER(ROW(TEXT, container),) IF_EXTRA(ROW(TEXT, container_id),) ROW(U16, contiguous), ROW(U16, cores_per_socket),
+	IF_SEGMENTS(ROW(TEXT, container_type),)
 	ROW(U16, cpus_per_task), ROW(TIME, deadline), ROW(U32, delay_boot), ROW(TEXT, dependency),
 	ROW(TEXT, exc_nodes), IF_EXTRA(ROW(TEXT, extra),) ROW(TEXT, features), ROW(U16, kill_on_node_fail),
 	ROW(TEXT, licenses), ROW(TEXT, mail_user), ROW(U32, max_nodes), ROW(TEXT, mcs_label),
@@ -234,6 +235,39 @@ static void put_plain(const json_t *fields, job_desc_msg_t *desc)
 		desc->contiguous = 0;
 }
 
+/* clang-format off */
+/* What sbatch has learned since 24.05. */
+static void put_newer(const json_t *fields, job_desc_msg_t *desc, struct kept *kept)
+{
+	(void)kept;
+	(void)desc;
+	(void)fields;
+	IF_SEGMENT(
+		if (json_object_get(fields, "segment"))
+			desc->segment_size = (uint16_t)js_int(fields, "segment", 0);
+		if (json_object_get(fields, "resv_ports"))
+			desc->resv_port_cnt = (uint16_t)js_int(fields, "resv_ports", 0);
+		if (js_int(fields, "stepmgr", 0))
+			desc->bitflags |= STEPMGR_ENABLED;
+	)
+	IF_SEGMENTS(
+		const char *resources = js_str(fields, "resources", NULL);
+
+		if (resources) /* as sbatch has it: licenses of nodes */
+			desc->licenses = keep(kept, xasprintf("%s%s%s", desc->licenses ? desc->licenses : "",
+							      desc->licenses ? "," : "", resources));
+		if (js_int(fields, "spread_segments", 0))
+			desc->bitflags |= SPREAD_SEGMENTS;
+		if (js_int(fields, "consolidate_segments", 0))
+			desc->bitflags |= CONSOLIDATE_SEGMENTS;
+		if (js_int(fields, "mem_update", 0)) {
+			desc->mem_update_margin = (uint16_t)js_int(fields, "mem_update", 0);
+			desc->mem_update_delay = (uint16_t)js_int(fields, "mem_update_minutes", 0);
+		}
+	)
+}
+/* clang-format on */
+
 /* A field that is there, but not in this release, is no field to leave out. */
 static int check_lacking(const json_t *fields, struct err *err)
 {
@@ -263,6 +297,7 @@ int fields_apply(const json_t *fields, job_desc_msg_t *desc, struct kept *kept, 
 	put_memory(fields, desc);
 	put_gres(fields, desc, kept);
 	put_plain(fields, desc);
+	put_newer(fields, desc, kept);
 	return field_words_apply(fields, desc, kept, err);
 }
 

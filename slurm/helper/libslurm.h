@@ -54,10 +54,27 @@
 #define LACKS_OOM_KILL_STEP "oom_kill_step",
 #endif
 
+#if SLURM_SINCE(24, 5)
+#define IF_SEGMENT(...) __VA_ARGS__
+#define LACKS_SEGMENT
+#else
+#define IF_SEGMENT(...)
+#define LACKS_SEGMENT "segment", "resv_ports", "stepmgr",
+#endif
+#if SLURM_SINCE(26, 5)
+#define IF_SEGMENTS(...) __VA_ARGS__
+#define LACKS_SEGMENTS
+#else
+#define IF_SEGMENTS(...)
+#define LACKS_SEGMENTS \
+	"spread_segments", "consolidate_segments", "container_type", "mem_update", "resources",
+#endif
+
 /* Fields (slurm/batch/batch.h) that this release cannot express, and NULL. */
 #define SLURM_LACKS \
 	{ \
-		LACKS_CONTAINER LACKS_PREFER LACKS_POWER LACKS_EXTRA LACKS_OOM_KILL_STEP NULL \
+		LACKS_CONTAINER LACKS_PREFER LACKS_POWER LACKS_EXTRA LACKS_OOM_KILL_STEP \
+			LACKS_SEGMENT LACKS_SEGMENTS NULL \
 	}
 
 /* In front of generic resources, and of what binds tasks to them. */

@@ -47,6 +47,7 @@ static const struct {
 	{ "licenses", "licenses" },
 	{ "wckey", "wckey" },
 	{ "req_switch", "switches" },
+	{ "segment", "segment" },
 	{ "burst_buffer", "bb" },
 	{ "pn_min_tmp_disk", "tmp" },
 	{ "deadline", "deadline" },

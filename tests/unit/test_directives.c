@@ -99,6 +99,15 @@ static void test_lines(void **state)
 		{ "#SBATCH --gpus=8 --gpus-per-task=4 --cpus-per-gpu=2",
 		  "{\"implied_tasks\":2,\"implied_cpus_per_task\":8,\"min_cpus\":1}" },
 		{ "#SBATCH -c4 -n2", "{\"min_cpus\":8,\"pn_min_cpus\":4}" },
+		{ "#SBATCH -n2 --tres-per-task=cpu=4,gres/gpu:a100=2 --tres-bind=gres/gpu:closest",
+		  "{\"min_cpus\":8,\"pn_min_cpus\":4,\"cpus_per_task\":4,"
+		  "\"gpus_per_task\":\"a100:2\",\"gpu_bind\":\"closest\"}" },
+		{ "#SBATCH -n2 --tres-per-task=gres:gpu,cpu:1 --segment=18 --stepmgr --resv-ports",
+		  "{\"gpus_per_task\":\"1\",\"cpus_per_task\":1,\"segment\":18,\"stepmgr\":1,"
+		  "\"resv_ports\":0}" },
+		{ "#SBATCH --mem-update=20@1:30:00 --spread-segments --resources=a:1",
+		  "{\"mem_update\":20,\"mem_update_minutes\":90,\"spread_segments\":1,"
+		  "\"resources\":\"a:1\"}" },
 	};
 
 	(void)state;
@@ -159,6 +168,14 @@ static void test_refusals(void **state)
 		{ "#SBATCH --begin=2035-13-01", "train.slurm:2: --begin: " },
 		{ "#SBATCH --mem=-1", "train.slurm:2: --mem: " },
 		{ "#SBATCH --mem=16GG", "train.slurm:2: --mem: " },
+		{ "#SBATCH --tres-per-task=cpu=4,license/x=1",
+		  "train.slurm:2: --tres-per-task: \"license/x=1\": must be cpu=N or gres/gpu" },
+		{ "#SBATCH --tres-per-task=cpu=", "train.slurm:2: --tres-per-task: " },
+		{ "#SBATCH --tres-per-task=", "train.slurm:2: --tres-per-task: " },
+		{ "#SBATCH --tres-bind=gres/nic:closest", "train.slurm:2: --tres-bind: " },
+		{ "#SBATCH --mem-update=20", "train.slurm:2: --mem-update: " },
+		{ "#SBATCH --segment=none", "train.slurm:2: --segment: " },
+		{ "#SBATCH --external", "train.slurm:2: --external: such a job has no script" },
 		{ "#SBATCH --signal=@60", "train.slurm:2: --signal: " },
 		{ "#SBATCH hetjob", "train.slurm:2: hetjob: " },
 		{ "#SBATCH -n1 :", "train.slurm:2: heterogeneous" },
