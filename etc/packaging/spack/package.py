@@ -25,7 +25,6 @@ class Lowbits(MakefilePackage):
     depends_on("cxx", type="build")
     depends_on("gmake", type="build")
     depends_on("pkgconfig", type="build")
-    depends_on("scdoc", type="build")
     depends_on("curl")
     depends_on("jansson")
     depends_on("libuv")
@@ -41,7 +40,8 @@ class Lowbits(MakefilePackage):
 
     # lbrun is linked against the archives of these: it starts on bare compute nodes
     depends_on("jansson~shared")
-    depends_on("pcre2+static")
+    depends_on("pcre2+pic")
+    depends_on("zstd libs=shared,static")
 
     @property
     def make_flags(self):
