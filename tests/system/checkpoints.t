@@ -23,6 +23,8 @@ steps = 1000000
 [checkpoint]
 interval = 10
 keep_latest_k = 1000
+[metrics]
+peak_tflops = 1
 EOF_SPEC
 
 lbd_start

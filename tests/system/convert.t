@@ -25,6 +25,7 @@ cat >"$T/small.toml" <<-END
 	steps = 40
 	threads = 1
 	[metrics]
+	peak_tflops = 1
 	log_freq = 1
 END
 lbworker train "$T/small.toml" --job.dump_folder "$T/run"

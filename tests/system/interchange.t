@@ -54,6 +54,8 @@ cat >"$T/over.toml" <<-END
 	local_batch_size = 2
 	seq_len = 8
 	threads = 1
+	[metrics]
+	peak_tflops = 1
 	[checkpoint]
 	initial_load_path = "$gold/dcp"
 END
