@@ -46,7 +46,7 @@ touch "$T/flags/done"
 wait $others
 is $? 0 "the owner was served all the while"
 diag "the owner's ls: p50 and p99 in ms, n: $(cat "$T/others.out")"
-ok "at once, or nearly" sh -c 'read -r _ p99 _ <"$1" && [ "${p99%.*}" -le $((1000 * $2)) ]' sh "$T/others.out" $patience
+ok "at once, or nearly" sh -c 'read -r _ p99 _ <"$1" && [ "${p99%.*}" -le $((1000 * $2)) ]' sh "$T/others.out" "$patience"
 like "$(tail -n 1 "$T/flood.out")" '^[0-9]{4}$' "what was too much was told so"
 grown=$(($(memory VmHWM) - before))
 diag "lbd's memory grew by $grown KiB at most"
@@ -66,7 +66,7 @@ for kind in newlines drip garbage; do
 	touch "$T/flags/done"
 	wait $press
 	diag "the owner's ls: p50 and p99 in ms, n: $(cat "$T/others.out"); $(tail -n 1 "$T/press.out")"
-	ok "at once" sh -c 'read -r _ p99 _ <"$1" && [ "${p99%.*}" -le $((500 * $2)) ]' sh "$T/others.out" $patience
+	ok "at once" sh -c 'read -r _ p99 _ <"$1" && [ "${p99%.*}" -le $((500 * $2)) ]' sh "$T/others.out" "$patience"
 done
 ok "who is slow, or never reads, is given up" as_member python3 "$T/press.py" "$LB_HOME" slow
 ok "a member is served again" as_member lbctl ls
