@@ -151,6 +151,9 @@ static const struct {
 	{"KeyError: 'x'\n" TORCHRUN, "KeyError: 'x'", NULL},
 	{"srun: error: n1: task 3: Exited with exit code 7\nsrun: Terminating StepId=4.0\n"
 	 "slurmstepd: error: *** STEP 4.0 ON n1 CANCELLED AT 2026-11-22T10:00:00 ***\n", "", NULL},
+	{"srun: error: Task launch for StepId=22.1 failed on node n2: Communication connection failure\n"
+	 "srun: error: Application launch failed: Communication connection failure\nsrun: error: n1: task 0: Killed\n",
+	 "srun: error: Task launch for StepId=22.1 failed on node n2: Communication connection failure", "sinfo -R"},
 	{"srun: error: Unable to create step for job 3: More processors requested than permitted\n",
 	 "srun: error: Unable to create step for job 3: More processors requested than permitted", NULL},
 	{"There are not enough slots available in the system to satisfy the 20\nslots that were requested\n",

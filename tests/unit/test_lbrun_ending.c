@@ -171,6 +171,11 @@ static void test_ends_of_ranks(void **state)
 					.rank = 0,
 					.node = "n1",
 					.weight = WEIGHT_FOLLOWS };
+	const struct complaint away = {
+		.text = "srun: error: Task launch for StepId=22.1 failed on "
+			"node n3: Communication connection failure",
+		.weight = WEIGHT_KNOWN
+	};
 	struct launch_facts facts = { .wait_status = EXITED(137),
 				      .rank_end = &killed,
 				      .oom = true };
@@ -199,6 +204,15 @@ static void test_ends_of_ranks(void **state)
 	ending_decide(&facts, &end);
 	assert_int_equal(end.cause, CAUSE_ERROR);
 	assert_non_null(strstr(end.text, "rank 3 on n2 did not begin"));
+	assert_true(end.is_early);
+
+	/* a node that srun cannot reach; the ranks elsewhere it has killed itself */
+	facts = (struct launch_facts){ .wait_status = EXITED(137),
+				       .rank_end = &killed,
+				       .complaint = &away };
+	ending_decide(&facts, &end);
+	assert_null(strstr(end.text, "rank 2 on n2"));
+	assert_non_null(strstr(end.text, "failed on node n3"));
 	assert_true(end.is_early);
 }
 

@@ -158,6 +158,8 @@ static bool is_mere_follower(const struct launch_facts *f, const struct ending *
 
 void ending_decide(const struct launch_facts *f, struct ending *out)
 {
+	const char *said = f->complaint ? f->complaint->text : "";
+	bool is_unreached = strstr(said, COMPLAINT_NOT_LAUNCHED);
 	char how[200], why[80];
 
 	*out = (struct ending){ .exit_code = -1 };
@@ -166,7 +168,8 @@ void ending_decide(const struct launch_facts *f, struct ending *out)
 	else
 		out->exit_code = WEXITSTATUS(f->wait_status);
 	describe(f->wait_status, how, sizeof(how));
-	if (f->stop == STOP_NOT && out->exit_code > 0 && f->rank_end && f->rank_end->is_known)
+	if (f->stop == STOP_NOT && out->exit_code > 0 && f->rank_end && f->rank_end->is_known &&
+	    !is_unreached)
 		take_rank_end(f->rank_end, out, how, sizeof(how));
 
 	if (f->stop != STOP_NOT) {
@@ -187,7 +190,7 @@ void ending_decide(const struct launch_facts *f, struct ending *out)
 		snprintf(out->text, sizeof(out->text), "%s%s", how, why);
 		if (out->cause != CAUSE_COMPLETED && !is_mere_follower(f, out))
 			add_complaint(f->complaint, out);
-		out->is_early = f->complaint && strstr(f->complaint->text, COMPLAINT_NOT_BEGUN);
+		out->is_early = is_unreached || strstr(said, COMPLAINT_NOT_BEGUN);
 	}
 	text_clean(out->text);
 }

@@ -19,6 +19,9 @@ const struct complaint_row complaint_rows[] = {
 	{"ranks? \\d[\\w, .-]* (?:did not answer for|" COMPLAINT_NOT_BEGUN ") \\d+ s", WEIGHT_FOLLOWS, false,
 	 "that rank stands still, or its node does: what it printed last says where"},
 
+	{"^srun: error: Task launch for \\S+ " COMPLAINT_NOT_LAUNCHED, KNOWN,
+	 "Slurm reaches that node no more: sinfo -R says why, and the next job goes elsewhere"},
+
 	/* memory */
 	{"(?:CUDA|HIP) out of memory|CUBLAS_STATUS_ALLOC_FAILED|cudaErrorMemoryAllocation|"
 	 "RESOURCE_EXHAUSTED: Out of memory|Cuda failure.*out of memory", KNOWN,
