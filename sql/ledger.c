@@ -27,13 +27,11 @@ enum {
 	CHECK_ALWAYS_BYTES = 32 << 20, /* quick_check does some 200 MB/s */
 };
 
-/* The journal is written over and over in place (journal_mode PERSIST): a file whose length does
- * not change is synced several times as fast. What a large group made of it is cut back.
+/* The write-ahead log is written over and over in place: a file whose length does not change is
+ * synced several times as fast. What a large group made of it is cut back.
  *
- * A page that does not fit the cache must not be written before the commit: an error there leaves
- * SQLite with a journal that a connection in exclusive mode does not play back. So the pages of a
- * whole group stay, and the cache has room for others besides: else each line read from a spool
- * would read the rows of its run and attempt from the file again. */
+ * The pages of a whole group stay in the cache until the commit, and it has room for others besides:
+ * else each line read from a spool would read the rows of its run and attempt from the file again. */
 static const char session[] = "PRAGMA synchronous = FULL;"
 			      "PRAGMA cache_size = -4096;"
 			      "PRAGMA journal_size_limit = 4194304;"
@@ -49,34 +47,19 @@ static int run_text(struct ledger *l, const char *sql, struct err *err)
 	return rc == SQLITE_OK ? 0 : ledger_fail(l, rc, err);
 }
 
-/* A journal that nothing is left of keeps its length, but its first bytes are zeros. */
-static bool is_journal_hot(const char *journal)
-{
-	static const char cold[8];
-	char head[sizeof(cold)] = "";
-	int fd = open(journal, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-
-	if (fd < 0)
-		return errno != ENOENT;
-	if (read(fd, head, sizeof(head)) < 0)
-		head[0] = 1;
-	close(fd);
-	return memcmp(head, cold, sizeof(cold)) != 0;
-}
-
 void ledger_rollback(struct ledger *l)
 {
 	release_borrowed(l);
 	l->touched_count = 0;
 	if (!sqlite3_get_autocommit(l->db))
 		sqlite3_exec(l->db, "ROLLBACK", NULL, NULL, NULL);
-	if (l->lost.code == ERR_NONE)
+	if (l->lost.code == ERR_NONE || l->broken)
 		return;
-	/* SQLite does not tell when a rollback could not put the old pages back, but the journal
-	 * does: it is made cold at the very end. */
-	if (is_journal_hot(sqlite3_filename_journal(sqlite3_db_filename(l->db, "main"))))
-		l->broken = true;
-	if (!l->broken)
+	err_clear(&l->lost);
+	/* where no room is left, the log's own may do for what comes next */
+	if (ledger_ask_guard(l, NULL) == 0)
+		ledger_wal_checkpoint(l);
+	else if (!l->broken)
 		err_clear(&l->lost);
 }
 
@@ -230,6 +213,8 @@ static int take_lock(struct ledger *l, struct err *err)
 		return ledger_fail(l, rc, err);
 	sqlite3_extended_result_codes(l->db, 1);
 	sqlite3_busy_timeout(l->db, LOCK_WAIT_MS);
+	/* who is not to write any more closes the file, too */
+	sqlite3_db_config(l->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
 	/* Exclusive mode takes the lock with the first write and keeps it: write now. */
 	return run_text(l,
 			"PRAGMA page_size = 4096; PRAGMA locking_mode = EXCLUSIVE;"
@@ -237,42 +222,13 @@ static int take_lock(struct ledger *l, struct err *err)
 			err);
 }
 
-/* The first column of the first row, as text; "" when there is none. */
-static int ask(struct ledger *l, const char *sql, char *out, size_t size, struct err *err)
-{
-	sqlite3_stmt *s = NULL;
-	int rc = sqlite3_prepare_v2(l->db, sql, -1, &s, NULL);
-
-	if (rc == SQLITE_OK)
-		rc = sqlite3_step(s);
-	sqlite3_snprintf((int)size, out, "%s",
-			 rc == SQLITE_ROW ? (const char *)sqlite3_column_text(s, 0) : "");
-	if (rc != SQLITE_ROW && rc != SQLITE_DONE)
-		ledger_fail(l, rc, err);
-	sqlite3_finalize(s);
-	return rc == SQLITE_ROW || rc == SQLITE_DONE ? 0 : -1;
-}
-
 static int ask_int(struct ledger *l, const char *sql, int64_t *out, struct err *err)
 {
 	char text[32];
 
-	if (ask(l, sql, text, sizeof(text), err))
+	if (ledger_ask_text(l, sql, text, sizeof(text), err))
 		return -1;
 	*out = strtoll(text, NULL, 10);
-	return 0;
-}
-
-static int set_session(struct ledger *l, struct err *err)
-{
-	char mode[16];
-
-	if (run_text(l, session, err) ||
-	    ask(l, "PRAGMA journal_mode = PERSIST", mode, sizeof(mode), err))
-		return -1;
-	if (strcmp(mode, "persist") != 0)
-		return err_set(err, ERR_INTERNAL, "%s: SQLite insists on journal mode %s", l->path,
-			       mode);
 	return 0;
 }
 
@@ -300,7 +256,7 @@ int ledger_check(struct ledger *l, struct err *err)
 	char answer[200];
 	int64_t broken;
 
-	if (ask(l, "PRAGMA integrity_check(1)", answer, sizeof(answer), err) ||
+	if (ledger_ask_text(l, "PRAGMA integrity_check(1)", answer, sizeof(answer), err) ||
 	    ask_int(l, "SELECT count(*) FROM pragma_foreign_key_check", &broken, err))
 		return -1;
 	if (strcmp(answer, "ok") != 0)
@@ -379,35 +335,43 @@ static int prepare_statements(struct ledger *l, struct err *err)
 
 static int read_id(struct ledger *l, struct err *err)
 {
-	if (ask(l, query_text[Q_LEDGER_ID], l->id, sizeof(l->id), err))
+	if (ledger_ask_text(l, query_text[Q_LEDGER_ID], l->id, sizeof(l->id), err))
 		return -1;
 	if (strlen(l->id) != sizeof(l->id) - 1)
 		return err_set(err, ERR_IO, "%s: the ledger has lost its id", l->path);
 	return 0;
 }
 
+/* Of an older lbd, which kept a rollback journal: cold, its first bytes are zeros. */
 static bool is_journal_left(const char *path)
 {
-	char *journal = xasprintf("%s-journal", path);
-	bool left = is_journal_hot(journal);
+	static const char cold[8];
+	char *journal = path_join("%s-journal", path), head[sizeof(cold)] = "";
+	int fd = open(journal, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	bool is_left = fd < 0 && errno != ENOENT;
 
+	if (fd >= 0) {
+		is_left = read(fd, head, sizeof(head)) < 0 || memcmp(head, cold, sizeof(cold)) != 0;
+		close(fd);
+	}
 	free(journal);
-	return left;
+	return is_left;
 }
 
 static int open_file(struct ledger *l, struct err *err)
 {
-	bool was_interrupted = is_journal_left(l->path);
+	bool was_interrupted = ledger_wal_is_left(l->path) || is_journal_left(l->path);
 	int64_t version;
 	struct stat st;
 
 	if (prepare_file(l->path, err) || (!was_interrupted && check_size(l->path, err)))
 		return -1;
-	if (take_lock(l, err) || set_session(l, err) || check_version(l, &version, err))
+	if (take_lock(l, err) || run_text(l, session, err) || check_version(l, &version, err))
 		return -1;
 	if (wants_check(l->path, was_interrupted) && ledger_check(l, err))
 		return -1;
-	if (migrate(l, version, err) || prepare_statements(l, err))
+	if (ledger_wal_bring_in(l, err) || migrate(l, version, err) || ledger_wal_begin(l, err) ||
+	    prepare_statements(l, err))
 		return -1;
 	if (stat(l->path, &st) < 0)
 		return err_errno(err, "%s", l->path);
@@ -438,14 +402,27 @@ int ledger_open(const char *path, struct ledger **out, struct err *err)
 	return 0;
 }
 
+/* Who may not write, or not to this file, leaves the log as it is: the next one brings it in. */
+static void leave_in_peace(struct ledger *l)
+{
+	struct err err = { 0 };
+
+	if (l->inode && l->lost.code == ERR_NONE && ledger_ask_guard(l, &err) == 0 &&
+	    ledger_check_place(l, &err) == 0)
+		ledger_wal_end(l, &err);
+}
+
 void ledger_close(struct ledger *l)
 {
 	int i;
 
 	if (!l)
 		return;
+	if (l->db)
+		ledger_rollback(l);
 	for (i = 0; i < Q_COUNT; i++)
 		sqlite3_finalize(l->statements[i]);
+	leave_in_peace(l);
 	sqlite3_close(l->db);
 	free(l->touched);
 	free(l->path);
@@ -482,6 +459,9 @@ static int write_copy(struct ledger *l, const char *path, struct err *err)
 		err_errno(err, "%s", path);
 	else if (!prepare_file(path, err) && !take_lock(&copy, err))
 		rc = copy_pages(l, &copy, err);
+	/* the first page says that there is a log beside it */
+	if (rc == 0)
+		rc = ledger_wal_end(&copy, err);
 	sqlite3_close(copy.db);
 	free(copy.path);
 	return rc;

@@ -3,7 +3,7 @@
  *
  * ledger.h - the SQLite database of runs: the only door to it, and the only user of sqlite3.h.
  *
- * One writer (lbd), one connection, rollback journal, synchronous=FULL, exclusive lock: safe on
+ * One writer (lbd), one connection, write-ahead log, synchronous=FULL, exclusive lock: safe on
  * network file systems. The first write after a commit opens a transaction; the daemon calls
  * ledger_commit before it acts on what it wrote. When a commit fails (disk full) the transaction is
  * rolled back and the caller must read its state anew. So it does after a write that failed with
@@ -35,7 +35,9 @@ const char *ledger_library(void);
  * file or a file somebody else holds (ERR_LOCKED) is refused with what to do. quick_check runs when
  * the file is small or its last user died while writing. Programs must ignore SIGXFSZ. */
 int ledger_open(const char *path, struct ledger **out, struct err *err);
-void ledger_close(struct ledger *ledger); /* what is not committed is gone */
+/* What is not committed is gone; all else is in the one file, unless the ledger is broken, or the
+ * guard refuses: then it is in the log beside it. */
+void ledger_close(struct ledger *ledger);
 
 /* 16 hex digits drawn when the ledger was created: jobs carry it, so that an lbd never touches the
  * jobs of another one of the same user. */

@@ -93,6 +93,21 @@ int read_next(struct ledger *l, sqlite3_stmt *s, const struct column *columns, v
 	      struct err *err);
 int read_end(sqlite3_stmt *s, int last);
 
+/* The first column of the first row of any statement, as text; "" when there is none. */
+int ledger_ask_text(struct ledger *l, const char *sql, char *out, size_t size, struct err *err);
+
+/* The write-ahead log. Left of one who was killed, or who could not close in peace? */
+bool ledger_wal_is_left(const char *path);
+/* All of such a log into the file, synced. Without one: nothing. */
+int ledger_wal_bring_in(struct ledger *l, struct err *err);
+/* Commits end in the log from now on; no transaction may be open. */
+int ledger_wal_begin(struct ledger *l, struct err *err);
+/* What is in the log into the file as far as it goes, so that the log begins anew in place. Where
+ * there is no room it stays in the log; a disk that is ill makes the ledger `broken`. */
+void ledger_wal_checkpoint(struct ledger *l);
+/* All into the file, and no log any more. */
+int ledger_wal_end(struct ledger *l, struct err *err);
+
 /* Ends the life of the row that read_one found; called only when the next query has run, for its
  * caller may have bound strings of that row. */
 void release_borrowed(struct ledger *l);

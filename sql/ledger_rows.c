@@ -222,3 +222,18 @@ int write_one(struct ledger *l, sqlite3_stmt *s, enum err_code code, const char 
 		return changed == 1 ? 0 : -1;
 	return err_set(err, code, "%s", otherwise);
 }
+
+int ledger_ask_text(struct ledger *l, const char *sql, char *out, size_t size, struct err *err)
+{
+	sqlite3_stmt *s = NULL;
+	int rc = sqlite3_prepare_v2(l->db, sql, -1, &s, NULL);
+
+	if (rc == SQLITE_OK)
+		rc = sqlite3_step(s);
+	sqlite3_snprintf((int)size, out, "%s",
+			 rc == SQLITE_ROW ? (const char *)sqlite3_column_text(s, 0) : "");
+	if (rc != SQLITE_ROW && rc != SQLITE_DONE)
+		ledger_fail(l, rc, err);
+	sqlite3_finalize(s);
+	return rc == SQLITE_ROW || rc == SQLITE_DONE ? 0 : -1;
+}

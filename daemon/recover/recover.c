@@ -71,13 +71,35 @@ static bool is_sound(const char *path)
 	return sound;
 }
 
+/* What SQLite keeps beside a file that was not closed in peace: without it the file is another one. */
+static const char *const beside[] = { "-wal", "-journal" };
+enum { BESIDE = sizeof(beside) / sizeof(beside[0]) };
+
 static void remove_ledger(const char *path)
 {
-	char *journal = path_join("%s-journal", path);
-
 	unlink(path);
-	unlink(journal);
-	free(journal);
+	for (int i = 0; i < BESIDE; i++) {
+		char *other = path_join("%s%s", path, beside[i]);
+
+		unlink(other);
+		free(other);
+	}
+}
+
+static int keep_beside(const char *path, const char *kept, struct err *err)
+{
+	int rc = 0;
+
+	for (int i = 0; rc == 0 && i < BESIDE; i++) {
+		char *from = path_join("%s%s", path, beside[i]);
+		char *to = path_join("%s%s", kept, beside[i]);
+
+		if (rename(from, to) < 0 && errno != ENOENT)
+			rc = err_errno(err, "%s", from);
+		free(from);
+		free(to);
+	}
+	return rc;
 }
 
 static int copy_file(const char *from, const char *to)
@@ -188,22 +210,18 @@ static int add_all(struct recovery *r, const char *backup, const char *id, struc
 static int put_in_place(const char *path, const char *made, struct err *err)
 {
 	char *kept = path_join("%s.damaged-%lld", path, (long long)(clock_wall_ms() / 1000));
-	char *journal = path_join("%s-journal", path),
-	     *kept_journal = path_join("%s-journal", kept);
 	char *folder = xstrndup(path, (size_t)(strrchr(path, '/') - path));
 	int rc = 0;
 
 	if (file_exists(path) && !is_empty(path) && rename(path, kept) < 0)
 		rc = err_errno(err, "%s", path);
-	if (rc == 0 && file_exists(journal))
-		rename(journal, kept_journal);
+	if (rc == 0)
+		rc = keep_beside(path, kept, err);
 	if (rc == 0 && rename(made, path) < 0)
 		rc = err_errno(err, "%s", made);
 	if (rc == 0)
 		rc = folder_sync(folder, err);
 	free(folder);
-	free(journal);
-	free(kept_journal);
 	free(kept);
 	return rc;
 }

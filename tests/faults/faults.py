@@ -253,7 +253,7 @@ def part_disk(most):
         if quiet.get((call, error), 0) >= 3:    # three N in a row that were not reached
             continue
         trace = f"{T}/strace.out"
-        files = [w for f in ("ledger.db", "ledger.db-journal") for w in ("-P", f"{HOME}/{f}")]
+        files = [w for end in ("", "-wal", "-journal") for w in ("-P", f"{HOME}/ledger.db{end}")]
         lbd = Lbd(front=("strace", "-f", "-qq", "-o", trace, *files, "-e", f"trace={call}",
                          "-e", f"inject={call}:error={error}:when={nth}"), env=TRACED)
         run = f"d-{call}-{error.lower()}-{nth}"

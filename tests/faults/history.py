@@ -61,7 +61,7 @@ def read_jobs(path, home):
 class Ledger:
     def __init__(self, home):
         path = f"{home}/ledger.db"
-        if os.path.exists(path + "-journal") and any(open(path + "-journal", "rb").read(8)):
+        if os.path.exists(path + "-wal"):
             sys.exit(f"{path}: somebody died in the middle of a write: start and stop lbd first")
         self.db = sqlite3.connect(f"file:{path}?mode=ro&immutable=1", uri=True)
         self.db.row_factory = sqlite3.Row

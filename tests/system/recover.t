@@ -37,7 +37,7 @@ files_know() {
 }
 doctor_says() { lbctl doctor --json | python3 -c 'import json, sys
 print(*[c[sys.argv[2]] for c in json.load(sys.stdin) if c["check"] == sys.argv[1]])' "$1" "$2"; }
-lose() { lbd_kill9; mv "$db" "$T/before.db"; rm -f "$db-journal" "$db.bak"; }
+lose() { lbd_kill9; mv "$db" "$T/before.db"; mv "$db-wal" "$T/before.db-wal"; rm -f "$db.bak"; }
 
 cat >"$T/trainer.py" <<'END'
 import os, sys, time

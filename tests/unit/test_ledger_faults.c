@@ -118,6 +118,16 @@ static void damaged_files_are_refused_or_read(void **state)
 	free(data);
 }
 
+/* -1: there is none. */
+static off_t log_bytes(void)
+{
+	char path[112];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%s-wal", file);
+	return stat(path, &st) == 0 ? st.st_size : -1;
+}
+
 static void limit_file_size(rlim_t bytes)
 {
 	struct rlimit limit;
@@ -174,9 +184,8 @@ static void a_full_disk_undoes_the_whole_group(void **state)
 	}
 }
 
-/* Full in the middle of a group: what came before is gone, what comes after must not go in
- * alone. */
-static void a_full_journal_undoes_the_whole_group(void **state)
+/* Room for a part of the group: nothing of it is there, and the next group goes in alone. */
+static void a_full_log_undoes_the_whole_group(void **state)
 {
 	struct ledger *l = open_ledger();
 	int64_t id = add_run(l, "r", RUN_RUNNING);
@@ -187,14 +196,12 @@ static void a_full_journal_undoes_the_whole_group(void **state)
 	(void)state;
 	signal(SIGXFSZ, SIG_IGN);
 	commit(l);
-	limit_file_size(4096 + 1000); /* the journal has room for one page */
+	limit_file_size((rlim_t)log_bytes() + 4096 + 1000); /* for one page */
 	ok(ledger_run_set_wanted(l, id, ORDER_KILL, "bob", "", 1, &err), &err);
-	assert_int_equal(ledger_event_put(l, &event, &err), -1);
+	ok(ledger_event_put(l, &event, &err), &err);
+	assert_int_equal(ledger_commit(l, &err), -1);
 	limit_file_size(RLIM_INFINITY);
 	assert_int_equal(err.code, ERR_IO);
-	assert_int_equal(ledger_run_set_failures(l, id, 3, 0, NULL), -1);
-	assert_int_equal(ledger_commit(l, NULL), -1);
-
 	err_clear(&err);
 	ok(ledger_event_put(l, &event, &err), &err);
 	commit(l);
@@ -208,7 +215,7 @@ static void a_full_journal_undoes_the_whole_group(void **state)
 
 /* --- a disk that fails: SQLite's own VFS with an fsync that can be told to fail --------------- */
 static bool disk_is_ill;
-static sqlite3_io_methods ill_methods[2]; /* of the file, of its journal (no locks) */
+static sqlite3_io_methods ill_methods[2]; /* of the file, of what is beside it (no locks) */
 static int (*good_sync)(sqlite3_file *f, int flags);
 static int (*good_open)(sqlite3_vfs *vfs, const char *name, sqlite3_file *f, int flags, int *out);
 
@@ -223,15 +230,22 @@ static int ill_sync(sqlite3_file *f, int flags)
 static int ill_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *f, int flags, int *out)
 {
 	int rc = good_open(vfs, name, f, flags, out);
+	const int kept = SQLITE_OPEN_MAIN_DB | SQLITE_OPEN_MAIN_JOURNAL | SQLITE_OPEN_WAL;
 	sqlite3_io_methods *methods = &ill_methods[!(flags & SQLITE_OPEN_MAIN_DB)];
 
-	if (rc == SQLITE_OK && (flags & (SQLITE_OPEN_MAIN_DB | SQLITE_OPEN_MAIN_JOURNAL))) {
+	if (rc == SQLITE_OK && (flags & kept)) {
 		good_sync = f->pMethods->xSync;
 		*methods = *f->pMethods;
 		methods->xSync = ill_sync;
 		f->pMethods = methods;
 	}
 	return rc;
+}
+
+static int nobody_may(void *arg, struct err *err)
+{
+	(void)arg;
+	return err_set(err, ERR_LOCKED, "another one writes here");
 }
 
 static void after_a_failed_sync_nothing_is_written(void **state)
@@ -268,9 +282,137 @@ static void after_a_failed_sync_nothing_is_written(void **state)
 	l = open_ledger();
 	err_clear(&err);
 	ok(ledger_run_find(l, "before", &run, &err), &err);
-	assert_int_equal(ledger_run_find(l, "during", &run, NULL), -1);
+	/* whether "during" is there nobody could tell; what is there now was synced anew */
+	assert_int_equal(log_bytes(), 0);
 	ledger_close(l);
 	assert_sound();
+}
+
+/* --- power ------------------------------------------------------------------------------------ */
+enum { GROUPS = 8, CUTS = 60 };
+
+static int64_t count_events(struct ledger *l)
+{
+	struct err err = { 0 };
+	int64_t sum = 0;
+
+	ok(ledger_event_each(l, 0, 0, 1000, count_event, &sum, &err), &err);
+	return sum;
+}
+
+/* The file and its log as they lie there, in the place of themselves: whoever held them is gone. */
+static void put_back(const char *data, size_t len, const char *log, size_t log_len)
+{
+	char path[112];
+	int fd;
+
+	write_file(data, len);
+	snprintf(path, sizeof(path), "%s-wal", file);
+	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, log, log_len), (ssize_t)log_len);
+	close(fd);
+}
+
+/* Wherever the end of the log was lost, or was never written although its length was: all groups
+ * before that are there, and nothing of the one that was hit. */
+static void a_log_without_its_end_has_all_groups_before_it(void **state)
+{
+	struct ledger *l = open_ledger();
+	struct ledger_event event = { .kind = "k", .actor = "lbd", .text = "x" };
+	struct err err = { 0 };
+	char path[112], *data, *log;
+	off_t ends[GROUPS + 1];
+	size_t len, log_len, cut;
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s-wal", file);
+	ends[0] = log_bytes();
+	for (int i = 1; i <= GROUPS; i++) {
+		ok(ledger_event_put(l, &event, &err), &err);
+		commit(l);
+		ends[i] = log_bytes();
+		assert_true(ends[i] > ends[i - 1]);
+	}
+	data = file_read(file, 1 << 24, &len, &err);
+	log = file_read(path, 1 << 24, &log_len, &err);
+	assert_true(data && log);
+	ledger_guard(l, nobody_may, NULL);
+	ledger_close(l);
+	for (int i = 0; i <= 2 * CUTS; i++) {
+		int64_t whole = 0;
+
+		cut = log_len * (size_t)(i / 2) / CUTS;
+		while (whole < GROUPS && (size_t)ends[whole + 1] <= cut)
+			whole++;
+		if (i % 2) { /* as long as it was */
+			char *zeros = xcalloc(1, log_len + 1);
+
+			memcpy(zeros, log, cut);
+			put_back(data, len, zeros, log_len);
+			free(zeros);
+		} else {
+			put_back(data, len, log, cut);
+		}
+		l = open_ledger();
+		assert_int_equal(count_events(l), whole);
+		ok(ledger_check(l, &err), &err);
+		ledger_close(l);
+	}
+	free(data);
+	free(log);
+}
+
+/* Another lbd may have the file by now, and have written to it. */
+static void who_may_not_write_closes_without_a_trace(void **state)
+{
+	struct ledger *l = open_ledger();
+	struct err err = { 0 };
+	char *before, *after;
+	size_t len, len_after;
+
+	(void)state;
+	add_run(l, "r", RUN_RUNNING);
+	commit(l);
+	before = file_read(file, 1 << 24, &len, &err);
+	ledger_guard(l, nobody_may, NULL);
+	ledger_close(l);
+	after = file_read(file, 1 << 24, &len_after, &err);
+	assert_int_equal(len, len_after);
+	assert_memory_equal(before, after, len);
+	free(before);
+	free(after);
+	assert_true(log_bytes() > 0);
+	l = open_ledger();
+	assert_int_equal(log_bytes(), 0);
+	ledger_close(l);
+	assert_int_equal(ask_int("SELECT count(*) FROM runs"), 1);
+}
+
+/* Then it may be copied, and any SQLite reads it without writing beside it. */
+static void at_rest_a_ledger_is_one_plain_file(void **state)
+{
+	struct ledger *l = open_ledger();
+	struct err err = { 0 };
+	char path[112], *data;
+	size_t len;
+
+	(void)state;
+	add_run(l, "r", RUN_RUNNING);
+	commit(l);
+	snprintf(path, sizeof(path), "%s/copy", folder);
+	ok(ledger_backup(l, path, &err), &err);
+	ledger_close(l);
+	for (int i = 0; i < 2; i++) {
+		data = file_read(i ? path : file, 1 << 24, &len, &err);
+		assert_non_null(data);
+		assert_int_equal(data[18], 1); /* both versions: a rollback journal's */
+		assert_int_equal(data[19], 1);
+		free(data);
+	}
+	assert_int_equal(log_bytes(), -1);
+	snprintf(path, sizeof(path), "%s/copy-wal", folder);
+	assert_int_equal(access(path, F_OK), -1);
 }
 
 /* --- kill -9 ---------------------------------------------------------------------------------- */
@@ -367,8 +509,11 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		TEST(damaged_files_are_refused_or_read),
 		TEST(a_full_disk_undoes_the_whole_group),
-		TEST(a_full_journal_undoes_the_whole_group),
+		TEST(a_full_log_undoes_the_whole_group),
 		TEST(after_a_failed_sync_nothing_is_written),
+		TEST(a_log_without_its_end_has_all_groups_before_it),
+		TEST(who_may_not_write_closes_without_a_trace),
+		TEST(at_rest_a_ledger_is_one_plain_file),
 		TEST(a_killed_writer_loses_nothing),
 	};
 

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+/* ledger_wal.c - the write-ahead log beside the file, in which commits end.
+ *
+ * A commit appends the pages that it changed to the log, and syncs that once; with a rollback journal
+ * it takes four syncs. Since the lock is exclusive, SQLite keeps the index of the log in its own memory
+ * and needs no shared memory: the file may lie on a network file system. A checkpoint brings the pages
+ * into the file; the log then begins anew, in place.
+ *
+ * The log is there only while somebody works: who closes the ledger in peace brings all into the file,
+ * which then is one plain file that any SQLite reads. What a killed process left in its log is
+ * brought into the file, and synced there, before anybody acts on it: a sync of the log may have
+ * failed, and the kernel takes pages that it could not write for written ones. */
+#include "sql/ledger_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "common/base/paths.h"
+
+enum { CHECKPOINT_PAGES = 1000 }; /* 4 MB */
+
+void ledger_wal_checkpoint(struct ledger *l)
+{
+	struct err lost = l->lost, err = { 0 };
+	int rc = sqlite3_wal_checkpoint_v2(l->db, "main", SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+
+	if (rc == SQLITE_OK)
+		return;
+	ledger_fail(l, rc, &err);
+	if (!l->broken)
+		l->lost = lost;
+}
+
+static int on_commit(void *arg, sqlite3 *db, const char *name, int pages)
+{
+	(void)db;
+	(void)name;
+	if (pages >= CHECKPOINT_PAGES)
+		ledger_wal_checkpoint(arg);
+	return SQLITE_OK;
+}
+
+bool ledger_wal_is_left(const char *path)
+{
+	char *log = path_join("%s-wal", path);
+	struct stat st;
+	bool is_left = stat(log, &st) == 0 && st.st_size > 0;
+
+	free(log);
+	return is_left;
+}
+
+int ledger_wal_bring_in(struct ledger *l, struct err *err)
+{
+	int rc = sqlite3_wal_checkpoint_v2(l->db, "main", SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+
+	return rc == SQLITE_OK ? 0 : ledger_fail(l, rc, err);
+}
+
+int ledger_wal_begin(struct ledger *l, struct err *err)
+{
+	char mode[16];
+
+	if (ledger_ask_text(l, "PRAGMA journal_mode = WAL", mode, sizeof(mode), err))
+		return -1;
+	if (strcmp(mode, "wal") != 0)
+		return err_set(err, ERR_INTERNAL, "%s: SQLite insists on journal mode %s", l->path,
+			       mode);
+	sqlite3_wal_hook(l->db, on_commit, l);
+	return 0;
+}
+
+int ledger_wal_end(struct ledger *l, struct err *err)
+{
+	char mode[16];
+
+	return ledger_ask_text(l, "PRAGMA journal_mode = DELETE", mode, sizeof(mode), err);
+}
