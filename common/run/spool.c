@@ -63,7 +63,6 @@ static int check_envelope(const json_t *envelope, struct spool_line *out, struct
 	return 0;
 }
 
-/* The envelope (to be released), with *out pointing into it; NULL with err. */
 /* spool_append puts the line last: its text runs to the brace that closes the envelope. */
 static void find_text(const char *text, size_t len, struct spool_line *out)
 {
@@ -78,6 +77,51 @@ static void find_text(const char *text, size_t len, struct spool_line *out)
 	out->text_len = len - 1 - (size_t)(out->text - text);
 }
 
+static bool take(const char **at, const char *end, const char *word)
+{
+	size_t len = strlen(word);
+
+	if ((size_t)(end - *at) < len || memcmp(*at, word, len) != 0)
+		return false;
+	*at += len;
+	return true;
+}
+
+static bool take_number(const char **at, const char *end, int64_t *out)
+{
+	enum { DIGITS = 18 }; /* of which an int64_t holds any */
+	const char *first = *at;
+
+	*out = 0;
+	while (*at < end && **at >= '0' && **at <= '9' && *at - first < DIGITS)
+		*out = 10 * *out + *(*at)++ - '0';
+	return *at > first && (*first != '0' || *at == first + 1);
+}
+
+/* As spool_append writes it, to the letter: then only what it holds needs a parser. */
+static json_t *parse_own(const char *text, size_t len, struct spool_line *out)
+{
+	const char *at = text, *end = text + len;
+	int64_t version;
+
+	if (!take(&at, end, "{\"v\":") || !take_number(&at, end, &version) ||
+	    version != SPOOL_VERSION || !take(&at, end, ",\"seq\":") ||
+	    !take_number(&at, end, &out->seq) || out->seq < 1 || !take(&at, end, ",\"time_ms\":") ||
+	    !take_number(&at, end, &out->time_ms) || !take(&at, end, ",\"launch\":") ||
+	    !take_number(&at, end, &out->launch) || !take(&at, end, ",\"from\":"))
+		return NULL;
+	out->from_trainer = take(&at, end, "\"trainer\"");
+	if (!out->from_trainer && !take(&at, end, "\"lbrun\""))
+		return NULL;
+	if (!take(&at, end, ",\"line\":") || end - at < 3 || *at != '{' || end[-1] != '}')
+		return NULL;
+	out->text = at;
+	out->text_len = (size_t)(end - 1 - at);
+	out->line = js_parse(out->text, out->text_len, NULL);
+	return out->line;
+}
+
+/* What is to be released, with *out pointing into it; NULL with err. */
 static json_t *parse_line(const char *text, size_t len, struct spool_line *out, struct err *err)
 {
 	json_t *envelope;
@@ -86,6 +130,9 @@ static json_t *parse_line(const char *text, size_t len, struct spool_line *out, 
 		err_set(err, ERR_USAGE, "line longer than %d bytes", SPOOL_MAX_LINE_BYTES);
 		return NULL;
 	}
+	envelope = parse_own(text, len, out);
+	if (envelope)
+		return envelope;
 	envelope = js_parse(text, len, err);
 	if (envelope && check_envelope(envelope, out, err) < 0) {
 		json_decref(envelope);
@@ -349,6 +396,7 @@ static int read_some(const struct reader *r, struct err *err)
 	return n == CHUNK_BYTES;
 }
 
+/* -1 without err: there is none yet. */
 static int open_spool(const char *path, int64_t offset, int64_t *more, struct err *err)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -356,7 +404,7 @@ static int open_spool(const char *path, int64_t offset, int64_t *more, struct er
 
 	*more = 0;
 	if (fd < 0)
-		return err_errno(err, "%s", path);
+		return errno == ENOENT ? -1 : err_errno(err, "%s", path);
 	if (fstat(fd, &st) < 0) {
 		err_errno(err, "%s", path);
 	} else if (!S_ISREG(st.st_mode)) {
@@ -382,13 +430,12 @@ int64_t spool_read(const char *path, int64_t *offset, int64_t max_bytes,
 		.path = path, .offset = offset, .on_line = on_line, .on_bad = on_bad, .arg = arg
 	};
 	int64_t start = *offset, more;
+	struct err why = { 0 };
 	int rc = 0;
 
-	if (access(path, F_OK) < 0 && errno == ENOENT)
-		return 0;
-	r.fd = open_spool(path, start, &more, err);
+	r.fd = open_spool(path, start, &more, &why);
 	if (r.fd < 0)
-		return -1;
+		return why.code == ERR_NONE ? 0 : err_set(err, why.code, "%s", why.text);
 	if (max_bytes < 1)
 		max_bytes = 1;
 	r.start = start;

@@ -175,6 +175,65 @@ static void test_bad_lines(void **state)
 	}
 }
 
+static int see_own(const struct spool_line *line, void *arg)
+{
+	struct seen *seen = arg;
+
+	seen->count++;
+	assert_int_equal(line->seq, 9);
+	assert_int_equal(line->time_ms, 123456789012);
+	assert_int_equal(line->launch, 0);
+	assert_true(line->from_trainer);
+	assert_int_equal(js_int(line->line, "step", 0), 7);
+	if (line->text)
+		assert_memory_equal(line->text, "{\"step\":7", 9);
+	return 0;
+}
+
+/* As our own writer puts it, or as anybody might: it reads the same, and nothing passes as the first
+ * that the parser would refuse. */
+static void test_envelopes(void **state)
+{
+	static const struct {
+		const char *text;
+		bool good;
+	} cases[] = {
+#define OWN "{\"v\":1,\"seq\":9,\"time_ms\":123456789012,\"launch\":0,\"from\":\"trainer\","
+		{ OWN "\"line\":{\"step\":7}}", true },
+		{ OWN "\"line\":{\"step\":7} }", true },
+		{ OWN "\"line\":{\"step\":7,\"s\":\"},\\\"line\\\":{\"}}", true },
+		{ OWN "\"line\":{\"step\":7},\"more\":{}}", true },
+		{ "{\"line\":{\"step\":7},\"from\":\"trainer\",\"launch\":0,\"time_ms\":123456789012,"
+		  "\"seq\":9,\"v\":1}",
+		  true },
+		{ OWN "\"line\":{\"step\":7},\"line\":{}}", false },
+		{ OWN "\"line\":{\"step\":7}}}", false },
+		{ OWN "\"line\":{\"step\":7}} {}", false },
+		{ OWN "\"line\":{\"step\":07}}", false },
+		{ OWN "\"line\":[{\"step\":7}]}", false },
+		{ "{\"v\":1,\"seq\":09,\"time_ms\":123456789012,\"launch\":0,\"from\":\"trainer\","
+		  "\"line\":{\"step\":7}}",
+		  false },
+		{ "{\"v\":1,\"seq\":9999999999999999999,\"time_ms\":1,\"launch\":0,\"from\":\"trainer\","
+		  "\"line\":{\"step\":7}}",
+		  false },
+#undef OWN
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct seen seen = { 0 };
+		int64_t offset = 0;
+
+		unlink("own");
+		add_text("own", cases[i].text, strlen(cases[i].text));
+		add_text("own", "\n", 1);
+		spool_read("own", &offset, 1 << 20, see_own, on_bad, &seen, NULL);
+		assert_int_equal(seen.count, cases[i].good);
+		assert_int_equal(seen.bad, !cases[i].good);
+	}
+}
+
 static void test_long_lines(void **state)
 {
 	static const size_t sizes[] = { SPOOL_MAX_LINE_BYTES + 1, 300 * 1024, 1024 * 1024 };
@@ -324,6 +383,7 @@ int main(void)
 		cmocka_unit_test(test_write_and_tail),
 		cmocka_unit_test(test_torn_at_every_byte),
 		cmocka_unit_test(test_bad_lines),
+		cmocka_unit_test(test_envelopes),
 		cmocka_unit_test(test_long_lines),
 		cmocka_unit_test(test_append_refuses_too_long),
 		cmocka_unit_test(test_portions_and_stop),
