@@ -2,6 +2,7 @@
 /* parts.c - the parts of lbd, put together in order. */
 #include "daemon/parts.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -139,6 +140,9 @@ static int open_engine(struct daemon *d, struct err *err)
 		.spool_ms = d->lbd.config.spool_ms,
 	};
 
+	if (d->lbd.slurm)
+		snprintf(d->lbd.slurm->ledger_id, sizeof(d->lbd.slurm->ledger_id), "%s",
+			 ledger_id(d->lbd.ledger));
 	world_init(&d->lbd.world, &d->lbd);
 	d->lbd.engine = engine_create(d->lbd.ledger, d->lbd.slurm, d->lbd.local, &d->lbd.world,
 				      &times);

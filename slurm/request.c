@@ -129,10 +129,15 @@ static json_t *describe(const struct request *r, const struct job_request *job)
 	return object;
 }
 
-char *request_bare_line(const struct request *r, int64_t have)
+char *request_bare_line(const struct request *r)
 {
-	return xasprintf("{\"id\":%lld,\"op\":\"%s\",\"have\":%lld}\n", (long long)r->id,
-			 op_name(r->op), (long long)have);
+	return xasprintf("{\"id\":%lld,\"op\":\"%s\"}\n", (long long)r->id, op_name(r->op));
+}
+
+char *request_poll_line(const struct request *r, const char *ledger_id, int64_t have)
+{
+	return xasprintf("{\"id\":%lld,\"op\":\"%s\",\"ledger\":\"%s\",\"have\":%lld}\n",
+			 (long long)r->id, op_name(r->op), ledger_id, (long long)have);
 }
 
 char *request_order_line(const struct request *r, int signo)

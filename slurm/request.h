@@ -54,8 +54,10 @@ void request_free(struct request *r);        /* NULL is fine */
 
 /* Lines with their newline, owned by the caller. */
 
-/* A request that says no more than its name; `have` is the time stamp of the last poll, 0 = none. */
-char *request_bare_line(const struct request *r, int64_t have);
+/* A request that says no more than its name. */
+char *request_bare_line(const struct request *r);
+/* For the jobs of one ledger (""; those of all); `have` is the time stamp of the last poll, 0 = none. */
+char *request_poll_line(const struct request *r, const char *ledger_id, int64_t have);
 
 /* An order to the job r->ref. */
 char *request_order_line(const struct request *r, int signo);

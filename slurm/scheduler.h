@@ -111,6 +111,7 @@ struct scheduler {
 	uint32_t node_uid; /* of its own daemons on the nodes, who cancel what they cannot launch */
 	bool ages_held;    /* a job that is held gains priority by its age */
 	bool by_sbatch;    /* jobs are submitted by the sbatch command */
+	char ledger_id[LEDGER_ID_HEX + 1]; /* polls may leave out jobs of others; "": none */
 };
 
 struct scheduler_ops {

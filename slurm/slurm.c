@@ -256,11 +256,16 @@ static void on_deadline(uv_timer_t *timer)
 	uv_timer_start(timer, on_deadline, KILL_MS, 0);
 }
 
-static void send_request(struct slurm *s, struct request *r)
+static char *poll_line(const struct slurm *s, const struct request *r)
 {
 	bool is_fresh = s->last && clock_mono_ms() - s->full_ms < FULL_POLL_MS;
-	int64_t have = r->op == OP_POLL && is_fresh ? s->last : 0;
-	char *line = r->line ? r->line : request_bare_line(r, have);
+
+	return request_poll_line(r, s->base.ledger_id, is_fresh ? s->last : 0);
+}
+
+static void send_request(struct slurm *s, struct request *r)
+{
+	char *line = r->line ? r->line : r->op == OP_POLL ? poll_line(s, r) : request_bare_line(r);
 
 	r->line = NULL;
 	s->current = r;

@@ -77,6 +77,11 @@ bool wire_comment_parse(const char *comment, char ledger_id[LEDGER_ID_HEX + 1],
 	return false;
 }
 
+bool wire_is_asked(const struct wire_row *r, const char *ledger_id)
+{
+	return r->token[0] && (!ledger_id[0] || strcmp(r->ledger_id, ledger_id) == 0);
+}
+
 /* In the place of names, where there are none. */
 static const char NO_NODES[] = "-";
 

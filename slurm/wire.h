@@ -7,7 +7,8 @@
  *   → {"id":N,"op":"submit","name","comment","script","env":[…],"argv":[…],"fields":{…}}
  *        by sbatch with "sbatch":[options…],"script_path","submit_dir" as well
  *     {"id":N,"op":"release"|"signal"|"cancel","token":T,"job_id":J,"submit_time":S[,"signo":K]}
- *     {"id":N,"op":"poll","have":S}      S: "last" of the poll reply that lbd still holds, or 0
+ *     {"id":N,"op":"poll","ledger":L,"have":S}
+ *        L: whose jobs, "": of all ledgers; S: "last" of the poll reply that lbd still holds, or 0
  *     {"id":N,"op":"info"}
  *     {"id":N,"op":"outages"}                  which nodes are going away?
  *     {"id":N,"op":"check", …as submit}        would Slurm take it? Nothing is submitted
@@ -68,6 +69,9 @@ char *wire_job_name(const struct job_request *job);
 /* Is this comment ours? Then its ids are in the outputs; else they are "". */
 bool wire_comment_parse(const char *comment, char ledger_id[LEDGER_ID_HEX + 1],
 			char token[TOKEN_HEX + 1]);
+
+/* Does a poll for this ledger ("": for all) tell of such a job? */
+bool wire_is_asked(const struct wire_row *row, const char *ledger_id);
 
 /* Names of nodes that do not fit are cut off. */
 void wire_row_print(const struct wire_row *row, char out[WIRE_ROW_BYTES]);

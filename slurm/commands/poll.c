@@ -46,10 +46,10 @@ static void tell_requeued(struct seen *job)
 
 void op_poll(const json_t *request, struct answer *a)
 {
+	const char *ledger_id = js_str(request, "ledger", "");
 	struct look look;
 	json_t *rows;
 
-	(void)request;
 	if (look_all(a, &look)) {
 		look_clear(&look);
 		return;
@@ -64,7 +64,8 @@ void op_poll(const json_t *request, struct answer *a)
 		const struct seen *job = &look.jobs[i];
 		char text[WIRE_ROW_BYTES];
 
-		if (!job->row.token[0] || (job->is_task && look_foremost(&look, job) != job))
+		if (!wire_is_asked(&job->row, ledger_id) ||
+		    (job->is_task && look_foremost(&look, job) != job))
 			continue;
 		wire_row_print(&job->row, text);
 		json_array_append_new(rows, json_string(text));

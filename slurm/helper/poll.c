@@ -158,7 +158,7 @@ static bool is_outweighed(const job_info_msg_t *list, uint32_t at)
 	return false;
 }
 
-static json_t *rows_of(const job_info_msg_t *list)
+static json_t *rows_of(const job_info_msg_t *list, const char *ledger_id)
 {
 	json_t *rows = json_array();
 	node_info_msg_t *nodes = NULL;
@@ -171,7 +171,7 @@ static json_t *rows_of(const job_info_msg_t *list)
 
 		if (job->user_id != me ||
 		    !wire_comment_parse(job->comment, row.ledger_id, row.token) ||
-		    is_outweighed(list, i))
+		    !wire_is_asked(&row, ledger_id) || is_outweighed(list, i))
 			continue;
 		fill_row(&row, job);
 		row.idle_excluded = idle_excluded(job, &nodes);
@@ -192,7 +192,7 @@ void op_poll(const json_t *request, struct answer *a)
 		return;
 	if (slurm_load_jobs(have, &list, SHOW_ALL | SHOW_LOCAL) == 0) {
 		js_set_int(a->body, "last", (int64_t)list->last_update);
-		json_object_set_new(a->body, "jobs", rows_of(list));
+		json_object_set_new(a->body, "jobs", rows_of(list, js_str(request, "ledger", "")));
 	} else if (errno == SLURM_NO_CHANGE_IN_DATA && have) {
 		js_set_int(a->body, "last", (int64_t)have);
 		js_set_bool(a->body, "same", true);
