@@ -152,6 +152,7 @@ def rss_mb(pid):
 
 def main():
     lbd_pid, slurmctld_pid = sys.argv[1:]
+    os.chdir(SCRATCH)           # in no git repository: sbatch keeps nothing of one either
     idle = rss_mb(lbd_pid)
     lbd = Lbd()
     submit(lbd)
