@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* cluster.c - partitions and nodes, as libslurm tells them. */
+#include <errno.h>
 #include <string.h>
 
 #include "common/base/mem.h"
@@ -59,15 +60,25 @@ static void take_partition(struct cluster *c, const partition_info_t *p)
 
 static void take(struct cluster *c, partition_info_msg_t *partitions, node_info_msg_t *nodes)
 {
-	slurm_populate_node_partitions(nodes, partitions);
-	c->nodes = xcalloc((size_t)nodes->record_count + 1, sizeof(*c->nodes));
-	c->partitions = xcalloc((size_t)partitions->record_count + 1, sizeof(*c->partitions));
-	for (uint32_t i = 0; i < nodes->record_count; i++) {
+	uint32_t node_count = nodes ? nodes->record_count : 0;
+	uint32_t partition_count = partitions ? partitions->record_count : 0;
+
+	if (nodes && partitions)
+		slurm_populate_node_partitions(nodes, partitions);
+	c->nodes = xcalloc((size_t)node_count + 1, sizeof(*c->nodes));
+	c->partitions = xcalloc((size_t)partition_count + 1, sizeof(*c->partitions));
+	for (uint32_t i = 0; i < node_count; i++) {
 		if (nodes->node_array[i].name)
 			take_node(c, &nodes->node_array[i]);
 	}
-	for (uint32_t i = 0; i < partitions->record_count; i++)
+	for (uint32_t i = 0; i < partition_count; i++)
 		take_partition(c, &partitions->partition_array[i]);
+}
+
+/* What a site keeps to itself (PrivateData) is not there. */
+static int or_nothing(int rc)
+{
+	return rc && (rc > 0 ? rc : errno) == ESLURM_ACCESS_DENIED ? 0 : rc;
 }
 
 int cluster_load(struct cluster *c, struct answer *a)
@@ -76,11 +87,11 @@ int cluster_load(struct cluster *c, struct answer *a)
 	node_info_msg_t *nodes = NULL;
 	int rc;
 
-	rc = slurm_load_partitions(0, &partitions, SHOW_ALL);
+	rc = or_nothing(slurm_load_partitions(0, &partitions, SHOW_ALL));
 	if (rc) {
 		slurm_failed(a, rc, false, "reading the partitions");
 	} else {
-		rc = slurm_load_node(0, &nodes, SHOW_ALL | SHOW_DETAIL);
+		rc = or_nothing(slurm_load_node(0, &nodes, SHOW_ALL | SHOW_DETAIL));
 		if (rc)
 			slurm_failed(a, rc, false, "reading the nodes");
 		else

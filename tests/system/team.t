@@ -13,13 +13,22 @@ as_outsider() { as $outsider "$@"; }
 play_owner
 printf '[team]\ngroup = "%s"\n[poll]\ninterval = "200ms"\n' $team >"$LB_HOME/lbd.toml"
 chown -R $owner "$LB_HOME"
-MC_CPUS=16 MC_KILLWAIT=3
-export MC_CPUS MC_KILLWAIT
+MC_CPUS=16 MC_KILLWAIT=3 MC_CONF_EXTRA=$T/private.conf
+export MC_CPUS MC_KILLWAIT MC_CONF_EXTRA
+echo PrivateData=accounts,events,jobs,nodes,partitions,reservations,usage,users >"$MC_CONF_EXTRA"
 cluster_start 2
 lbd_start
 S=$LB_HOME/switches
 is "$(stat -c '%a %U %G' "$S")" "3770 $owner $team" \
 	"the switches are the owner's, the team's, and sticky"
+
+# What a site keeps to itself is not there, and in nobody's way.
+as $owner lbctl submit --name later --set slurm.extra='["--begin=now+1hour"]' -- true >/dev/null
+run_reaches later queued 30
+exits 0 "why a run waits, where others' jobs, nodes and partitions are private" as $owner lbctl why later
+like "$out" '^ *ahead ' "is told"
+unlike "$out" 'denied' "without a complaint"
+as $owner lbctl kill --now later >/dev/null
 
 cat >"$T/trainer.py" <<'PY'
 import os, signal, socket, sys, time
