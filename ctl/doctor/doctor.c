@@ -51,7 +51,8 @@ static void ask_slurm(struct patient *p)
 		return;
 	}
 	status = program_output(argv, COMMAND_MS, &text, &err);
-	p->has_slurm = status >= 0 ? !strstr(text, "configuration source")
+	p->has_slurm = status >= 0 ? getenv("SLURM_CONF_SERVER") ||
+					     !strstr(text, "configuration source")
 				   : err.code != ERR_NOT_FOUND;
 	if (status == 0)
 		p->slurm = text;

@@ -42,6 +42,13 @@ static enum site take_named_file(const char *config)
 	return site;
 }
 
+/* Nobody was asked for a configuration: what could not be fetched from a server that is named is another matter. */
+static bool is_none(const struct said *said)
+{
+	return strstr(said->errors, "configuration source") && !getenv("SLURM_CONF_SERVER") &&
+	       !strstr(said->errors, "remote configs");
+}
+
 /* No file at the usual places: Slurm may have been built for another one (/opt/slurm/etc), or ask a server
  * for its configuration (SLURM_CONF_SERVER, DNS). Its commands know. */
 static enum site ask_commands(void)
@@ -55,7 +62,7 @@ static enum site ask_commands(void)
 	if (said.status == 0)
 		site = take_named_file(said.out);
 	else if (said.status == NO_SUCH_PROGRAM || said.status == COMMAND_NOT_STARTED ||
-		 strstr(said.errors, "configuration source"))
+		 is_none(&said))
 		site = SITE_NONE;
 	said_clear(&said);
 	return site;
@@ -164,7 +171,8 @@ static int take_library(char *const *unfit, struct slurm_helper *out, struct err
 	return 0;
 }
 
-static int take_commands(struct slurm_helper *out, struct err *err)
+/* Where even their configuration has to be fetched none of them runs while that server does not answer. */
+static int take_commands(struct slurm_helper *out, enum site site, struct err *err)
 {
 	static const char *const needed[] = { "squeue", "sbatch", "scancel", "scontrol" };
 
@@ -172,7 +180,7 @@ static int take_commands(struct slurm_helper *out, struct err *err)
 	out->path = path_sibling("lbd-slurm-commands", NULL);
 	if (out->path == NULL)
 		return err_set(err, ERR_SCHEDULER, "there is no lbd-slurm-commands beside lbd");
-	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++) {
+	for (size_t i = 0; site == SITE_FILE && i < sizeof(needed) / sizeof(needed[0]); i++) {
 		if (release_of(needed[i], err) < 0)
 			return -1;
 	}
@@ -199,7 +207,7 @@ int helper_choose(enum slurm_through through, char *const *unfit, struct slurm_h
 			return err_set(err, ERR_SCHEDULER, "%s", why.text);
 		log_info("%s: Slurm's commands serve", why.text);
 	}
-	if (take_commands(out, err) == 0) {
+	if (take_commands(out, site, err) == 0) {
 		if (why.code != ERR_NONE && through == SLURM_THROUGH_AUTO)
 			out->note = xasprintf("%s: Slurm's commands serve, which take longer",
 					      why.text);
