@@ -73,8 +73,8 @@ SBATCH_SETTER(set_tres_bind)
 	const char *how = behind_gpu(value);
 
 	if (!how || !how[0] || strpbrk(how, "+;"))
-		return err_set(err, ERR_USAGE, "\"%.60s\": must be gres/gpu:HOW, as in gres/gpu:closest",
-			       value);
+		return err_set(err, ERR_USAGE,
+			       "\"%.60s\": must be gres/gpu:HOW, as in gres/gpu:closest", value);
 	json_object_set_new(c->fields, option->field, js_bytes(how));
 	return 0;
 }

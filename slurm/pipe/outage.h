@@ -12,6 +12,7 @@ void outages_begin(struct answer *a);
 void outages_drain(struct answer *a, const char *node, const char *reason);
 
 /* A maintenance reservation, unless it is over; times in seconds since the epoch. `nodes` NULL: of none yet. */
-void outages_reservation(struct answer *a, const char *name, const char *nodes, int64_t start, int64_t end);
+void outages_reservation(struct answer *a, const char *name, const char *nodes, int64_t start,
+			 int64_t end);
 
 #endif
