@@ -22,6 +22,7 @@
 #ifndef KERNELS_BACKEND_H
 #define KERNELS_BACKEND_H
 
+#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -130,6 +131,10 @@ struct attention {
 	const int32_t *begin; /* [batch*T] */
 	float softcap;
 };
+static inline float attention_scale(const struct attention *a)
+{
+	return a->scale != 0.0f ? a->scale : 1.0f / sqrtf((float)a->head_dim);
+}
 
 /* RMSNorm of query and key heads, as they lie in rows of qkv (struct attention, not interleaved):
  * each head by itself with weights [C] that all share, or, when `whole`, all heads of a row as one,

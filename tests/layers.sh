@@ -59,7 +59,7 @@ kernels/cpu     kernels kernels/machine ./formats
 kernels/cpu/narrow   kernels/cpu kernels/formats
 kernels/cpu/products kernels/cpu
 kernels/cpu/device   kernels/machine kernels/cpu
-kernels/comm    kernels
+kernels/comm    kernels kernels/machine
 kernels/cuda    kernels ./formats
 kernels/cuda/ops kernels kernels/cuda kernels/formats
 kernels/cuda/lib kernels kernels/cuda kernels/formats

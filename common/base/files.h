@@ -44,5 +44,8 @@ int file_sync(const char *path, struct err *err);
 int folder_remove(const char *path, struct err *err);
 
 bool file_exists(const char *path);
+bool file_is_link(const char *path);
+/* Both are there, and one and the same, by whatever path. */
+bool file_is_same(const char *a, const char *b);
 
 #endif

@@ -96,17 +96,6 @@ char *path_lb_home(struct err *err)
 	return NULL;
 }
 
-char *path_join(const char *fmt, ...)
-{
-	va_list args;
-	char *path;
-
-	va_start(args, fmt);
-	path = xvasprintf(fmt, args);
-	va_end(args);
-	return path;
-}
-
 /* The folder of the running program. */
 static int own_folder(char out[PATH_MAX], struct err *err)
 {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* paths.h - where things lie below $LB_HOME (docs/ARCHITECTURE.md draws the tree). */
+/* paths.h - where things lie below $LB_HOME (lbd(8) draws the tree). */
 #ifndef COMMON_BASE_PATHS_H
 #define COMMON_BASE_PATHS_H
 
 #include "common/base/err.h"
+#include "common/base/mem.h"
 #include "common/base/strv.h"
 
 /* $LB_HOME, else $XDG_STATE_HOME/lb, else ~/.local/state/lb; absolute, no trailing slash; owned by
@@ -13,8 +14,8 @@ char *path_lb_home(struct err *err);
 enum { PATH_HOME_MAX = 1000 };
 int path_check_home(const char *home, struct err *err);
 
-/* printf into an owned string; paths are built with this and nothing else: path_join("%s/x", a). */
-char *path_join(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* Paths are built with this and nothing else: path_join("%s/x", a); owned by the caller. */
+#define path_join(...) xasprintf(__VA_ARGS__)
 
 /* The absolute path of a sibling of the running program ("lbrun"), from /proc/self/exe; owned. */
 char *path_sibling(const char *program, struct err *err);

@@ -262,3 +262,12 @@ int64_t proc_find_by_fd(int fd, const char *path)
 		closedir(dir);
 	return found;
 }
+
+const char *node_name(void)
+{
+	static char host[65];
+	const char *node = getenv("SLURMD_NODENAME");
+
+	gethostname(host, sizeof(host) - 1);
+	return node && node[0] ? node : host;
+}

@@ -30,4 +30,7 @@ size_t procs_marked(const char *setting, int signo);
 /* A process that has `path` open as descriptor `fd`; 0 when there is none that we may look at. */
 int64_t proc_find_by_fd(int fd, const char *path);
 
+/* What Slurm calls this node, or its host name; valid for good. */
+const char *node_name(void);
+
 #endif

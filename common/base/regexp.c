@@ -47,6 +47,15 @@ struct regexp *regexp_create(const char *pattern, bool whole, struct err *err)
 	return r;
 }
 
+struct regexp *regexp_built_in(const char *pattern)
+{
+	struct regexp *r = regexp_create(pattern, false, NULL);
+
+	if (!r)
+		abort();
+	return r;
+}
+
 void regexp_destroy(struct regexp *r)
 {
 	if (!r)

@@ -12,6 +12,8 @@ struct regexp;
 
 /* NULL with err (ERR_USAGE) that says where it is wrong. `whole`: must match all of a text. */
 struct regexp *regexp_create(const char *pattern, bool whole, struct err *err);
+/* Of a pattern that is ours, and right: else the program ends. */
+struct regexp *regexp_built_in(const char *pattern);
 void regexp_destroy(struct regexp *r);
 bool regexp_has_group(const struct regexp *r, const char *name);
 

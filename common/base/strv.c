@@ -48,6 +48,24 @@ void strv_set(struct strv *env, char *entry)
 	strv_add(env, entry);
 }
 
+const char *strv_get(char *const *env, const char *name)
+{
+	size_t len = strlen(name);
+
+	for (; env && *env; env++) {
+		if (strncmp(*env, name, len) == 0 && (*env)[len] == '=')
+			return *env + len + 1;
+	}
+	return NULL;
+}
+
+int env_number(const char *name)
+{
+	const char *text = getenv(name);
+
+	return text ? (int)strtol(text, NULL, 10) : 0;
+}
+
 void strv_free(char **items)
 {
 	for (char **item = items; item && *item; item++)

@@ -68,6 +68,13 @@ static bool is_control(const char *text, size_t step)
 	return step == 2 && s[0] == 0xc2 && s[1] < 0xa0;
 }
 
+const char *text_last_line(const char *text)
+{
+	const char *line = strrchr(text, '\n');
+
+	return line ? line + 1 : text;
+}
+
 bool text_ends_with(const char *text, const char *end)
 {
 	size_t len = strlen(text), end_len = strlen(end);

@@ -11,6 +11,8 @@ size_t text_utf8_step(const char *text, size_t len);
 bool text_is_utf8(const char *text, size_t len);
 
 bool text_ends_with(const char *text, const char *end);
+/* Behind the last line feed, or all of it. */
+const char *text_last_line(const char *text);
 
 /* Goes through `text` in place, character by character, by what `fate` says of each; a byte that is
  * no UTF-8 becomes '?'. `fate` may lengthen *len where it drops more than one character. */

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/compare.h"
 #include "common/base/files.h"
 #include "common/base/json.h"
 #include "common/base/mem.h"
@@ -28,19 +29,12 @@ static const struct {
 
 /* --- beside the others -------------------------------------------------------------------------- */
 
-static int by_size(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* Of those that were measured; 0: none. */
 static double median(double *values, size_t count)
 {
 	if (count == 0)
 		return 0;
-	qsort(values, count, sizeof(*values), by_size);
+	qsort(values, count, sizeof(*values), compare_double);
 	return values[count / 2];
 }
 

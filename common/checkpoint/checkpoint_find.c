@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "common/base/files.h"
 #include "common/base/mem.h"
 #include "common/base/paths.h"
 #include "common/base/regexp.h"
@@ -331,13 +332,6 @@ static void look_by_pattern(struct walk *w, const struct place *at, const char *
 	}
 }
 
-static bool is_link(const char *path)
-{
-	struct stat st;
-
-	return lstat(path, &st) == 0 && S_ISLNK(st.st_mode);
-}
-
 /* Our own trainer's lie side by side. */
 static bool may_hold_some(const struct walk *w, const struct place *at)
 {
@@ -351,7 +345,7 @@ static void look_at_folder(struct walk *w, const struct place *at, const char *n
 
 	if (is_folder_checkpoint(w, at, name, path, &step))
 		add(w, path, step, false);
-	else if (may_hold_some(w, at) && !is_link(path)) /* who knows where it would lead */
+	else if (may_hold_some(w, at) && !file_is_link(path)) /* who knows where it would lead */
 		read_folder(w, path, relative, at->depth + 1, NULL);
 }
 
@@ -361,7 +355,7 @@ static bool is_second_name(const struct place *at, const struct dirent *entry, c
 	char *real, *top;
 	bool is_inside;
 
-	if ((entry->d_type != DT_LNK && entry->d_type != DT_UNKNOWN) || !is_link(path))
+	if ((entry->d_type != DT_LNK && entry->d_type != DT_UNKNOWN) || !file_is_link(path))
 		return false;
 	real = realpath(path, NULL);
 	top = realpath(at->path, NULL);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/compare.h"
 #include "common/base/mem.h"
 #include "common/checkpoint/manifest.h"
 
@@ -42,14 +43,6 @@ static void add_step(struct steps *steps, int64_t step)
 	steps->items[steps->count++] = step;
 }
 
-static int newest_first(const void *a, const void *b)
-{
-	int64_t x = *(const int64_t *)a;
-	int64_t y = *(const int64_t *)b;
-
-	return x < y ? 1 : x > y ? -1 : 0;
-}
-
 static int list_steps(const char *parent, struct steps *steps, struct err *err)
 {
 	DIR *dir = opendir(parent);
@@ -71,7 +64,7 @@ static int list_steps(const char *parent, struct steps *steps, struct err *err)
 		rc = err_errno(err, "%s", parent);
 	closedir(dir);
 	if (steps->count > 0)
-		qsort(steps->items, steps->count, sizeof(steps->items[0]), newest_first);
+		qsort(steps->items, steps->count, sizeof(steps->items[0]), compare_int64_down);
 	return rc;
 }
 

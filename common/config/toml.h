@@ -43,6 +43,8 @@ char *toml_print(const struct toml *toml);
 /* The table that holds the last part of a dotted key, which *name then points to; borrowed, NULL where
  * there is none. */
 json_t *toml_table(const struct toml *toml, const char *dotted_key, const char **name);
+/* The value of a dotted key; borrowed, NULL when there is none. */
+json_t *toml_value(const struct toml *toml, const char *dotted_key);
 
 /* {"optimizer":{"lr":1}} → {"optimizer.lr":1}: adds all keys below `table` to `out`, with `prefix`
  * ("" at the root) in front. */

@@ -370,3 +370,11 @@ json_t *toml_table(const struct toml *toml, const char *dotted_key, const char *
 	*name = dotted_key;
 	return table;
 }
+
+json_t *toml_value(const struct toml *toml, const char *dotted_key)
+{
+	const char *name;
+	json_t *table = toml_table(toml, dotted_key, &name);
+
+	return json_object_get(table, name);
+}

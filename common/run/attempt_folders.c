@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/compare.h"
 #include "common/base/mem.h"
 #include "common/base/paths.h"
 
@@ -20,13 +21,6 @@ static int64_t folder_number(const char *name)
 	for (; isdigit((unsigned char)*name); name++)
 		number = number * 10 + (*name - '0');
 	return *name == '\0' ? number : 0;
-}
-
-static int by_number(const void *a, const void *b)
-{
-	int64_t one = *(const int64_t *)a, two = *(const int64_t *)b;
-
-	return (one > two) - (one < two);
 }
 
 int64_t *attempt_folders(const char *run_dir, size_t *count)
@@ -48,7 +42,7 @@ int64_t *attempt_folders(const char *run_dir, size_t *count)
 	if (dir)
 		closedir(dir);
 	if (all)
-		qsort(all, *count, sizeof(*all), by_number);
+		qsort(all, *count, sizeof(*all), compare_int64);
 	free(folder);
 	return all;
 }

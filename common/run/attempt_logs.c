@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/base/bytes.h"
+#include "common/base/compare.h"
 #include "common/base/mem.h"
 #include "common/base/paths.h"
 
@@ -14,13 +15,6 @@ struct tasks {
 	int64_t *items;
 	size_t count;
 };
-
-static int by_number(const void *a, const void *b)
-{
-	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-	return (x > y) - (x < y);
-}
 
 static void find_tasks(const char *folder, struct tasks *t)
 {
@@ -42,7 +36,7 @@ static void find_tasks(const char *folder, struct tasks *t)
 	if (dir)
 		closedir(dir);
 	if (t->count > 1)
-		qsort(t->items, t->count, sizeof(*t->items), by_number);
+		qsort(t->items, t->count, sizeof(*t->items), compare_int64);
 }
 
 static void add(json_t *list, int64_t attempt, int64_t task, char *path)

@@ -29,13 +29,6 @@ static char *known_path(const char *home, struct err *err)
 	return text;
 }
 
-static bool is_same_folder(const char *a, const char *b)
-{
-	struct stat x, y;
-
-	return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
-}
-
 static int write_path(const char *home, struct err *err)
 {
 	char *file = path_join("%s/home", home), *text = xasprintf("%s\n", home);
@@ -57,7 +50,7 @@ int home_check(const char *home, struct err *err)
 		rc = err_set(err, why.code, "%s", why.text);
 	else if (known == NULL)
 		rc = write_path(home, err);
-	else if (is_same_folder(known, home))
+	else if (file_is_same(known, home))
 		rc = 0;
 	else if (lstat(known, &st) < 0)
 		rc = err_set(err, ERR_REFUSED,
@@ -116,7 +109,7 @@ static int mend(const char *to, struct err *err)
 	struct stat st;
 	int rc = -1;
 
-	if (known && is_same_folder(known, to))
+	if (known && file_is_same(known, to))
 		rc = 0;
 	else if (known && lstat(known, &st) == 0)
 		err_set(err, ERR_REFUSED, "%s: something else is there", known);
@@ -148,7 +141,7 @@ int home_move(const char *from, const char *to, struct err *err)
 	if (is_own_link(to)) /* of a move that was killed before it began */
 		unlink(to);
 	if (lstat(to, &st) == 0 && S_ISDIR(st.st_mode)) {
-		bool is_there = real == NULL || is_same_folder(real, to);
+		bool is_there = real == NULL || file_is_same(real, to);
 
 		rc = is_there ? mend(to, err)
 			      : err_set(err, ERR_REFUSED, "%s is there already", to);

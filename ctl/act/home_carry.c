@@ -27,20 +27,6 @@ enum { RECORD_MAX_BYTES = 64 * 1024 * 1024 };
 /* In the new folder until the old one is cleared away; holds the old one's path. */
 #define MARKER ".carried"
 
-static bool is_link(const char *path)
-{
-	struct stat st;
-
-	return lstat(path, &st) == 0 && S_ISLNK(st.st_mode);
-}
-
-static bool is_same_folder(const char *a, const char *b)
-{
-	struct stat x, y;
-
-	return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
-}
-
 /* The path in the marker of a folder, owned; NULL: there is none. */
 static char *marked(const char *folder)
 {
@@ -207,7 +193,7 @@ static int exchange(const char *folder, const char *link, struct err *err)
 
 static int swap(struct carry *c, struct err *err)
 {
-	if (is_link(c->left))
+	if (file_is_link(c->left))
 		unlink(c->left); /* of a try before */
 	if (symlink(c->to, c->left) < 0)
 		return err_errno(err, "%s", c->left);
@@ -229,7 +215,7 @@ static int clear_run(struct carry *c, const char *name, struct err *err)
 {
 	char *path = path_join("%s/runs/%s", c->left, name);
 	char *there = path_join("%s/runs/%s", c->to, name);
-	int rc = is_link(there) ? 0 : take_away(path, err);
+	int rc = file_is_link(there) ? 0 : take_away(path, err);
 
 	free(path);
 	free(there);
@@ -282,7 +268,7 @@ static int fetch_run(struct carry *c, const char *name, struct err *err)
 {
 	char *link = path_join("%s/runs/%s", c->to, name);
 	char *copied = path_join("%s/runs/.fetched-%s", c->to, name);
-	char *target = is_link(link) ? realpath(link, NULL) : NULL;
+	char *target = file_is_link(link) ? realpath(link, NULL) : NULL;
 	int rc = 0;
 
 	if (target && is_over(target))
@@ -342,7 +328,7 @@ bool home_is_to_be_carried(const char *home, const char *to)
 	struct stat here, there;
 	bool is_far = stat(home, &here) == 0 && stat(parent[0] ? parent : "/", &there) == 0 &&
 		      here.st_dev != there.st_dev;
-	bool is_there = is_same_folder(home, to);
+	bool is_there = file_is_same(home, to);
 	bool is_case = mark || (is_there ? has_run_elsewhere(to) : is_far);
 
 	free(mark);
@@ -386,7 +372,7 @@ static int carry(struct carry *c, bool is_there, bool is_marked, struct err *err
 int home_carry(const char *home, const char *to, int *left, struct err *err)
 {
 	char *real = realpath(home, NULL), *mark = marked(to);
-	bool is_there = real && is_same_folder(real, to);
+	bool is_there = real && file_is_same(real, to);
 	const char *from = is_there && mark ? mark : real;
 	struct carry c = { 0 };
 	int lock, rc = -1;

@@ -31,11 +31,6 @@ static void worse(struct removal *r, enum err_code code)
 		r->status = err_exit_status(code);
 }
 
-static bool is_over(const json_t *run)
-{
-	return run_state_is_final(run_state_from_name(js_str(run, "state", "")));
-}
-
 static bool is_old(const struct ctl *ctl, const json_t *run)
 {
 	return ctl->options.older_ms < 0 ||
@@ -67,7 +62,7 @@ static size_t add_matching(const struct ctl *ctl, struct removal *r,
 		    !selector_matches(selector, js_str(run, "name", ""), js_str(run, "group", NULL),
 				      js_str(run, "owner", "")))
 			continue;
-		if ((!is_named && !is_over(run)) || !is_old(ctl, run))
+		if ((!is_named && !run_is_over(run)) || !is_old(ctl, run))
 			continue;
 		count++;
 		if (!is_listed(r, run))

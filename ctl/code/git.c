@@ -15,6 +15,7 @@
 #include "common/base/mem.h"
 #include "common/base/paths.h"
 #include "common/base/strv.h"
+#include "common/base/text.h"
 #include "ctl/base/program.h"
 
 enum {
@@ -25,13 +26,6 @@ enum {
 };
 
 /* --- asking ----------------------------------------------------------------------------------- */
-
-static const char *last_line(const char *text)
-{
-	const char *line = strrchr(text, '\n');
-
-	return line ? line + 1 : text;
-}
 
 static char *ask_within(int64_t timeout_ms, const char *folder, const char *scratch,
 			const char *const argv[], struct err *err)
@@ -58,7 +52,7 @@ static char *ask_within(int64_t timeout_ms, const char *folder, const char *scra
 		*err = (struct err){ 0 };
 		err_set(err, ERR_NOT_FOUND, "there is no git");
 	} else if (status > 0) {
-		err_set(err, ERR_IO, "git: %.300s", last_line(out));
+		err_set(err, ERR_IO, "git: %.300s", text_last_line(out));
 	}
 	if (status != 0) {
 		free(out);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/compare.h"
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "common/run/run_state.h"
@@ -90,18 +91,11 @@ void advice_clear(struct advice_facts *f)
 
 /* --- what follows ----------------------------------------------------------------------------- */
 
-static int by_size(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 static double median(double *values, size_t count)
 {
 	if (count == 0)
 		return NAN;
-	qsort(values, count, sizeof(*values), by_size);
+	qsort(values, count, sizeof(*values), compare_double);
 	return values[count / 2];
 }
 
@@ -116,7 +110,7 @@ static void measure_saves(const struct advice_facts *f, struct advice *out)
 	for (size_t i = 0; i < f->gap_count; i++)
 		values[i] = f->gaps[i].seconds - out->step_s * (double)f->gaps[i].steps;
 	if (f->gap_count > 0)
-		qsort(values, f->gap_count, sizeof(*values), by_size);
+		qsort(values, f->gap_count, sizeof(*values), compare_double);
 	/* where each step is followed by a save, none shows how long it takes without */
 	out->save_s = 2 * slowest <= f->gap_count ? median(values + f->gap_count - slowest, slowest)
 						  : NAN;

@@ -19,6 +19,7 @@
 #include "common/base/mem.h"
 #include "common/base/paths.h"
 #include "common/base/redact.h"
+#include "common/base/text.h"
 #include "common/run/run_state.h"
 #include "ctl/base/command.h"
 #include "ctl/base/print.h"
@@ -197,13 +198,6 @@ static FILE *input_of(const struct transfer *t, const struct curve *c, struct er
 	return f;
 }
 
-static const char *last_line(const char *text)
-{
-	const char *line = strrchr(text, '\n');
-
-	return line ? line + 1 : text;
-}
-
 static int send(struct transfer *t, const struct curve *c, int64_t *sent, struct err *err)
 {
 	const char *python = t->ctl->options.python ? t->ctl->options.python : "python3";
@@ -217,9 +211,9 @@ static int send(struct transfer *t, const struct curve *c, int64_t *sent, struct
 		fclose(input);
 	}
 	if (status > 0)
-		err_set(err, ERR_IO, "%.300s", last_line(said));
+		err_set(err, ERR_IO, "%.300s", text_last_line(said));
 	if (status == 0)
-		*sent = strtoll(last_line(said), NULL, 10);
+		*sent = strtoll(text_last_line(said), NULL, 10);
 	free(said);
 	return status == 0 ? 0 : -1;
 }

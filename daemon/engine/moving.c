@@ -4,15 +4,7 @@
 
 #include <stddef.h>
 
-static struct decision decide(enum decision_kind kind, const struct facts *f)
-{
-	return (struct decision){ .kind = kind, .job = f->a->job, .exit_code = -1 };
-}
-
-static struct decision wait_until(int64_t at_ms)
-{
-	return (struct decision){ .kind = DECISION_WAIT, .at_ms = at_ms };
-}
+#include "daemon/engine/decision.h"
 
 static int64_t later(int64_t a, int64_t b)
 {

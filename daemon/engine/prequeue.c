@@ -5,23 +5,8 @@
 #include <stddef.h>
 
 #include "common/config/run_spec.h"
-
-static struct decision decide(enum decision_kind kind, const struct facts *f)
-{
-	return (struct decision){ .kind = kind, .job = f->a->job, .exit_code = -1 };
-}
-
-static struct decision wait_until(int64_t at_ms)
-{
-	return (struct decision){ .kind = DECISION_WAIT, .at_ms = at_ms };
-}
-
-static struct decision drop(enum cause cause, const char *text)
-{
-	return (struct decision){
-		.kind = DECISION_END, .cause = cause, .exit_code = -1, .text = text
-	};
-}
+#include "daemon/engine/attempt_end.h"
+#include "daemon/engine/decision.h"
 
 static bool is_wanted(const struct facts *run, const struct policy *policy)
 {
@@ -52,10 +37,10 @@ static struct decision held(const struct facts *prequeued, int64_t now_ms)
 {
 	if (prequeued->seen == NULL)
 		return prequeued->poll_ms > prequeued->a->watching_since_ms + SETTLE_MS
-			       ? drop(CAUSE_LAUNCH_FAIL, "the scheduler lost it")
+			       ? attempt_end(CAUSE_LAUNCH_FAIL, "the scheduler lost it")
 			       : wait_until(INT64_MAX);
 	if (prequeued->seen->phase >= JOB_ENDING)
-		return drop(CAUSE_LAUNCH_FAIL, "somebody cancelled it");
+		return attempt_end(CAUSE_LAUNCH_FAIL, "somebody cancelled it");
 	if (prequeued->seen->phase != JOB_HELD)
 		return stop_it(prequeued, now_ms);
 	return wait_until(INT64_MAX);
@@ -72,7 +57,7 @@ struct decision prequeue(const struct facts *run, const struct facts *prequeued,
 			 int64_t not_before_ms, const struct policy *policy, int64_t now_ms)
 {
 	if (prequeued && !is_wanted(run, policy))
-		return drop(CAUSE_KILLED, "the run does not go on");
+		return attempt_end(CAUSE_KILLED, "the run does not go on");
 	if (prequeued)
 		return prequeued->a->state == ATTEMPT_INTENT ? reconcile(prequeued, policy, now_ms)
 							     : held(prequeued, now_ms);

@@ -8,23 +8,14 @@
 #include <string.h>
 
 #include "daemon/engine/attempt_end.h"
+#include "daemon/engine/decision.h"
 #include "daemon/engine/moving.h"
 #include "daemon/engine/relaunch.h"
-
-static struct decision wait_until(int64_t at_ms)
-{
-	return (struct decision){ .kind = DECISION_WAIT, .at_ms = at_ms };
-}
 
 /* Only news (a reply, a poll, a spool line, an order) can change the answer. */
 static struct decision wait_for_news(void)
 {
 	return wait_until(INT64_MAX);
-}
-
-static struct decision act(enum decision_kind kind, const struct facts *f)
-{
-	return (struct decision){ .kind = kind, .job = f->a->job, .exit_code = -1 };
 }
 
 static struct decision move(enum run_state to, enum cause cause, const char *text)
@@ -58,7 +49,7 @@ static struct decision call_or_wait(enum decision_kind kind, const struct facts 
 {
 	int64_t at_ms = 0;
 
-	return call_due(call, now_ms, &at_ms) ? act(kind, f) : wait_until(at_ms);
+	return call_due(call, now_ms, &at_ms) ? decide(kind, f) : wait_until(at_ms);
 }
 
 /* --- ending an attempt ------------------------------------------------------------------------ */
@@ -116,7 +107,7 @@ static struct decision stop_running(const struct facts *f, const struct policy *
 	int64_t cancel_ms;
 
 	if (f->a->signalled == 0 || f->wanted > f->a->ordered) {
-		struct decision d = act(DECISION_SIGNAL, f);
+		struct decision d = decide(DECISION_SIGNAL, f);
 
 		d.signo = now ? SIGQUIT : SIGTERM;
 		return d;
@@ -189,7 +180,7 @@ static bool is_done(const struct facts *f)
 static struct decision begin(const struct facts *f)
 {
 	if (f->has_attempt || f->dependencies == DEPENDENCIES_MET)
-		return act(DECISION_NEW_ATTEMPT, f);
+		return decide(DECISION_NEW_ATTEMPT, f);
 	if (f->dependencies == DEPENDENCIES_PENDING)
 		return wait_for_news();
 	return move(RUN_FAILED, CAUSE_LAUNCH_FAIL, f->dependencies_text);
@@ -210,7 +201,7 @@ static struct decision without_attempt(const struct facts *f, const struct polic
 	case RUN_BACKOFF:
 		if (f->backoff_left_ms > 0)
 			return wait_until(now_ms + f->backoff_left_ms);
-		return act(DECISION_NEW_ATTEMPT, f);
+		return decide(DECISION_NEW_ATTEMPT, f);
 	case RUN_HELD:
 		return move(RUN_CREATED, CAUSE_NONE, "released");
 	case RUN_STOPPING:
@@ -238,7 +229,7 @@ static struct decision intent(const struct facts *f, int64_t now_ms)
 {
 	int64_t since_ms = f->a->submit.state == CALL_UNCLEAR ? f->a->submit.reply_ms
 							      : f->a->watching_since_ms;
-	struct decision d = act(DECISION_ADOPT, f);
+	struct decision d = decide(DECISION_ADOPT, f);
 
 	if (f->seen) {
 		d.job = f->seen->ref;
@@ -294,7 +285,7 @@ static struct decision end_maybe_doomed(const struct facts *f)
 			f->a->recalled.canceller != 0 && f->a->recalled.canceller != f->node_uid;
 
 	if (f->may_recall && f->a->recall.state == CALL_NONE)
-		return act(DECISION_RECALL, f);
+		return decide(DECISION_RECALL, f);
 	if (f->a->recall.state == CALL_OPEN)
 		return wait_for_news();
 	return is_known || is_users ? end_by_accounting(f) : end_never_to_start(maybe_doomed);
@@ -306,13 +297,13 @@ static struct decision held(const struct facts *f, const struct policy *policy, 
 		return stop_job(f, policy, now_ms);
 	/* The claim proves that an earlier lbd released it, whatever became of the job since. */
 	if (f->a->release.state == CALL_OK || f->a->claimed)
-		return act(DECISION_RELEASED, f);
+		return decide(DECISION_RELEASED, f);
 	if (is_never_to_start(f))
 		return end_never_to_start(doomed);
 	if (f->seen && f->seen->phase >= JOB_ENDING)
 		return end_by_scheduler(f);
 	if (f->seen && f->seen->phase != JOB_HELD && f->a->release.state != CALL_OPEN)
-		return act(DECISION_RELEASED, f);
+		return decide(DECISION_RELEASED, f);
 	if (missing_since(f, f->a->watching_since_ms + SETTLE_MS) && may_be_doomed(f))
 		return end_maybe_doomed(f);
 	/* That, too, it says of a job that ended meanwhile: how, the next poll tells. */
@@ -427,7 +418,7 @@ static bool may_know_who(const struct facts *f, int64_t now_ms, struct decision 
 	else if (f->a->recall.state != CALL_NONE && now_ms < again_ms)
 		*d = wait_until(again_ms < until_ms ? again_ms : until_ms);
 	else
-		*d = act(DECISION_RECALL, f);
+		*d = decide(DECISION_RECALL, f);
 	return true;
 }
 
@@ -450,7 +441,7 @@ static struct decision forgotten(const struct facts *f, int64_t silent_ms, int64
 	if (f->may_recall && f->a->recall.state == CALL_OPEN && now_ms < lost_ms)
 		return wait_until(lost_ms);
 	if (f->may_recall && now_ms >= ask_ms && now_ms < lost_ms)
-		return act(DECISION_RECALL, f);
+		return decide(DECISION_RECALL, f);
 	if (f->exited)
 		return end_by_record(f);
 	if (now_ms >= lost_ms)
@@ -469,7 +460,7 @@ static struct decision released(const struct facts *f, const struct policy *poli
 
 	if (f->a->state == ATTEMPT_QUEUED &&
 	    (f->a->claimed || (f->seen && f->seen->phase == JOB_RUNNING)))
-		return act(DECISION_START, f);
+		return decide(DECISION_START, f);
 	if (has_no_eligible_node(f, now_ms))
 		return end_no_eligible_node(f);
 	if (is_never_to_start(f))
@@ -521,7 +512,7 @@ static bool may_obey(const struct facts *f, enum run_order *order)
 
 struct decision reconcile(const struct facts *f, const struct policy *policy, int64_t now_ms)
 {
-	struct decision d = act(DECISION_OBEY, f);
+	struct decision d = decide(DECISION_OBEY, f);
 
 	if (run_state_is_final(f->state))
 		return wait_for_news();

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "common/base/bytes.h"
+#include "common/base/compare.h"
 #include "common/base/files.h"
 #include "common/base/guarded.h"
 #include "common/base/mem.h"
@@ -39,11 +40,6 @@ struct names {
 	char *items[NAMES_MAX];
 	size_t count;
 };
-
-static int by_name(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
 
 static void add_name(struct names *names, const char *file)
 {
@@ -76,7 +72,7 @@ static int refuse_unknown(char *const folders[FOLDERS], const char *name, struct
 		if (folder)
 			closedir(folder);
 	}
-	qsort(names.items, names.count, sizeof(names.items[0]), by_name);
+	qsort(names.items, names.count, sizeof(names.items[0]), compare_names);
 	buf_init(&list, LIST_MAX_BYTES);
 	for (size_t i = 0; i < names.count; i++) {
 		buf_addf(&list, "%s%s", i ? ", " : "", names.items[i]);

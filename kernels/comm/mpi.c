@@ -14,10 +14,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "kernels/comm.h"
+#include "kernels/machine/seconds.h"
 
 enum { MESSAGE_BYTES = 1 << 28, NAP_LEAST_NS = 20000, NAP_MOST_NS = 500000, YIELDS = 20 };
 enum tag { TAG_BYTES, TAG_QUESTION, TAG_ANSWER };
@@ -93,14 +93,6 @@ static int begin(struct mpi *m, const struct comm_part *part, int rank, bool sen
 			return rc;
 	}
 	return MPI_SUCCESS;
-}
-
-static double seconds(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
 /* Tests what is not done yet and keeps that in front; how many are left, or -1. */

@@ -12,9 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 
 #include "kernels/comm.h"
+#include "kernels/machine/seconds.h"
 
 enum { RING_BYTES = 1 << 18, YIELDS = 20, NAP_LEAST_NS = 20000, NAP_MOST_NS = 500000 };
 
@@ -162,14 +162,6 @@ static bool pull(struct ring *ring, const struct comm_part *part, size_t *got)
 	atomic_store_explicit(&ring->read, read + count, memory_order_release);
 	*got += count;
 	return true;
-}
-
-static double seconds(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
 static void nap(unsigned turn)

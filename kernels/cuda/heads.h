@@ -22,9 +22,4 @@ static inline struct heads heads_of(const struct attention *a)
 	return a->interleaved ? mixed : apart;
 }
 
-static inline float heads_scale(const struct attention *a)
-{
-	return a->scale != 0.0f ? a->scale : 1.0f / sqrtf((float)a->head_dim);
-}
-
 #endif

@@ -13,6 +13,7 @@
 
 #include "kernels/machine/cpus.h"
 #include "kernels/machine/instructions.h"
+#include "kernels/machine/seconds.h"
 
 /* A round takes some 15 ms: in a few, threads that have just begun still share a core. */
 enum { CHAINS = 12, ROUNDS = 3, LOOPS = 4000000, MAX_THREADS = 256 };
@@ -43,14 +44,6 @@ BURN(burn_512, "avx512f", __m512, _mm512_set1_ps, _mm512_fmadd_ps, _mm512_add_ps
 BURN(burn_256, "avx2,fma", __m256, _mm256_set1_ps, _mm256_fmadd_ps, _mm256_add_ps, _mm256_cvtss_f32)
 /* clang-format on */
 
-static double now_s(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
 struct burner {
 	pthread_t thread;
 	unsigned core; /* where it stays; the caller keeps the place it has */
@@ -79,7 +72,7 @@ static void *burn_beside(void *arg)
 static double round_s(int threads, bool wide)
 {
 	struct burner burner[MAX_THREADS];
-	double start = now_s();
+	double start = seconds();
 	int started = 0;
 
 	for (; started < threads - 1; started++) {
@@ -92,7 +85,7 @@ static double round_s(int threads, bool wide)
 	burn(wide);
 	for (int i = 0; i < started; i++)
 		pthread_join(burner[i].thread, NULL);
-	return started == threads - 1 ? now_s() - start : 0;
+	return started == threads - 1 ? seconds() - start : 0;
 }
 
 double peak_fma_flops(int threads)

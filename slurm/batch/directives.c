@@ -9,6 +9,7 @@
 #include <strings.h>
 
 #include "common/base/mem.h"
+#include "common/base/strv.h"
 
 struct word {
 	char *text;
@@ -343,17 +344,6 @@ int directives_check_script(const char *text, size_t len, const char *file, stru
 
 /* --- environment ------------------------------------------------------------------------------ */
 
-static const char *variable_value(char *const *env, const char *name)
-{
-	size_t len = strlen(name);
-
-	for (; env && *env; env++) {
-		if (strncmp(*env, name, len) == 0 && (*env)[len] == '=')
-			return *env + len + 1;
-	}
-	return NULL;
-}
-
 /* A variable of a flag sets it when empty, "yes" or a number but 0. */
 static bool is_on(const char *value)
 {
@@ -365,7 +355,7 @@ int directives_read_env(struct directives *d, char *const *env, struct err *err)
 	(void)err;
 	for (size_t i = 0; i < sbatch_option_count; i++) {
 		const struct sbatch_option *option = &sbatch_options[i];
-		const char *value = option->variable ? variable_value(env, option->variable) : NULL;
+		const char *value = option->variable ? strv_get(env, option->variable) : NULL;
 
 		if (!value || (option->arity == SBATCH_FLAG && !is_on(value)))
 			continue;

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "common/base/compare.h"
 #include "common/base/mem.h"
 
 int64_t sbatch_digits(const char **at)
@@ -128,11 +129,6 @@ struct names {
 	size_t count, room;
 };
 
-static int by_name(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 static bool names_add(struct names *n, char *name)
 {
 	if (n->count >= MAX_NODES) {
@@ -213,7 +209,7 @@ int sbatch_node_count(const char *text, int64_t *out, struct err *err)
 		at += len + (at[len] == ',');
 	}
 	if (n.count > 1)
-		qsort(n.items, n.count, sizeof(char *), by_name);
+		qsort(n.items, n.count, sizeof(char *), compare_names);
 	*out = n.count > 0;
 	for (size_t i = 1; i < n.count; i++)
 		*out += strcmp(n.items[i - 1], n.items[i]) != 0;
@@ -224,13 +220,6 @@ int sbatch_node_count(const char *text, int64_t *out, struct err *err)
 		return 0;
 	return err_set(err, ERR_USAGE, "\"%.60s\": must be a list of nodes like \"n[1-3],login\"",
 		       text);
-}
-
-static int by_index(const void *a, const void *b)
-{
-	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-	return (x > y) - (x < y);
 }
 
 /* "7", "0-15", "0-20:4": adds them, at most `max` in all. */
@@ -264,7 +253,7 @@ static void sort_indices(struct sbatch_indices *list)
 {
 	size_t kept = 1;
 
-	qsort(list->items, list->count, sizeof(*list->items), by_index);
+	qsort(list->items, list->count, sizeof(*list->items), compare_int64);
 	for (size_t i = 1; i < list->count; i++)
 		if (list->items[i] != list->items[kept - 1])
 			list->items[kept++] = list->items[i];

@@ -38,4 +38,10 @@ const slurm_job_info_t *slurm_record(struct answer *a, uint32_t job_id, job_info
  * *code. Nothing is submitted. */
 int64_t slurm_will_run(job_desc_msg_t *desc, int *code);
 
+/* An array is known by its own id; one of its tasks has the same. */
+static inline uint32_t slurm_id_of(const slurm_job_info_t *job)
+{
+	return job->array_job_id ? job->array_job_id : job->job_id;
+}
+
 #endif

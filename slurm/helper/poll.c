@@ -37,12 +37,6 @@ SAME(SR_EXIT_CODE, FAIL_EXIT_CODE);
 SAME(SR_TIME_LIMIT, FAIL_TIMEOUT);
 SAME(SR_DEPENDENCY_NEVER, WAIT_DEP_INVALID);
 
-/* An array is known by its own id; one of its tasks has the same. */
-static uint32_t id_of(const slurm_job_info_t *job)
-{
-	return job->array_job_id ? job->array_job_id : job->job_id;
-}
-
 /* The start of a job that has not started, and the end of one that has not ended, are estimates. */
 static void fill_row(struct wire_row *row, const slurm_job_info_t *job)
 {
@@ -50,7 +44,7 @@ static void fill_row(struct wire_row *row, const slurm_job_info_t *job)
 	bool has_started = base != SJ_PENDING && job->start_time > 0;
 	bool has_ended = base > SJ_SUSPENDED;
 
-	row->job_id = id_of(job);
+	row->job_id = slurm_id_of(job);
 	row->submit_time = (int64_t)job->submit_time;
 	row->state = job->job_state;
 	row->reason = job->state_reason;

@@ -34,11 +34,6 @@ static uint32_t state_of(const slurm_job_info_t *job)
 	return job->job_state & JOB_STATE_BASE;
 }
 
-static uint32_t id_of(const slurm_job_info_t *job)
-{
-	return job->array_job_id ? job->array_job_id : job->job_id;
-}
-
 static bool is_in_line(const slurm_job_info_t *job, int64_t now)
 {
 	return state_of(job) == SLURM_JOB_PENDING && job->priority > 0 &&
@@ -50,7 +45,7 @@ static struct queued queued_of(const slurm_job_info_t *job, int64_t now)
 {
 	return (struct queued){
 		.job_id = job->job_id,
-		.array_id = id_of(job),
+		.array_id = slurm_id_of(job),
 		.priority = job->priority,
 		.start = (int64_t)job->start_time,
 		.partition = job->partition,
@@ -144,7 +139,7 @@ static const slurm_job_info_t *find(const job_info_msg_t *jobs, const json_t *re
 		const slurm_job_info_t *job = &jobs->job_array[i];
 
 		/* of an array the part that waits */
-		if (id_of(job) == id && (!found || state_of(job) == SLURM_JOB_PENDING))
+		if (slurm_id_of(job) == id && (!found || state_of(job) == SLURM_JOB_PENDING))
 			found = job;
 	}
 	return found;

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "common/base/mem.h"
+#include "common/base/strv.h"
 #include "slurm/wire.h"
 
 enum { STATUS_NOT_STARTED = 126 };
@@ -25,17 +26,6 @@ enum { STATUS_NOT_STARTED = 126 };
 extern char **environ;
 
 /* --- the process ------------------------------------------------------------------------------ */
-
-static const char *value_of(char *const *env, const char *name)
-{
-	size_t len = strlen(name);
-
-	for (; env && *env; env++) {
-		if (strncmp(*env, name, len) == 0 && (*env)[len] == '=')
-			return *env + len + 1;
-	}
-	return NULL;
-}
 
 /* sbatch tells Slurm of its own limits and umask: they are to be the submitter's. */
 static void take_limits(char *const *env)
@@ -55,12 +45,12 @@ static void take_limits(char *const *env)
 		{ "SLURM_RLIMIT_MEMLOCK", RLIMIT_MEMLOCK },
 		{ "SLURM_RLIMIT_AS", RLIMIT_AS },
 	};
-	const char *mask = value_of(env, "SLURM_UMASK");
+	const char *mask = strv_get(env, "SLURM_UMASK");
 
 	if (mask)
 		umask((mode_t)strtoul(mask, NULL, 8));
 	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
-		const char *text = value_of(env, limits[i].name);
+		const char *text = strv_get(env, limits[i].name);
 		struct rlimit limit;
 
 		if (!text || getrlimit(limits[i].resource, &limit) < 0)

@@ -12,6 +12,7 @@
 
 #include "common/base/bytes.h"
 #include "common/base/clock.h"
+#include "common/base/compare.h"
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "common/run/hosts.h"
@@ -106,13 +107,6 @@ static json_t *propose(struct state *s, int64_t start)
 	return o;
 }
 
-static int longer_first(const void *a, const void *b)
-{
-	int64_t left = *(const int64_t *)a, right = *(const int64_t *)b;
-
-	return left < right ? 1 : left > right ? -1 : 0;
-}
-
 static void add_nodes(json_t *names, const char *nodes)
 {
 	json_t *more = nodes ? hosts_expand(nodes) : NULL;
@@ -171,7 +165,7 @@ static bool fits_now(const struct state *s, int64_t minutes)
  * plans do not tell: they take nodes that are planned for others as used. */
 static void try_times(struct state *s)
 {
-	qsort(s->holes, (size_t)s->hole_count, sizeof(s->holes[0]), longer_first);
+	qsort(s->holes, (size_t)s->hole_count, sizeof(s->holes[0]), compare_int64_down);
 	for (int i = 0; i < s->hole_count && is_sooner(s, s->now); i++) {
 		if (!fits_now(s, s->holes[i]))
 			continue;

@@ -158,6 +158,4 @@ static inline size_t attention_padded(size_t value, size_t to)
 	return cpu_tasks(value, to) * to;
 }
 
-float attention_scale(const struct attention *a);
-
 #endif

@@ -92,8 +92,3 @@ void stripe_turn(float *rows, size_t stride, const float *from, size_t columns, 
 				rows[j * stride + d] = from[d * columns + j] * (f ? f[j] : 1.0f);
 	}
 }
-
-float attention_scale(const struct attention *a)
-{
-	return a->scale != 0.0f ? a->scale : 1.0f / sqrtf((float)a->head_dim);
-}

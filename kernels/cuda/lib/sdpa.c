@@ -468,7 +468,7 @@ struct sdpa_plan *sdpa_plan_create(const struct cudnn *api, cudnnHandle_t handle
 				 .a = *a,
 				 .pass = pass,
 				 .next_virtual = SDPA_TENSORS,
-				 .scale = heads_scale(a),
+				 .scale = attention_scale(a),
 				 .masked = -1e30f,
 				 .one = 1.0f };
 	if (pass == SDPA_FORWARD)

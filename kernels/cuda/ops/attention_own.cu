@@ -203,7 +203,7 @@ extern "C" void cuda_own_attention_forward(struct device *dev, void *out, float 
 					   const void *qkv, const struct attention *a)
 {
 	const struct place at = AT("attention_forward", a->batch, a->seq, a->heads, a->head_dim);
-	struct pass p = { *a, heads_of(a), heads_scale(a), qkv, NULL, NULL, out, lse, NULL };
+	struct pass p = { *a, heads_of(a), attention_scale(a), qkv, NULL, NULL, out, lse, NULL };
 
 	launch(dev, at, EITHER(dev, own_forward), a->batch * a->heads * a->seq, THREADS,
 	       a->seq * sizeof(float), p);
@@ -216,9 +216,8 @@ extern "C" void cuda_own_attention_backward(struct device *dev, void *dqkv, cons
 	const struct place at = AT("attention_backward", a->batch, a->seq, a->heads, a->head_dim);
 	size_t queries = a->batch * a->heads * a->seq;
 	float *along = (float *)cuda_scratch(dev, &at, queries * sizeof(float));
-	struct pass p = {
-		*a, heads_of(a), heads_scale(a), qkv, dout, out, dqkv, (float *)lse, along
-	};
+	struct pass p = { *a,  heads_of(a), attention_scale(a), qkv,  dout,
+			  out, dqkv,        (float *)lse,       along };
 
 	if (!along)
 		return;

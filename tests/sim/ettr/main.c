@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/compare.h"
 #include "common/base/log.h"
 #include "tests/sim/ettr/lbd_month.h"
 #include "tests/sim/ettr/peers.h"
@@ -111,13 +112,6 @@ static void live(enum who who, const struct month *m, struct tally *t, long n)
 		t->ms[i] += gpu_hours(a.ms[i]);
 }
 
-static int by_size(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 static void print_row(const char *name, struct tally *t, long months)
 {
 	static const enum where shown[] = {
@@ -125,7 +119,7 @@ static void print_row(const char *name, struct tally *t, long months)
 	};
 	double lost = 0, n = (double)months;
 
-	qsort(t->ettr, (size_t)months, sizeof(t->ettr[0]), by_size);
+	qsort(t->ettr, (size_t)months, sizeof(t->ettr[0]), compare_double);
 	for (int i = 0; i < TROUBLE_COUNT; i++)
 		lost += t->lost_h[i] / n;
 	printf("  %-17s %6.2f %6.2f  %6.0f", name, 100 * t->ettr[months / 2],

@@ -21,6 +21,7 @@
 #include "common/base/mem.h"
 #include "common/base/names.h"
 #include "common/base/paths.h"
+#include "common/base/procs.h"
 #include "common/checkpoint/checkpoints.h"
 #include "common/checkpoint/manifest.h"
 #include "worker/lbrun/checkpoint/copy.h"
@@ -352,15 +353,6 @@ static int do_part(struct part *p, struct err *err)
 	return failpoint(FP_STAGE_PART, err);
 }
 
-static const char *this_node(void)
-{
-	static char host[65];
-	const char *node = getenv("SLURMD_NODENAME");
-
-	gethostname(host, sizeof(host) - 1);
-	return node && node[0] ? node : host;
-}
-
 /* No name of it was ever looked for before: no file system has kept in mind that it is missing. */
 char *part_result_path(const char *part, const char *id, int64_t rank)
 {
@@ -389,7 +381,7 @@ static int write_result(const struct part *p, const struct err *why)
 
 int parts_main(const char *path)
 {
-	struct part p = { .node = this_node() };
+	struct part p = { .node = node_name() };
 	struct err why = { 0 };
 	int rc = 0;
 
@@ -416,7 +408,7 @@ int parts_main(const char *path)
 
 int parts_clear_main(const char *stage)
 {
-	char *folder = part_folder(stage, this_node());
+	char *folder = part_folder(stage, node_name());
 	int rc = folder_remove(folder, NULL);
 
 	free(folder);

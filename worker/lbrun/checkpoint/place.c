@@ -18,6 +18,7 @@
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "common/base/paths.h"
+#include "common/base/text.h"
 
 enum { ORDER_MAX_BYTES = 64 * 1024 * 1024, FOLDER_MODE = 0750 };
 
@@ -25,13 +26,6 @@ char *place_folder(const char *parent, const char *relative)
 {
 	return path_join("%s/" DRAIN_PREFIX "%.80s-%016" PRIx64, parent, path_base(relative),
 			 fnv_text(relative));
-}
-
-static bool ends_in(const char *text, const char *end)
-{
-	size_t len = strlen(text), end_len = strlen(end);
-
-	return len >= end_len && strcmp(text + len - end_len, end) == 0;
 }
 
 static bool is_there(const char *path)
@@ -147,7 +141,7 @@ static int place_if_sealed(const char *parent, const char *path, const char *nam
 			   struct err *err)
 {
 	(void)arg;
-	return ends_in(name, DRAIN_PART) ? 0 : place_sealed(parent, path, err);
+	return text_ends_with(name, DRAIN_PART) ? 0 : place_sealed(parent, path, err);
 }
 
 int place_all(const char *parent, struct err *err)
@@ -167,7 +161,7 @@ static int clear_part(const char *parent, const char *path, const char *name, vo
 
 	(void)parent;
 	(void)err;
-	if (ends_in(name, p->end) && !(p->keep && strcmp(path, p->keep) == 0))
+	if (text_ends_with(name, p->end) && !(p->keep && strcmp(path, p->keep) == 0))
 		folder_remove(path, NULL);
 	return 0;
 }

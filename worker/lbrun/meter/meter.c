@@ -19,6 +19,7 @@
 #include "common/base/files.h"
 #include "common/base/json.h"
 #include "common/base/paths.h"
+#include "common/base/strv.h"
 #include "worker/lbrun/meter/minute.h"
 
 enum {
@@ -218,20 +219,12 @@ void meter_start(const struct meter_job *job)
 
 /* --- of a rank -------------------------------------------------------------------------------- */
 
-/* 0 where it is not set; of Slurm's "4(x2),3", a count for each node, the first: nodes with other counts
- * are rare, and there the first rank sees to all. */
-static int number_in_env(const char *name)
-{
-	const char *text = getenv(name);
-
-	return text ? (int)strtol(text, NULL, 10) : 0;
-}
-
 /* As many GPUs as ranks on this node: one is each's. Else the first rank sees to all. */
 static int gpu_of_rank(void)
 {
-	int local = number_in_env("SLURM_LOCALID"),
-	    ranks = number_in_env("SLURM_STEP_TASKS_PER_NODE");
+	/* of "4(x2),3", a count for each node, the first: nodes with other counts are rare, and there the
+	 * first rank sees to all */
+	int local = env_number("SLURM_LOCALID"), ranks = env_number("SLURM_STEP_TASKS_PER_NODE");
 	struct nvml *n = nvml_open();
 	int count = nvml_count(n);
 

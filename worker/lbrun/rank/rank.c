@@ -19,6 +19,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/paths.h"
+#include "common/base/procs.h"
 #include "worker/lbrun/checkpoint/part.h"
 #include "worker/lbrun/rank/rank_term.h"
 #include "worker/lbrun/meter/meter.h"
@@ -210,13 +211,6 @@ static void tell_of_end(struct rank *r)
 			   was_oom(r) ? OUTPUT_PARSER_RANK_OOM : "");
 }
 
-static int number_of(const char *variable)
-{
-	const char *text = getenv(variable);
-
-	return text ? (int)strtol(text, NULL, 10) : 0;
-}
-
 static bool is_profiler(const char *program)
 {
 	return strcmp(path_base(program), PROFILER) == 0;
@@ -226,19 +220,16 @@ static bool is_profiler(const char *program)
 static int run(int rank, bool keeps, char *const *argv)
 {
 	static struct rank r = { .kill_ms = INT64_MAX }; /* large: buffers of fixed size */
-	static char host[65];
-	const char *node = getenv("SLURMD_NODENAME");
 	struct trainer_start what = { .argv = argv, .input = STDIN_FILENO };
 	char number[16];
 	struct err why = { 0 };
 	int output[2];
 
-	gethostname(host, sizeof(host) - 1);
-	output_init(&r.output, STDOUT_FILENO, node && node[0] ? node : host, rank);
+	output_init(&r.output, STDOUT_FILENO, node_name(), rank);
 	snprintf(number, sizeof(number), "%d", rank);
 	setenv("LB_RANK", number, 1);
-	meter_start_of_rank(node && node[0] ? node : host, rank);
-	if (part_enter(node && node[0] ? node : host, number_of("SLURM_LOCALID") == 0, &why) < 0) {
+	meter_start_of_rank(node_name(), rank);
+	if (part_enter(node_name(), env_number("SLURM_LOCALID") == 0, &why) < 0) {
 		output_say(&r.output, "%s", why.text);
 		return EXIT_NOT_STARTED;
 	}
@@ -266,13 +257,14 @@ static int run(int rank, bool keeps, char *const *argv)
 
 int rank_main(char *const *argv)
 {
-	return run(number_of(getenv("TORCHELASTIC_RUN_ID") ? "RANK" : "SLURM_PROCID"), false, argv);
+	return run(env_number(getenv("TORCHELASTIC_RUN_ID") ? "RANK" : "SLURM_PROCID"), false,
+		   argv);
 }
 
 int rank_node_main(int ranks, char *const *argv)
 {
 	char number[16];
-	int node = number_of("SLURM_NODEID");
+	int node = env_number("SLURM_NODEID");
 
 	snprintf(number, sizeof(number), "%d", node);
 	setenv("PET_NODE_RANK", number, 1); /* torchrun's --node_rank */

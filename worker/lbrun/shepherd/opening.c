@@ -14,6 +14,7 @@
 #include "common/base/failpoint.h"
 #include "common/base/log.h"
 #include "common/base/paths.h"
+#include "common/base/procs.h"
 #include "worker/lbrun/shepherd/predecessor.h"
 #include "worker/lbrun/shepherd/shepherd.h"
 #include "worker/lbrun/trainer/launcher.h"
@@ -154,15 +155,6 @@ void opening_claim(struct shepherd *s)
 }
 
 /* --- before and after ------------------------------------------------------------------------- */
-
-static const char *node_name(void)
-{
-	static char host[65];
-	const char *node = getenv("SLURMD_NODENAME");
-
-	gethostname(host, sizeof(host) - 1);
-	return node && node[0] ? node : host;
-}
 
 static int read_params(struct shepherd *s, struct err *err)
 {

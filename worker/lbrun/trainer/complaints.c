@@ -12,26 +12,16 @@
 
 enum { FRAME_LINES = 12, KNOWN_LINE_BYTES = 2000, FOLLOWED_MS = 5000 };
 
-/* The tables are ours: what cannot be compiled is a mistake that the unit test finds. */
-static struct regexp *compile(const char *pattern)
-{
-	struct regexp *r = regexp_create(pattern, false, NULL);
-
-	if (!r)
-		abort();
-	return r;
-}
-
 void complaints_init(struct complaints *c)
 {
 	for (size_t i = 0; i < complaint_row_count; i++)
-		c->rows[i] = compile(complaint_rows[i].pattern);
+		c->rows[i] = regexp_built_in(complaint_rows[i].pattern);
 	for (size_t i = 0; i < rank_end_pattern_count; i++)
-		c->ends[i] = compile(rank_end_patterns[i]);
-	c->sign = compile(complaint_sign);
-	c->harmless = compile(complaint_harmless);
-	c->noise = compile(complaint_noise);
-	c->frame = compile(complaint_frame);
+		c->ends[i] = regexp_built_in(rank_end_patterns[i]);
+	c->sign = regexp_built_in(complaint_sign);
+	c->harmless = regexp_built_in(complaint_harmless);
+	c->noise = regexp_built_in(complaint_noise);
+	c->frame = regexp_built_in(complaint_frame);
 	complaints_reset(c);
 }
 

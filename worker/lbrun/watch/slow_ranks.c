@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/compare.h"
 #include "common/base/mem.h"
 
 /* A fifth more than usual in every step is a fifth of the whole job's time. */
@@ -25,14 +26,6 @@ static void grow(struct ranks *r, size_t count)
 	r->count = count;
 }
 
-static int by_size(const void *a, const void *b)
-{
-	double x = *(const double *)a;
-	double y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* The median of all; of two the smaller, because one of them is the suspect. 0 = cannot be told. */
 static double usual(const struct ranks *r)
 {
@@ -45,7 +38,7 @@ static double usual(const struct ranks *r)
 			means[n++] = r->items[i].mean_ms;
 	}
 	if (n > 1) {
-		qsort(means, n, sizeof(means[0]), by_size);
+		qsort(means, n, sizeof(means[0]), compare_double);
 		ms = means[(n - 1) / 2];
 	}
 	free(means);

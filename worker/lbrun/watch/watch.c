@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "common/base/compare.h"
 
 static const struct {
 	const char *name; /* in "phase" lines */
@@ -89,14 +90,6 @@ void watch_excuse(struct watch *w, int64_t ms)
 		w->step_ms += ms;
 }
 
-static int by_size(const void *a, const void *b)
-{
-	int64_t x = *(const int64_t *)a;
-	int64_t y = *(const int64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 int64_t watch_learned_ms(const int64_t *intervals, size_t count)
 {
 	int64_t sorted[WATCH_WINDOW];
@@ -107,7 +100,7 @@ int64_t watch_learned_ms(const int64_t *intervals, size_t count)
 	if (count < WATCH_LEARN_STEPS)
 		return 0;
 	memcpy(sorted, intervals, count * sizeof(sorted[0]));
-	qsort(sorted, count, sizeof(sorted[0]), by_size);
+	qsort(sorted, count, sizeof(sorted[0]), compare_int64);
 	ms = sorted[count / 2] * WATCH_FACTOR;
 	return ms > WATCH_FLOOR_MS ? ms : WATCH_FLOOR_MS;
 }

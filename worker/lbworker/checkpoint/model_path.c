@@ -129,7 +129,7 @@ char *model_path_checkpoints(const char *named)
 	return path;
 }
 
-static void on_bad_checkpoint(const char *path, const struct err *why, void *arg)
+void model_path_passed_over(const char *path, const struct err *why, void *arg)
 {
 	(void)arg;
 	log_warn("checkpoint %s is passed over: %s", path, why->text);
@@ -164,7 +164,7 @@ char *model_path(const char *named, struct err *err)
 	if (holds(named, "config.json"))
 		return xstrdup(named);
 	char *where = model_path_checkpoints(named);
-	int rc = checkpoint_newest_valid(where, &found, on_bad_checkpoint, NULL, err);
+	int rc = checkpoint_newest_valid(where, &found, model_path_passed_over, NULL, err);
 	if (rc == 0)
 		rc = no_model(named, where, err);
 	free(where);

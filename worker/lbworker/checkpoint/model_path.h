@@ -15,6 +15,9 @@
  * A checkpoint that does not hold is passed over and said. */
 char *model_path(const char *named, struct err *err);
 
+/* Says that; for checkpoint_newest_valid. */
+void model_path_passed_over(const char *path, const struct err *why, void *arg);
+
 /* The folder of checkpoints that it means; `named` itself where there are none. Owned. */
 char *model_path_checkpoints(const char *named);
 

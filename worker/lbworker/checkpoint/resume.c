@@ -18,12 +18,6 @@
 #include "worker/lbworker/model/slice.h"
 #include "worker/lbworker/torch/foreign.h"
 
-static void on_bad_checkpoint(const char *path, const struct err *why, void *arg)
-{
-	(void)arg;
-	log_warn("checkpoint %s is passed over: %s", path, why->text);
-}
-
 /* 1 with *path, 0 when there is none, -1. */
 static int find_checkpoint(const struct config *c, char **path, struct err *err)
 {
@@ -40,7 +34,8 @@ static int find_checkpoint(const struct config *c, char **path, struct err *err)
 	}
 	if (!c->checkpoint_enable)
 		return 0;
-	int rc = checkpoint_newest_valid(c->checkpoint_path, &found, on_bad_checkpoint, NULL, err);
+	int rc = checkpoint_newest_valid(c->checkpoint_path, &found, model_path_passed_over, NULL,
+					 err);
 	if (rc < 0)
 		return err_wrap(err, "cannot resume");
 	if (rc > 0)

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/compare.h"
 #include "common/base/failpoint.h"
 #include "common/base/files.h"
 #include "common/base/log.h"
@@ -44,12 +45,6 @@ static int64_t step_of(const char *name)
 	return (int64_t)strtoll(digits, NULL, 10);
 }
 
-static int newest_first(const void *a, const void *b)
-{
-	const int64_t *x = a, *y = b;
-	return *x < *y ? 1 : *x > *y ? -1 : 0;
-}
-
 int64_t *retention_steps(const char *parent, size_t *out_count)
 {
 	DIR *dir = opendir(parent);
@@ -67,7 +62,7 @@ int64_t *retention_steps(const char *parent, size_t *out_count)
 	if (dir)
 		closedir(dir);
 	if (count > 0)
-		qsort(steps, count, sizeof(*steps), newest_first);
+		qsort(steps, count, sizeof(*steps), compare_int64_down);
 	*out_count = count;
 	return steps;
 }

@@ -12,14 +12,6 @@
 
 /* --- paths in the document -------------------------------------------------------------------- */
 
-static json_t *value_at(const struct toml *toml, const char *path)
-{
-	const char *name;
-	json_t *table = toml_table(toml, path, &name);
-
-	return json_object_get(table, name);
-}
-
 static void drop(struct toml *toml, const char *path)
 {
 	const char *name;
@@ -219,7 +211,7 @@ static int take_neutral(const struct compat *c, struct toml *toml, const char *p
 			struct err *err)
 {
 	const char *values = compat_neutral[row].values;
-	char *text = json_dumps(value_at(toml, path),
+	char *text = json_dumps(toml_value(toml, path),
 				JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(15));
 	int rc = 0;
 
@@ -236,7 +228,7 @@ static int take_neutral(const struct compat *c, struct toml *toml, const char *p
 /* Moves the value, and its line; where both spellings are there, the new one counts. */
 static void rename_key(struct toml *toml, const char *from, const char *to)
 {
-	json_t *value = json_incref(value_at(toml, from));
+	json_t *value = json_incref(toml_value(toml, from));
 	const char *name;
 	char *section = xstrndup(to, strcspn(to, "."));
 
@@ -278,7 +270,7 @@ static int take_key(const struct compat *c, struct toml *toml, const char *path,
 	if (to) {
 		rename_key(toml, path, to);
 		*theirs = *theirs || strncmp(path, "model.", 6) != 0;
-		int rc = value_at(toml, to) ? take_key(c, toml, to, theirs, err) : 0;
+		int rc = toml_value(toml, to) ? take_key(c, toml, to, theirs, err) : 0;
 		free(to);
 		return rc;
 	}
@@ -337,7 +329,7 @@ bool compat_apply(const struct compat *c, struct toml *toml, struct refusals *re
 	list_paths(toml->root, "", &paths);
 	for (size_t i = 0; i < paths.count; i++) {
 		const char *path = paths.items[i];
-		int rc = value_at(toml, path) ? take_key(c, toml, path, &theirs, &err) : 0;
+		int rc = toml_value(toml, path) ? take_key(c, toml, path, &theirs, &err) : 0;
 		refusals_add(refusals, rc, &err);
 		free(paths.items[i]);
 	}

@@ -19,14 +19,6 @@ static const struct {
 	{ "mx", "quantize.linear.mx", "mxfp8_cublas" },
 };
 
-static json_t *at(const struct toml *toml, const char *path)
-{
-	const char *name;
-	json_t *table = toml_table(toml, path, &name);
-
-	return json_object_get(table, name);
-}
-
 static json_t *quantize_of(struct toml *toml)
 {
 	if (!json_object_get(toml->root, "quantize"))
@@ -61,7 +53,7 @@ static json_t *setting(struct toml *toml, size_t i, const char *key, char **path
 	for (int s = 0; s < 2 && !value; s++) {
 		free(*path);
 		*path = xasprintf("%s.%s", sections[s], key);
-		value = at(toml, *path);
+		value = toml_value(toml, *path);
 	}
 	return value;
 }
@@ -125,7 +117,7 @@ static unsigned take_switch(struct toml *toml)
 	unsigned found = 0;
 
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-		json_t *value = at(toml, places[i]);
+		json_t *value = toml_value(toml, places[i]);
 		if (!json_is_true(value) && (!json_is_string(value) || !json_string_length(value)))
 			continue;
 		take_converter(toml, 0, places[i]);

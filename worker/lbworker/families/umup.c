@@ -11,7 +11,7 @@ static double between(double x, double low, double high)
 	return exp(x * log(high) + (1 - x) * log(low));
 }
 
-static double attention_scale(const struct model_shape *s)
+static double attended_scale(const struct model_shape *s)
 {
 	double t = s->umup.context, head = (double)model_head_dim(s);
 	double x = 1 / (1 + 4 * head / (s->umup.attention * s->umup.attention));
@@ -42,7 +42,7 @@ struct umup_scales umup_scales(const struct model_shape *s)
 		return (struct umup_scales){ 1, 1, 1, 1, 1, 1, 0 };
 	return (struct umup_scales){
 		.qkv = (float)in,
-		.out = (float)(s->umup.ratio * r * in / attention_scale(s)),
+		.out = (float)(s->umup.ratio * r * in / attended_scale(s)),
 		/* x sigmoid(a x) = silu(a x)/a: one factor before, the other behind */
 		.gate = (float)(s->umup.activation * in),
 		.up = (float)in,

@@ -9,27 +9,21 @@
 
 #include "common/base/clock.h"
 #include "common/base/mem.h"
+#include "common/base/strv.h"
 #include "kernels/machine/cpus.h"
 #include "worker/lbworker/ranks/meeting.h"
 
 /* "2" of "2(x3)"; 0 when it is not there. */
-static int number_of(const char *variable)
-{
-	const char *text = getenv(variable);
-
-	return text ? (int)strtol(text, NULL, 10) : 0;
-}
-
 /* A launcher starts many, and each would train alone into the same folder. */
 static int check_alone(struct err *err)
 {
-	if (number_of("OMPI_COMM_WORLD_SIZE") > 1)
+	if (env_number("OMPI_COMM_WORLD_SIZE") > 1)
 		return err_set(
 			err, ERR_USAGE,
 			"Open MPI started %s of us, and ranks speak MPICH: mpiexec.mpich, srun "
 			"with slurm.mpi = \"pmi2\", or on one machine --ranks %s",
 			getenv("OMPI_COMM_WORLD_SIZE"), getenv("OMPI_COMM_WORLD_SIZE"));
-	if (!getenv("LB_RANK") || number_of("SLURM_STEP_NUM_TASKS") <= 1)
+	if (!getenv("LB_RANK") || env_number("SLURM_STEP_NUM_TASKS") <= 1)
 		return 0;
 	return err_set(err, ERR_USAGE,
 		       "srun started %s of us without MPI, so that none knows of the others: "
@@ -39,10 +33,10 @@ static int check_alone(struct err *err)
 
 static void count_neighbours(struct ranks *r, int size)
 {
-	int beside = number_of("MPI_LOCALNRANKS");
+	int beside = env_number("MPI_LOCALNRANKS");
 
 	if (beside == 0)
-		beside = number_of("SLURM_STEP_TASKS_PER_NODE");
+		beside = env_number("SLURM_STEP_TASKS_PER_NODE");
 	r->beside = beside > 0 && beside <= size ? beside : 1;
 }
 
@@ -52,8 +46,8 @@ static int place_beside(const struct ranks *r)
 	const char *slurm = getenv("SLURM_LOCALID");
 
 	if (getenv("MPI_LOCALRANKID"))
-		return number_of("MPI_LOCALRANKID");
-	return slurm ? number_of("SLURM_LOCALID") : r->rank % r->beside;
+		return env_number("MPI_LOCALRANKID");
+	return slurm ? env_number("SLURM_LOCALID") : r->rank % r->beside;
 }
 
 /* For the device, which takes the GPU of that number where it sees several. */
@@ -74,7 +68,7 @@ static struct comm *open_launched(const struct comm_table *table, const struct r
 	struct comm_options options = { .deadline_s = o->deadline_s, .node = node ? node : host };
 
 	gethostname(host, sizeof(host) - 1);
-	struct meeting *meeting = meeting_begin(number_of("PMI_RANK"), number_of("PMI_SIZE"),
+	struct meeting *meeting = meeting_begin(env_number("PMI_RANK"), env_number("PMI_SIZE"),
 						o->begin_s);
 	struct comm *comm = table->open(&options, why);
 	meeting_end(meeting);
@@ -86,8 +80,8 @@ void ranks_alone(struct ranks *r)
 {
 	bool is_mpi = getenv("PMI_RANK") != NULL;
 
-	*r = (struct ranks){ .rank = number_of(is_mpi ? "PMI_RANK" : "SLURM_PROCID"), .size = 1 };
-	count_neighbours(r, number_of(is_mpi ? "PMI_SIZE" : "SLURM_STEP_NUM_TASKS"));
+	*r = (struct ranks){ .rank = env_number(is_mpi ? "PMI_RANK" : "SLURM_PROCID"), .size = 1 };
+	count_neighbours(r, env_number(is_mpi ? "PMI_SIZE" : "SLURM_STEP_NUM_TASKS"));
 	if (r->beside > 1)
 		name_place(place_beside(r));
 }
@@ -98,7 +92,7 @@ int ranks_open(struct ranks *r, const struct ranks_options *o, struct err *err)
 	char why[COMM_TEXT_BYTES] = "";
 
 	*r = (struct ranks){ .size = 1, .beside = 1 };
-	if (!o->room && number_of("PMI_SIZE") <= 1)
+	if (!o->room && env_number("PMI_SIZE") <= 1)
 		return check_alone(err);
 	r->table = o->room ? &comm_shared : comm_load_mpi(why);
 	if (r->table)

@@ -219,11 +219,6 @@ double plan_ceiling(const struct plan *p, const struct plan_device *d)
 	return (double)p->tokens / (arithmetic + optimizer);
 }
 
-static double gib(double bytes)
-{
-	return bytes / (double)((uint64_t)1 << 30);
-}
-
 static void print_ceiling(const struct plan *p, const struct plan_device *d, FILE *to)
 {
 	double needed = (double)plan_bytes(p), tokens = plan_ceiling(p, d);

@@ -28,6 +28,11 @@ struct plan {
 	double flop_again;    /* causal; what activation checkpointing adds */
 };
 
+static inline double gib(double bytes)
+{
+	return bytes / (double)((uint64_t)1 << 30);
+}
+
 /* A device by its data sheet. */
 struct plan_device {
 	const char *name, *about;

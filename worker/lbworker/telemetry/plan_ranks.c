@@ -115,11 +115,6 @@ struct plan_traffic plan_traffic(const struct plan *p, const struct config *c,
 	};
 }
 
-static double gib(double bytes)
-{
-	return bytes / (double)((uint64_t)1 << 30);
-}
-
 static double sent(const struct plan_traffic *t)
 {
 	return t->gradients + t->sums + t->weights + t->slices + t->keys + t->stream;
