@@ -82,19 +82,20 @@ $(CONTROLS):
 	@mkdir -p $(@D)
 	$(call say,LINK) $(CC) $(LDFLAGS) $(WRAP_$(@F):%=-Wl,--wrap=%) -o $@ $^ $(LIBS_$(@F))
 
+# That the simulator finds what it must, no sanitizer needs to show again.
 sim: $(B)/sim
 ifdef SEED
 	$(B)/sim --seed $(SEED)
 else
-	@set -e; for control in no-claim plain-submit no-wait no-clear no-blame no-room no-check no-going-on no-nodes no-outages; do \
+	$(if $(SAN),,@set -e; for control in no-claim plain-submit no-wait no-clear no-blame no-room no-check no-going-on no-nodes no-outages; do \
 		$(B)/sim --control $$control --seeds 20; \
-	done
+	done)
 	$(B)/sim --jobs 2 --seeds $(SEEDS)
 endif
 
 check-unit: $(UNIT) $(BINARIES)
 	B=$(abspath $(B)) sh tests/prove.sh 2 'sh tests/unit/run.sh' $(UNIT)
-# What gpu.t runs where nvcc is found.
+# What gpu.t and gpu-library.t run where nvcc is found.
 GPU_PARTS := $(if $(HAVE_CUDA),$(EMULATED) $(B)/liblbnccl-standin.so $(B)/gpu/ops $(B)/gpu/goldens $(B)/gpu/nvtx_tap.so \
 	     $(if $(SAN),,$(LBCUDA) $(B)/release/ops/gelu.o $(B)/gpu/sdpa_plans $(B)/gpu/stub/libcuda.so.1))
 gpu-parts: $(BINARIES) $(GPU_PARTS)
@@ -293,9 +294,9 @@ lint: format-check tidy cppcheck shellcheck
 # sanitized (hundreds of starts of lbd, trainings on an emulated GPU, trainings that are killed and compared to
 # the bit), and what looks at files, at make or at sbatch, where a sanitizer has nothing to find. Unit tests
 # run sanitized only: check-quick has them as they are.
-HEAVY    := $(foreach t,faults chaos gpu-check gpu-bench gpu-low-bits resume low-bits convert demo options install cookbook contributing hardened prove \
+HEAVY    := $(foreach t,faults chaos gpu-check gpu-bench gpu-library gpu-low-bits resume low-bits convert demo options install cookbook contributing hardened prove \
 	    ranks-slurm preflight nccl,tests/system/$(t).t)
-PLAIN    := $(foreach t,gpu trainer lbrun crash instructions lbd,tests/system/$(t).t)
+PLAIN    := $(foreach t,trainer lbrun crash instructions lbd,tests/system/$(t).t)
 PLAIN    := $(filter $(HEAVY) $(PLAIN),$(LONG)) $(filter-out $(LONG),$(HEAVY) $(PLAIN))
 check: all
 	$(MAKE) check-layers

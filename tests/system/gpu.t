@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # gpu.t - all of the CUDA backend that can be shown without a GPU: its kernels and its calls, run on
-# the host (tests/emulation), agree with the CPU backend, alone and in whole trainings; cuDNN plans
-# its attention; it says plainly that there is no GPU.  B=build prove --exec sh tests/system/gpu.t
+# the host (tests/emulation), agree with the CPU backend, alone and in whole trainings; it says plainly
+# that there is no GPU. What is built for GPUs: gpu-library.t.  B=build prove --exec sh tests/system/gpu.t
 . "$(dirname "$0")/gpu.sh"
 
 # --- operation by operation ------------------------------------------------------------------------
@@ -278,38 +278,4 @@ status=$?
 [ $status = 0 ] && grep -q 'computes in bfloat16' "$T/out"
 ok $? "bf16 without the library, on the CPU"
 
-# --- the real library, where it is built: it loads and finds no driver; cuDNN plans -------------------
-if [ -e "$B/liblbcuda.so" ]; then
-	if [ -e /dev/nvidia0 ]; then
-		echo "# there is a GPU here: see make gpu-check"
-	else
-		library=$B/liblbcuda.so
-		case $B in /*) ;; *) library=$PWD/$library ;; esac
-		for given in "$library" ""; do
-			LB_CUDA_LIBRARY=$given "$B/lbworker" train "$T/small.toml" --device cuda \
-				--job.dump_folder "$T/real" >"$T/out" 2>"$T/said"
-			[ $? = 1 ] && grep -q 'cuda: no GPU here: ' "$T/said"
-			ok $? "no driver: one line${given:+, by the library itself}"
-		done
-	fi
-	sh tests/gpu/objects.sh "$B/cuda/ops" >"$T/objects"
-	! grep -q '^not ok' "$T/objects" && [ "$(grep -c '^ok' "$T/objects")" -ge 15 ]
-	ok $? "no kernel spills"
-	grep -A 5 '^not ok' "$T/objects" | sed 's/^/# /'
-	# A grid that begins early and does not wait would read what is not written yet.
-	awk '/KERNEL\(/ { name = FILENAME; getline; getline; kernels++; if (!/after_earlier\(\);/) print name }
-		END { if (kernels < 30) print kernels " kernels" }' kernels/cuda/ops/*.cu >"$T/out"
-	[ ! -s "$T/out" ]
-	ok $? "every kernel waits for the one in front of it before anything else"
-	[ "$(sh tests/gpu/code.sh "$B/liblbcuda.so")" = "$(find kernels/cuda -name '*.cu' | wc -l) cubin 90" ] &&
-		[ "$(sh tests/gpu/code.sh "$B/release/ops/gelu.o" | tr '\n' ' ')" = "1 cubin 100 1 cubin 90 1 ptx 80 " ]
-	ok $? "the library holds code for 9.0, what is installed PTX of 8.0 and code for 10.0, too"
-	LD_LIBRARY_PATH=$B/gpu/stub "$B/gpu/sdpa_plans" >"$T/plans" 2>"$T/err"
-	status=$?
-	if [ "$status" = 77 ]; then
-		sed -n 's/^1..0 //p' "$T/plans"
-	else
-		ok "$status" "cuDNN plans $(grep -c '^ok' "$T/plans") attention graphs for an H200"
-	fi
-fi
 echo "1..$count"
