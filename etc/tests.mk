@@ -305,7 +305,7 @@ check: all
 	$(MAKE) SAN=1 B=$(B)-san check-unit
 	$(MAKE) --jobs=3 check-sanitized check-plain check-beside
 # System tests mostly wait, so both kinds run at once; what only computes takes what they leave of the processors.
-# 200 worlds here, 500 with `make sim`. Conditions are asked
+# 100 worlds here, 500 with `make sim`. Conditions are asked
 # by the lbctl that starts faster: the sanitized one has a thousand other occasions to show what is wrong.
 check-sanitized:
 	LB_ASKER=$(abspath $(B))/lbctl $(MAKE) SAN=1 B=$(B)-san TESTS='$(filter-out $(HEAVY),$(TESTS))' check-system
@@ -314,7 +314,7 @@ check-plain:
 check-beside:
 	nice $(MAKE) lint check-headers SLURM_SUITES='bullseye bookworm trixie sid'
 	nice $(MAKE) SAN=1 B=$(B)-san SEEDS=20 sim
-	nice $(MAKE) SEEDS=200 sim
+	nice $(MAKE) SEEDS=100 sim
 	nice $(MAKE) SECONDS=2 fuzz
 .PHONY: check-sanitized check-plain check-beside
 
