@@ -14,7 +14,7 @@
 /* "n2|bad fan"; sinfo tells a node once for each of its partitions, one after the other. */
 static int tell_nodes(struct answer *a)
 {
-	static const char *const words[] = { "sinfo",	   "-h", "-N", "-a", "-t", "drain,fail",
+	static const char *const words[] = { "sinfo",          "-h", "-N", "-a", "-t", "drain,fail",
 					     "--format=%N|%E", NULL };
 	char *rest, *line, *last = NULL;
 	struct said said;

@@ -36,7 +36,8 @@ void outages_drain(struct answer *a, const char *node, const char *reason)
 		      has_reason ? reason : ""));
 }
 
-void outages_reservation(struct answer *a, const char *name, const char *nodes, int64_t start, int64_t end)
+void outages_reservation(struct answer *a, const char *name, const char *nodes, int64_t start,
+			 int64_t end)
 {
 	int64_t now = time(NULL);
 	char when[CLOCK_TEXT_MAX];
@@ -46,7 +47,8 @@ void outages_reservation(struct answer *a, const char *name, const char *nodes, 
 		return;
 	o = add(a, nodes,
 		xasprintf("the maintenance reservation %s %s on %s at %s", name,
-			  start <= now ? "began" : "begins", nodes, clock_text(start * 1000, when)));
+			  start <= now ? "began" : "begins", nodes,
+			  clock_text(start * 1000, when)));
 	js_set_int(o, "begins", start);
 	json_object_set_new(o, "name", js_bytes(name));
 }

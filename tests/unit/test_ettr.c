@@ -233,6 +233,32 @@ static void lbd_leaves_a_bad_node(void **state)
 	assert_int_equal(lbd.count[TROUBLE_GPU], 1);
 }
 
+/* Once a job has shown that the queue is long, the one behind it waits in line already: where no other nodes are to be
+ * avoided than before, it begins at once. */
+static void the_next_job_has_waited_in_line(void **state)
+{
+	struct lbd_abilities can = lbd_by_default;
+	struct circumstances c = plain;
+	int64_t waited_ms[2];
+
+	(void)state;
+	log_init("test_ettr", LOG_LEVEL_ERROR); /* each that is made anew would be told of */
+	c.per_node_day = 0.05;
+	c.queue_ms = 20 * MINUTE;
+	for (int ages = 0; ages < 2; ages++) {
+		struct account a = { 0 };
+		struct month m;
+
+		month_draw(&m, &c, 7);
+		can.ages_held = ages;
+		lbd_live(&m, &can, &a, NULL);
+		assert_true(account_ettr(&a) > 0.5 && account_ettr(&a) < 1);
+		waited_ms[ages] = a.ms[WHERE_WAIT];
+		month_fini(&m);
+	}
+	assert_true(waited_ms[1] < waited_ms[0]);
+}
+
 static void no_time_is_lost_or_counted_twice(void **state)
 {
 	struct circumstances c = plain;
@@ -287,6 +313,7 @@ int main(void)
 		cmocka_unit_test(a_trouble_costs_what_was_not_saved_and_what_follows),
 		cmocka_unit_test(a_torn_checkpoint_stops_the_peers_only),
 		cmocka_unit_test(lbd_leaves_a_bad_node),
+		cmocka_unit_test(the_next_job_has_waited_in_line),
 		cmocka_unit_test(no_time_is_lost_or_counted_twice),
 		cmocka_unit_test(a_month_has_the_rate_that_was_asked_for),
 	};

@@ -113,7 +113,7 @@ static const struct {
 	const char *when;
 	struct known known;
 	enum decision_kind kind, stays; /* stays: restart.leave = false */
-	int64_t at_ms; /* WAIT: until then; 0: whatever */
+	int64_t at_ms;                  /* WAIT: until then; 0: whatever */
 } leaving[] = {
 	/* clang-format off */
 	{ "all nodes stay", { RUNNING }, DECISION_WAIT, DECISION_WAIT, INT64_MAX },

@@ -138,11 +138,11 @@ static void submit_run(struct sim *sim)
 	must(&err, engine_settle(sim->engine, &err));
 }
 
-static void begin(struct sim *sim, int64_t half_life_ms)
+static void begin(struct sim *sim, const struct lbd_abilities *can)
 {
 	/* else as lbd.toml's defaults */
 	const struct node_rules rules = {
-		.half_life_ms = half_life_ms,
+		.half_life_ms = can->half_life_ms,
 		.threshold = 0.75,
 		.max_excluded = 4,
 	};
@@ -158,6 +158,7 @@ static void begin(struct sim *sim, int64_t half_life_ms)
 	sim->saved_step = 0;
 	live_learn_limits(sim);
 	sim->slurm.ops = &live_slurm_ops;
+	sim->slurm.ages_held = can->ages_held;
 	sim->world = live_world;
 	sim->world.self = sim;
 	must(&err, sim->world.spec(sim, "", &sim->spec, &err));
@@ -214,7 +215,7 @@ void lbd_live(const struct month *m, const struct lbd_abilities *can, struct acc
 	}
 	sim->m = &mine;
 	sim->a = a;
-	begin(sim, can->half_life_ms);
+	begin(sim, can);
 	while (sim->agenda.count > 0 && sim->agenda.heap[0].at_ms < MONTH_MS) {
 		agenda_take(&sim->agenda, &e);
 		sim->now_ms = e.at_ms;

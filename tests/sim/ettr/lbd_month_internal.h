@@ -27,6 +27,8 @@ struct said {
 /* and its attempt's folder */
 struct job {
 	struct job_status status;
+	int64_t number,
+		made_ms; /* of the attempt; when it got its place in line, where held jobs age */
 	bool avoided[NODE_COUNT], held[NODE_COUNT];
 	int64_t over_ms;
 	bool is_claimed, has_exit;
@@ -49,7 +51,7 @@ struct sim {
 	int64_t planned_ms;
 	uint64_t plan;
 	struct run_spec spec;
-	struct job *jobs[JOBS_MAX]; /* [number of the attempt - 1]; owned */
+	struct job *jobs[JOBS_MAX]; /* in the order of submission; owned */
 	size_t job_count;
 	int64_t hang_ms, setup_ms; /* silence that lbrun allows: learned; before any step */
 	/* the trainer */
@@ -72,6 +74,8 @@ void live_spent(struct sim *sim, enum where where);
 
 /* --- Slurm --- */
 extern const struct scheduler_ops live_slurm_ops;
+/* The newest of the attempt with this number; NULL: there is none. */
+struct job *live_job_of(const struct sim *sim, int64_t number);
 /* Nodes of the job; a new reference. */
 json_t *live_names_of(const struct job *job);
 /* The job ends now, and its trainer with it. */

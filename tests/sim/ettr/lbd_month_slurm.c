@@ -19,6 +19,14 @@ enum {
 	MIN_JOB_AGE_MS = 300 * SECOND,
 };
 
+struct job *live_job_of(const struct sim *sim, int64_t number)
+{
+	for (size_t i = sim->job_count; i-- > 0;)
+		if (sim->jobs[i]->number == number)
+			return sim->jobs[i];
+	return NULL;
+}
+
 json_t *live_names_of(const struct job *job)
 {
 	json_t *names = json_array();
@@ -120,10 +128,13 @@ static size_t list(struct sim *sim, struct job_status **out)
 
 static void release(struct sim *sim, struct job *job)
 {
-	int64_t n = sim->notes.jobs++;
+	int64_t n = sim->notes.jobs++, wait_ms = month_queue_ms(sim->m, n);
 
+	if (sim->slurm.ages_held)
+		wait_ms -= wait_ms < sim->now_ms - job->made_ms ? wait_ms
+								: sim->now_ms - job->made_ms;
 	set_status(&job->status, SJ_PENDING, SR_PRIORITY, 0);
-	live_after(sim, month_queue_ms(sim->m, n), on_job_starts, job, (uint64_t)n);
+	live_after(sim, wait_ms, on_job_starts, job, (uint64_t)n);
 }
 
 static void on_call(struct sim *sim, void *arg, uint64_t stamp)
@@ -140,6 +151,9 @@ static void on_call(struct sim *sim, void *arg, uint64_t stamp)
 		reply.job = c->job->status.ref;
 	} else if (c->op == OP_RELEASE && c->job && c->job->status.phase == JOB_HELD) {
 		release(sim, c->job);
+	} else if (c->op == OP_CANCEL && c->job && c->job->status.phase == JOB_HELD) {
+		set_status(&c->job->status, SJ_CANCELLED, SR_NONE, 0);
+		c->job->over_ms = sim->now_ms;
 	} else {
 		reply.result = SCHEDULER_GONE; /* nobody cancels a live job in this month */
 	}
@@ -170,6 +184,8 @@ static void do_submit(struct scheduler *s, const struct job_request *request, sc
 	if (sim->job_count == JOBS_MAX)
 		abort(); /* one every ten minutes of the month */
 	sim->jobs[sim->job_count++] = job;
+	job->number = js_int(request->fields, "attempt", 0);
+	job->made_ms = sim->now_ms;
 	snprintf(job->status.ref.token, sizeof(job->status.ref.token), "%s", request->token);
 	snprintf(job->status.ledger_id, sizeof(job->status.ledger_id), "%s", request->ledger_id);
 	job->status.ref.job_id = (uint32_t)sim->job_count;
@@ -196,8 +212,7 @@ static void do_signal(struct scheduler *s, const struct job_ref *ref, int signo,
 static void do_cancel(struct scheduler *s, const struct job_ref *ref, scheduler_done done,
 		      void *arg)
 {
-	(void)ref;
-	call(s, OP_CANCEL, NULL, done, arg);
+	call(s, OP_CANCEL, find(sim_of(s), ref->token), done, arg);
 }
 
 static void do_poll(struct scheduler *s, scheduler_done done, void *arg)

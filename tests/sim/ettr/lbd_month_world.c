@@ -54,9 +54,8 @@ static int world_submit(void *self, const struct run *run, const char *ledger, s
 	json_t *fields = json_object();
 
 	(void)err;
-	if (run->attempt.number != (int64_t)sim->job_count + 1)
-		abort(); /* Slurm loses nothing here: one job for each attempt */
 	sim->without_before = run->failures;
+	js_set_int(fields, "attempt", run->attempt.number);
 	js_set_int(fields, "min_nodes", JOB_NODES);
 	submit_attempt(run, ledger, fields, done, arg);
 	return 0;
@@ -77,23 +76,16 @@ static void world_switched(void *self, const struct run *run, struct switched *o
 	*out = (struct switched){ .is_known = true, .order = ORDER_RUN };
 }
 
-static const struct job *job_of(const struct sim *sim, const struct run *run)
-{
-	size_t number = (size_t)run->attempt.number;
-
-	return number >= 1 && number <= sim->job_count ? sim->jobs[number - 1] : NULL;
-}
-
 static bool world_claimed(void *self, const struct run *run)
 {
-	const struct job *job = job_of(self, run);
+	const struct job *job = live_job_of(self, run->attempt.number);
 
 	return job && job->is_claimed;
 }
 
 static bool world_exited(void *self, const struct run *run, struct attempt_exit *out)
 {
-	const struct job *job = job_of(self, run);
+	const struct job *job = live_job_of(self, run->attempt.number);
 
 	if (job && job->has_exit)
 		*out = job->exit;
@@ -105,8 +97,7 @@ static int64_t world_spool(void *self, const struct run *run, int64_t *offset, i
 			   void (*on_bad)(int64_t at, const struct err *why, void *arg), void *arg,
 			   struct err *err)
 {
-	struct sim *sim = self;
-	const struct job *job = sim->jobs[run->attempt.number - 1];
+	const struct job *job = live_job_of(self, run->attempt.number);
 	int64_t start = *offset;
 
 	(void)max_bytes;

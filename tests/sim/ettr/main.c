@@ -15,10 +15,26 @@ enum { MONTHS_MAX = 10000, GPUS = JOB_NODES * GPUS_OF_NODE };
 
 enum { COPY_MS = 5 * SECOND };
 
-enum who { WHO_LBD, WHO_LBD_WEEK, WHO_LBD_STAGE, WHO_LBD_BOTH, WHO_REQUEUE, WHO_CHAIN, WHO_COUNT };
+enum who {
+	WHO_LBD,
+	WHO_LBD_WEEK,
+	WHO_LBD_LINE,
+	WHO_LBD_STAGE,
+	WHO_LBD_BOTH,
+	WHO_LBD_ALL,
+	WHO_REQUEUE,
+	WHO_CHAIN,
+	WHO_COUNT
+};
 
 static const char *const who_names[WHO_COUNT] = {
-	"lbd",           "lbd, half_life 7d", "lbd, stage*", "lbd, 7d, stage*", "sbatch --requeue",
+	"lbd",
+	"lbd, half_life 7d",
+	"lbd, in line+",
+	"lbd, stage*",
+	"lbd, 7d, stage*",
+	"lbd, 7d, st*, +",
+	"sbatch --requeue",
 	"--array=1-N%1",
 };
 
@@ -53,6 +69,9 @@ static const char assumptions[] =
 	"  copy in their node, drained in the 40 s that saving takes without; so it is done\n"
 	"  more often (Young). Hangs and crashes go on from the copy, once all nodes have\n"
 	"  drained it (40 s), the rest from what was drained before.\n"
+	"  + Where held jobs gain age (PriorityFlags=ACCRUE_ALWAYS) a job's wait begins when it\n"
+	"  is made, and restart.prequeue = \"auto\" makes the next one behind the running one. One\n"
+	"  that was made before other nodes are to be avoided is made anew.\n"
 	"Assumed of the peers, at their best: a script that requeues itself after a crash\n"
 	"  (which Slurm lets begin after 120 s, cred_expire) or a chain whose next task\n"
 	"  follows at once; NCCL's watchdog on (10 min), lost nodes as above. They know no\n"
@@ -94,14 +113,15 @@ static void live(enum who who, const struct month *m, struct tally *t, long n)
 {
 	struct account a = { 0 };
 
-	if (who <= WHO_LBD_BOTH)
+	if (who <= WHO_LBD_ALL)
 		lbd_live(m,
 			 &(struct lbd_abilities){
-				 .half_life_ms = who == WHO_LBD_WEEK || who == WHO_LBD_BOTH
+				 .half_life_ms = who == WHO_LBD_WEEK || who >= WHO_LBD_BOTH
 							 ? 7 * (int64_t)DAY
 							 : HALF_LIFE_MS,
 				 .copy_ms = who >= WHO_LBD_STAGE ? COPY_MS : 0,
-				 .interval_ms = stage_interval_ms(&m->c) },
+				 .interval_ms = stage_interval_ms(&m->c),
+				 .ages_held = who == WHO_LBD_LINE || who == WHO_LBD_ALL },
 			 &a, NULL);
 	else
 		peer_live(who == WHO_REQUEUE ? &peer_requeue : &peer_chain, m, &a);
