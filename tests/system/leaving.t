@@ -41,7 +41,7 @@ cat >"$T/job.toml" <<END
 [run]
 command = ["python3", "$T/train.py"]
 [watch]
-stop_grace = "2s"
+stop_grace = "20s"
 [checkpoint]
 pattern = "step-{step}"
 complete_when = "complete"
@@ -78,7 +78,7 @@ unlike "$(lbctl why d)" 'set to drain' "where it is nothing is in its way"
 
 # --- maintenance ------------------------------------------------------------------------------------
 scontrol update nodename=n1 state=resume
-scontrol create reservation reservationname=service starttime=now+75 duration=60 users=root nodes=n2 \
+scontrol create reservation reservationname=service starttime=now+110 duration=60 users=root nodes=n2 \
 	flags=maint,ignore_jobs >"$T/reservation" 2>&1
 ok "maintenance is to begin: a checkpoint is asked for" told d 'lbd +save +the maintenance reservation service begins on n2 at 20'
 ok "and it leaves behind that" told d ' leaving +the maintenance reservation service begins on n2 at .*: attempt 2 ends behind its checkpoint of step'
