@@ -67,7 +67,7 @@ kill_after() { # kill_after FOLDER PATTERN LOG: SIGKILL once a line matches
 		printf '%s\n' "$line"
 		# shellcheck disable=SC2254 # a pattern is meant
 		case $line in
-		$2) kill -KILL "$worker" ; break ;;
+		$2) kill -KILL "$worker" ;;	# and what it had printed meanwhile is read, too
 		esac
 	done <"$T/pipe" >"$3"
 	wait "$worker" 2>/dev/null
