@@ -168,7 +168,8 @@ check "$B/lbworker" check --ranks 3 --slow 0
 [ "$status" = 0 ] && [ "$(grep -c '^\[.*:[012]\] OK  cpu: product [0-9.]* GFLOP/s, memory .* disk .* link .* clock' "$T/log")" = 3 ] &&
 	[ "$(grep -c '^ *[0-9]* *[0-9.]* *[0-9.]* *[0-9.]*$' "$T/log")" = 7 ]
 ok $? "three ranks check each other: OK, with a table of sums by size of message"
-awk 'NF == 4 && $1 == 16777216 { if ($4 < $3 * 1.32 || $4 > $3 * 1.35) exit 1; seen = 1 } END { exit !seen }' "$T/log"
+# but for what is cut behind three decimals: a busy machine has little before them
+awk 'NF == 4 && $1 == 16777216 { off = $4 - $3 * 4 / 3; if ($3 <= 0 || off < -0.0013 || off > 0.0013) exit 1; seen = 1 } END { exit !seen }' "$T/log"
 ok $? "the bus has 2 (N-1)/N of the bandwidth"
 for fault in wrong-product:product wrong-memory:memory slow-product:"slow product"; do
 	share=0
