@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT */
+/* trainer_files.h - the smallest files of checkpoints, as the libraries write them. */
+#ifndef TESTS_UNIT_TRAINER_FILES_H
+#define TESTS_UNIT_TRAINER_FILES_H
+
+#include "tests/unit/unit.h"
+
+#include <stdint.h>
+#include <zlib.h>
+
+#include "common/base/files.h"
+
+static char *parent_of(const char *path)
+{
+	static char parent[256];
+
+	snprintf(parent, sizeof(parent), "%.*s", (int)(strrchr(path, '/') - path), path);
+	return parent;
+}
+
+static void put(const char *path, const void *data, size_t len)
+{
+	FILE *f;
+
+	assert_int_equal(folder_make(parent_of(path), 0755, NULL), 0);
+	f = fopen(path, "w");
+	assert_non_null(f);
+	assert_int_equal(fwrite(data, 1, len, f), len);
+	assert_int_equal(fclose(f), 0);
+}
+
+static void put_text(const char *path, const char *text)
+{
+	put(path, text, strlen(text));
+}
+
+static size_t le(unsigned char *out, uint64_t value, size_t len)
+{
+	for (size_t i = 0; i < len; i++, value >>= 8)
+		out[i] = (unsigned char)value;
+	return len;
+}
+
+/* A zip archive with one stored entry. */
+static size_t zip_make(unsigned char *out, const char *name, const void *data, size_t len)
+{
+	uint32_t crc = (uint32_t)crc32(crc32(0, NULL, 0), data, (uInt)len);
+	size_t name_len = strlen(name), at = 0, directory;
+
+	for (int is_directory = 0; is_directory < 2; is_directory++) {
+		directory = at;
+		at += le(out + at, is_directory ? 0x02014b50 : 0x04034b50, 4);
+		at += le(out + at, 20, is_directory ? 4 : 2);
+		at += le(out + at, 0, 8); /* flags, method, time, date */
+		at += le(out + at, crc, 4);
+		at += le(out + at, len, 4);
+		at += le(out + at, len, 4);
+		at += le(out + at, name_len, 2);
+		at += le(out + at, 0, is_directory ? 16 : 2);
+		memcpy(out + at, name, name_len);
+		at += name_len;
+		if (is_directory)
+			break;
+		memcpy(out + at, data, len);
+		at += len;
+	}
+	len = at - directory;
+	at += le(out + at, 0x06054b50, 4);
+	at += le(out + at, 0, 4);
+	at += le(out + at, 1, 2);
+	at += le(out + at, 1, 2);
+	at += le(out + at, len, 4);
+	at += le(out + at, directory, 4);
+	return at + le(out + at, 0, 2);
+}
+
+static void put_zip(const char *path)
+{
+	unsigned char zip[600];
+	/* {'iter_num': 300} */
+	static const unsigned char data[] = "\x80\x02}X\x08\0\0\0iter_numq\1M\x2c\1s.0123456789";
+
+	put(path, zip, zip_make(zip, "a/data.pkl", data, sizeof(data)));
+}
+
+/* As torch.distributed.checkpoint writes its tensors: one archive behind the other. */
+static void put_zips(const char *path)
+{
+	unsigned char zips[600];
+	size_t at = 0;
+
+	for (int i = 0; i < 3; i++)
+		at += zip_make(zips + at, "archive/data.pkl", "0123456789abcdef", (size_t)(10 + i));
+	put(path, zips, at);
+}
+
+static void put_safetensors(const char *path)
+{
+	static const char header[] =
+		"{\"w\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]}}";
+	unsigned char file[200];
+	size_t at = le(file, strlen(header), 8);
+
+	memcpy(file + at, header, strlen(header));
+	at += strlen(header);
+	put(path, file, at + le(file + at, 7, 8));
+}
+
+static void put_npy(const char *path)
+{
+	char file[200];
+	int len = snprintf(file + 10, 118 + 1, "%-117s\n",
+			   "{'descr': '<f8', 'fortran_order': False, 'shape': (2, 3), }");
+
+	memcpy(file, "\x93NUMPY\1\0\x76\0", 10);
+	memset(file + 10 + len, 'x', 48);
+	put(path, file, (size_t)len + 10 + 48);
+}
+
+#endif
