@@ -3,6 +3,7 @@
  * the way down. */
 #include "daemon/loop.h"
 
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 
@@ -123,11 +124,13 @@ static void on_turn(uv_timer_t *timer)
 	uv_timer_start(timer, on_turn, wait_ms > 0 ? (uint64_t)wait_ms : 0, 0);
 }
 
-/* Whose file is gone must not wait for the next write to notice. */
+/* Whose file is gone must not wait for the next write to notice. And what one large answer took goes
+ * back to the system: left alone, malloc keeps most of it for as long as lbd lives. */
 static void on_lease(uv_timer_t *timer)
 {
 	struct daemon *d = timer->data;
 
+	malloc_trim(0);
 	if (is_ours(d, lock_renew) && ledger_check_place(d->lbd.ledger, NULL) < 0)
 		uv_timer_start(&d->turn, on_turn, 0, 0);
 }

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "common/base/clock.h"
+
 enum { FILES_MS = 1000 }; /* how often claim and exit record are looked for */
 
 static void look_for_exit(struct engine *e, struct run *run, int64_t now_ms)
@@ -34,13 +36,6 @@ static int64_t look_pause_ms(struct engine *e, const struct run *run)
 	return e->times.spool_ms;
 }
 
-/* The files of all runs are looked at in the same turn, or a hundred runs would have a hundred turns
- * where one will do. */
-static int64_t next_round(int64_t now_ms, int64_t pause_ms)
-{
-	return pause_ms > 0 ? now_ms - now_ms % pause_ms + pause_ms : now_ms;
-}
-
 void engine_look_at_files(struct engine *e, struct run *run, int64_t now_ms)
 {
 	struct attempt *a = &run->attempt;
@@ -65,8 +60,8 @@ void engine_look_at_files(struct engine *e, struct run *run, int64_t now_ms)
 	}
 	if (a->claimed && a->has_more)
 		run->next_look_ms = now_ms;
-	else
-		run->next_look_ms = next_round(now_ms, look_pause_ms(e, run));
+	else /* all runs in the same turn: a hundred would have a hundred turns */
+		run->next_look_ms = clock_next_round(now_ms, look_pause_ms(e, run));
 }
 
 /* Nothing of the spool may be left behind; a line that a network file system still hides gets a

@@ -110,7 +110,7 @@ static void ask_in_turn(struct shepherd *s, int64_t now_ms)
 
 void orders_look(struct shepherd *s, int64_t now_ms)
 {
-	s->look_ms = now_ms + LOOK_EVERY_MS;
+	s->look_ms = clock_next_round(now_ms, LOOK_EVERY_MS);
 	look_at_claims(s);
 	look_for_order(s);
 	look_for_requests(s);

@@ -104,8 +104,9 @@ struct shepherd {
 	bool is_own_wish;         /* the next is asked for by that */
 	bool is_asking_told;
 
-	int switch_fd;     /* tells that the switches changed; -1 = nobody does */
-	int64_t switch_ms; /* next look at them */
+	int switch_fd;            /* tells that the switches changed; -1 = nobody does */
+	int64_t switch_ms;        /* next look at them */
+	bool is_told_of_switches; /* by the kernel, whoever makes one */
 	struct switch_reading *switch_reading; /* under way; NULL = none */
 	int64_t switch_pause_ms;               /* none is begun before */
 	enum run_order switch_order;           /* the strongest seen there */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* switch_watch.c - switch files (common/run/switches.h), seen by lbrun itself: they must work with
  * lbd dead. The kernel says when the folder changes; where it does not, on network file systems, a
- * look every second finds out. The folder may hold any number of files: what names this run is
+ * look every second finds out, and on others one now and then is for what nobody thought of. The folder may hold any number of files: what names this run is
  * looked up first, and the rest read in pieces, for a hundredth of a processor's time. What the
  * switch orders, the trainer gets as from lbd; then the job cancels itself, so that Slurm ends what
  * may be left of it on other nodes. */
@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/inotify.h>
+#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,6 +20,7 @@
 
 enum {
 	LOOK_EVERY_MS = 1000,
+	TOLD_LOOK_EVERY_MS = 6 * 1000,
 	SETTLE_MS = 20,
 	PIECE_MS = 10,
 	WHOLE_MS = 2000, /* before a start, as long as it takes, within reason */
@@ -28,15 +30,34 @@ enum {
 	CANCEL_MS = 5000,
 };
 
+/* Whoever changes something there does it through this kernel. */
+static bool is_local(const char *folder)
+{
+	static const unsigned long magics[] = {
+		0xef53 /* ext2, 3, 4 */, 0x58465342 /* xfs */, 0x9123683e /* btrfs */,
+		0x01021994 /* tmpfs */,  0x2fc12fc1 /* zfs */,
+	};
+	struct statfs st;
+
+	if (statfs(folder, &st) < 0)
+		return false;
+	for (size_t i = 0; i < sizeof(magics) / sizeof(magics[0]); i++)
+		if ((unsigned long)st.f_type == magics[i])
+			return true;
+	return false;
+}
+
 void switch_watch_open(struct shepherd *s)
 {
+	const uint32_t events = IN_CREATE | IN_MOVED_TO | IN_ATTRIB | IN_ONLYDIR;
+
 	s->switch_fd = -1;
 	if (!s->params.switches)
 		return;
 	s->switch_fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
-	if (s->switch_fd >= 0)
-		inotify_add_watch(s->switch_fd, s->params.switches,
-				  IN_CREATE | IN_MOVED_TO | IN_ATTRIB | IN_ONLYDIR);
+	s->is_told_of_switches = s->switch_fd >= 0 &&
+				 inotify_add_watch(s->switch_fd, s->params.switches, events) >= 0 &&
+				 is_local(s->params.switches);
 }
 
 /* Once for each file, however long it lies there. */
@@ -80,6 +101,8 @@ void switch_watch_news(struct shepherd *s, int64_t now_ms)
 {
 	char events[4096];
 
+	/* when the folder itself went away, that was the last of them */
+	s->is_told_of_switches = s->is_told_of_switches && is_local(s->params.switches);
 	for (int i = 0; i < EVENT_READS && read(s->switch_fd, events, sizeof(events)) > 0; i++)
 		continue;
 	if (s->switch_ms > now_ms + SETTLE_MS)
@@ -118,7 +141,8 @@ static void look(struct shepherd *s, int64_t budget_ms, int64_t now_ms)
 	struct err err = { 0 };
 	int dir;
 
-	s->switch_ms = now_ms + LOOK_EVERY_MS;
+	s->switch_ms = clock_next_round(now_ms, s->is_told_of_switches ? TOLD_LOOK_EVERY_MS
+								       : LOOK_EVERY_MS);
 	if (!s->params.switches)
 		return;
 	dir = switches_open(s->params.switches, &rules, &err);
@@ -129,6 +153,8 @@ static void look(struct shepherd *s, int64_t budget_ms, int64_t now_ms)
 	if (switches_lookup(dir, &rules, &run, &named))
 		look_for_order(s, &named);
 	read_folder(s, dir, &rules, &run, budget_ms, now_ms);
+	if (s->save_due_ms > now_ms && s->save_due_ms < s->switch_ms)
+		s->switch_ms = s->save_due_ms;
 	close(dir);
 }
 
