@@ -81,9 +81,12 @@ static const char *setting(char *text, const char *name)
 	size_t len = strlen(name);
 
 	for (char *at = text; at; at = strchr(at, '\n') ? strchr(at, '\n') + 1 : NULL) {
-		char *value = at + len + strspn(at + len, " ");
+		char *value;
 
-		if (strncmp(at, name, len) == 0 && strncmp(value, "= ", 2) == 0)
+		if (strncmp(at, name, len) != 0) /* the text may end before it would */
+			continue;
+		value = at + len + strspn(at + len, " ");
+		if (strncmp(value, "= ", 2) == 0)
 			return value + 2;
 	}
 	return NULL;
