@@ -5,7 +5,7 @@
  *
  * One file holds one operation: its formula and its split into tasks stand on top. Loops are plain
  * C; the folder is compiled once for each set of instructions (Makefile), and load.h picks one when
- * a program starts. Sums keep 16 partial sums in a fixed order (vec16), whatever the width of the
+ * a program starts. Sums keep 16 partial sums in a fixed order (struct vec16), whatever the width of the
  * machine, and nothing is contracted to fused multiply-adds: all sets agree to the bit. Only what
  * multiplies (products/) fuses, with AVX-512, AVX2 and NEON alike; the base instructions of x86
  * cannot, and differ from them in the last bits there. */
@@ -22,8 +22,22 @@
 
 enum { CPU_LANES = 16, CPU_ALIGN_BYTES = 64 };
 
-/* Sixteen floats; loaded and stored by memcpy, so any alignment is fine. */
-typedef float vec16 __attribute__((vector_size(sizeof(float) * CPU_LANES)));
+/* Sixteen floats in as many registers as that takes here: a vector that is wider than the machine's
+ * would be kept in memory, and each sum would wait for it. */
+#if defined(__AVX512F__)
+enum { CPU_REGISTER = 16 };
+#elif defined(__AVX2__)
+enum { CPU_REGISTER = 8 };
+#else
+enum { CPU_REGISTER = 4 };
+#endif
+enum { CPU_REGISTERS = CPU_LANES / CPU_REGISTER };
+
+typedef float cpu_register __attribute__((vector_size(sizeof(float) * CPU_REGISTER)));
+
+struct vec16 {
+	cpu_register part[CPU_REGISTERS];
+};
 
 /* Weights that an operation sees at one time, in bf16. */
 enum rounded_piece { ROUNDED_MATRIX, ROUNDED_VECTOR, ROUNDED_BIAS, ROUNDED_PIECES };
@@ -68,46 +82,86 @@ static inline size_t cpu_min(size_t a, size_t b)
 	return a < b ? a : b;
 }
 
-/* Pairwise sum of the sixteen lanes. */
-CPU_INLINE float cpu_lanes_sum(const vec16 *acc)
+/* From any alignment. */
+CPU_INLINE struct vec16 vec16_load(const float *from)
 {
-	float s[CPU_LANES];
-	memcpy(s, acc, sizeof(s));
+	struct vec16 v;
+
+#pragma GCC unroll 4
+	for (int i = 0; i < CPU_REGISTERS; i++)
+		memcpy(&v.part[i], from + i * CPU_REGISTER, sizeof(v.part[i]));
+	return v;
+}
+
+CPU_INLINE struct vec16 vec16_add(struct vec16 a, struct vec16 b)
+{
+#pragma GCC unroll 4
+	for (int i = 0; i < CPU_REGISTERS; i++)
+		a.part[i] += b.part[i];
+	return a;
+}
+
+CPU_INLINE struct vec16 vec16_multiply(struct vec16 a, struct vec16 b)
+{
+#pragma GCC unroll 4
+	for (int i = 0; i < CPU_REGISTERS; i++)
+		a.part[i] *= b.part[i];
+	return a;
+}
+
+/* (a - level) factor */
+CPU_INLINE struct vec16 vec16_from_level(struct vec16 a, float level, float factor)
+{
+#pragma GCC unroll 4
+	for (int i = 0; i < CPU_REGISTERS; i++)
+		a.part[i] = (a.part[i] - level) * factor;
+	return a;
+}
+
+CPU_INLINE void vec16_store(float to[CPU_LANES], struct vec16 v)
+{
+#pragma GCC unroll 4
+	for (int i = 0; i < CPU_REGISTERS; i++)
+		memcpy(to + i * CPU_REGISTER, &v.part[i], sizeof(v.part[i]));
+}
+
+/* Pairwise sum of the sixteen lanes. */
+CPU_INLINE float cpu_lanes_sum(float lane[CPU_LANES])
+{
 	for (int width = CPU_LANES / 2; width > 0; width /= 2)
 		for (int i = 0; i < width; i++)
-			s[i] += s[i + width];
-	return s[0];
+			lane[i] += lane[i + width];
+	return lane[0];
 }
 
 /* sum a[i] */
 CPU_INLINE float cpu_sum(const float *a, size_t count)
 {
-	vec16 acc = { 0 }, x;
+	struct vec16 sum = { 0 };
+	float lane[CPU_LANES];
 	size_t i = 0;
 
-	for (; i + CPU_LANES <= count; i += CPU_LANES) {
-		memcpy(&x, a + i, sizeof(x));
-		acc += x;
-	}
-	for (size_t lane = 0; i < count; i++, lane++)
-		acc[lane] += a[i];
-	return cpu_lanes_sum(&acc);
+	for (; i + CPU_LANES <= count; i += CPU_LANES)
+		sum = vec16_add(sum, vec16_load(a + i));
+	vec16_store(lane, sum);
+	for (size_t l = 0; i < count; i++, l++)
+		lane[l] += a[i];
+	return cpu_lanes_sum(lane);
 }
 
 /* sum a[i] b[i] */
 CPU_INLINE float cpu_dot(const float *a, const float *b, size_t count)
 {
-	vec16 acc = { 0 }, x, y;
+	struct vec16 sum = { 0 };
+	float lane[CPU_LANES];
 	size_t i = 0;
 
-	for (; i + CPU_LANES <= count; i += CPU_LANES) {
-		memcpy(&x, a + i, sizeof(x));
-		memcpy(&y, b + i, sizeof(y));
-		acc += x * y;
-	}
-	for (size_t lane = 0; i < count; i++, lane++)
-		acc[lane] += a[i] * b[i];
-	return cpu_lanes_sum(&acc);
+	for (; i + CPU_LANES <= count; i += CPU_LANES)
+		sum = vec16_add(sum, vec16_multiply(vec16_load(a + i), vec16_load(b + i)));
+	vec16_store(lane, sum);
+	for (size_t l = 0; i < count; i++, l++)
+		lane[l] += a[i] * b[i];
+	return cpu_lanes_sum(lane);
 }
 
 /* x + delta, which goes into sum; x alone where delta is NULL. A norm goes on with the result. */
@@ -194,7 +248,10 @@ static inline struct cpu_heads cpu_heads(const struct attention *a)
 				   (a->heads + a->kv_heads) * a->head_dim, a->head_dim };
 }
 
+/* memory.c */
 uint64_t cpu_available(const struct device *dev);
+/* At least `bytes`, aligned, in large pages where it fills some; for free(). NULL without memory. */
+void *cpu_aligned(size_t bytes);
 
 /* Pieces of bias_forward, gelu_forward and gelu_backward, by one thread. */
 void cpu_bias_add(float *y, const float *bias, size_t count);

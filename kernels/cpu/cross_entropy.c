@@ -19,19 +19,22 @@ struct head {
 	struct loss_terms terms;
 };
 
+enum { MAX_LANES = 64 };
+
 CPU_INLINE float row_max(const float *z, size_t count)
 {
-	float lane[CPU_LANES];
+	float lane[MAX_LANES];
 	size_t i = 0;
 
-	for (int l = 0; l < CPU_LANES; l++)
+	for (int l = 0; l < MAX_LANES; l++)
 		lane[l] = z[0];
-	for (; i + CPU_LANES <= count; i += CPU_LANES)
-		for (int l = 0; l < CPU_LANES; l++)
+	for (; i + MAX_LANES <= count; i += MAX_LANES)
+#pragma omp simd
+		for (int l = 0; l < MAX_LANES; l++)
 			lane[l] = z[i + l] > lane[l] ? z[i + l] : lane[l];
 	for (; i < count; i++)
 		lane[0] = z[i] > lane[0] ? z[i] : lane[0];
-	for (int l = 1; l < CPU_LANES; l++)
+	for (int l = 1; l < MAX_LANES; l++)
 		lane[0] = lane[l] > lane[0] ? lane[l] : lane[0];
 	return lane[0];
 }
@@ -40,20 +43,20 @@ CPU_INLINE float row_max(const float *z, size_t count)
  * than a second trip of the row through memory. */
 CPU_INLINE float sum_exp(const float *z, size_t count, float max)
 {
-	vec16 acc = { 0 };
+	struct vec16 sum = { 0 };
+	float e[CPU_LANES], lane[CPU_LANES];
 	size_t i = 0;
 
 	for (; i + CPU_LANES <= count; i += CPU_LANES) {
-		float e[CPU_LANES];
-		vec16 v;
+#pragma omp simd
 		for (int l = 0; l < CPU_LANES; l++)
 			e[l] = cpu_exp(z[i + l] - max);
-		memcpy(&v, e, sizeof(v));
-		acc += v;
+		sum = vec16_add(sum, vec16_load(e));
 	}
-	for (size_t lane = 0; i < count; i++, lane++)
-		acc[lane] += cpu_exp(z[i] - max);
-	return cpu_lanes_sum(&acc);
+	vec16_store(lane, sum);
+	for (size_t l = 0; i < count; i++, l++)
+		lane[l] += cpu_exp(z[i] - max);
+	return cpu_lanes_sum(lane);
 }
 
 static void cross_entropy_task(const void *args, size_t index, unsigned worker)

@@ -19,17 +19,18 @@ struct forward {
 
 CPU_INLINE float squared_distance(const float *x, float mean, size_t count)
 {
-	vec16 acc = { 0 }, v;
+	struct vec16 sum = { 0 };
+	float lane[CPU_LANES];
 	size_t i = 0;
 
 	for (; i + CPU_LANES <= count; i += CPU_LANES) {
-		memcpy(&v, x + i, sizeof(v));
-		v -= mean;
-		acc += v * v;
+		struct vec16 v = vec16_from_level(vec16_load(x + i), mean, 1.0f);
+		sum = vec16_add(sum, vec16_multiply(v, v));
 	}
-	for (size_t lane = 0; i < count; i++, lane++)
-		acc[lane] += (x[i] - mean) * (x[i] - mean);
-	return cpu_lanes_sum(&acc);
+	vec16_store(lane, sum);
+	for (size_t l = 0; i < count; i++, l++)
+		lane[l] += (x[i] - mean) * (x[i] - mean);
+	return cpu_lanes_sum(lane);
 }
 
 CPU_INLINE void forward_row(const struct forward *f, size_t row)
@@ -83,23 +84,24 @@ CPU_INLINE void backward_row(const struct backward *b, size_t row)
 	const float *restrict weight = b->weight;
 	float *restrict dx = b->dx + row * b->dim;
 	float mean = b->mean[row], r = b->rstd[row];
-	vec16 sum = { 0 }, along = { 0 }, g, w, v;
+	struct vec16 sum = { 0 }, along = { 0 };
+	float of_sum[CPU_LANES], of_along[CPU_LANES];
 	size_t i = 0;
 
 	for (; i + CPU_LANES <= b->dim; i += CPU_LANES) {
-		memcpy(&g, dout + i, sizeof(g));
-		memcpy(&w, weight + i, sizeof(w));
-		memcpy(&v, x + i, sizeof(v));
-		g *= w;
-		sum += g;
-		along += g * ((v - mean) * r);
+		struct vec16 g = vec16_multiply(vec16_load(dout + i), vec16_load(weight + i));
+		struct vec16 n = vec16_from_level(vec16_load(x + i), mean, r);
+		sum = vec16_add(sum, g);
+		along = vec16_add(along, vec16_multiply(g, n));
 	}
-	for (size_t lane = 0; i < b->dim; i++, lane++) {
-		sum[lane] += dout[i] * weight[i];
-		along[lane] += dout[i] * weight[i] * ((x[i] - mean) * r);
+	vec16_store(of_sum, sum);
+	vec16_store(of_along, along);
+	for (size_t l = 0; i < b->dim; i++, l++) {
+		of_sum[l] += dout[i] * weight[i];
+		of_along[l] += dout[i] * weight[i] * ((x[i] - mean) * r);
 	}
-	float level = cpu_lanes_sum(&sum) / (float)b->dim;
-	float back = cpu_lanes_sum(&along) / (float)b->dim;
+	float level = cpu_lanes_sum(of_sum) / (float)b->dim;
+	float back = cpu_lanes_sum(of_along) / (float)b->dim;
 	for (i = 0; i < b->dim; i++)
 		dx[i] += r * (dout[i] * weight[i] - level - (x[i] - mean) * r * back);
 }

@@ -56,6 +56,23 @@ struct backward {
 	bool accumulate;
 };
 
+/* sum d[i] weight[i] x[i] */
+CPU_INLINE float weighted_dot(const float *d, const float *weight, const float *x, size_t count)
+{
+	struct vec16 sum = { 0 };
+	float lane[CPU_LANES];
+	size_t i = 0;
+
+	for (; i + CPU_LANES <= count; i += CPU_LANES) {
+		struct vec16 g = vec16_multiply(vec16_load(d + i), vec16_load(weight + i));
+		sum = vec16_add(sum, vec16_multiply(g, vec16_load(x + i)));
+	}
+	vec16_store(lane, sum);
+	for (size_t l = 0; i < count; i++, l++)
+		lane[l] += d[i] * weight[i] * x[i];
+	return cpu_lanes_sum(lane);
+}
+
 static void rmsnorm_input_task(const void *args, size_t index, unsigned worker)
 {
 	const struct backward *b = args;
@@ -69,18 +86,8 @@ static void rmsnorm_input_task(const void *args, size_t index, unsigned worker)
 		const float *restrict weight = b->weight;
 		float *restrict dx = b->dx + row * b->dim;
 		float r = b->rstd[row];
-		vec16 acc = { 0 }, g, w, v;
-		size_t i = 0;
-		for (; i + CPU_LANES <= b->dim; i += CPU_LANES) {
-			memcpy(&g, dout + i, sizeof(g));
-			memcpy(&w, weight + i, sizeof(w));
-			memcpy(&v, x + i, sizeof(v));
-			acc += g * w * v;
-		}
-		for (size_t lane = 0; i < b->dim; i++, lane++)
-			acc[lane] += dout[i] * weight[i] * x[i];
-		float back = cpu_lanes_sum(&acc) / (float)b->dim * r * r * r;
-		for (i = 0; i < b->dim; i++)
+		float back = weighted_dot(dout, weight, x, b->dim) / (float)b->dim * r * r * r;
+		for (size_t i = 0; i < b->dim; i++)
 			dx[i] += dout[i] * weight[i] * r - x[i] * back;
 	}
 }
@@ -201,21 +208,12 @@ void cpu_qk_norm_forward(struct device *dev, void *qkv, float *rstd, const void 
 CPU_INLINE void side_backward(const struct qk_work *w, const struct qk_side *s, size_t row)
 {
 	for (size_t p = 0; p < s->pieces; p++) {
-		size_t at = row * w->stride + s->at + p * s->width, i = 0;
+		size_t at = row * w->stride + s->at + p * s->width;
 		const float *restrict x = w->raw + at, *restrict weight = s->weight;
 		float *restrict d = w->qkv + at;
 		float r = w->kept[row * w->stats + s->stat + p];
-		vec16 acc = { 0 }, g, u, v;
-		for (; i + CPU_LANES <= s->width; i += CPU_LANES) {
-			memcpy(&g, d + i, sizeof(g));
-			memcpy(&u, weight + i, sizeof(u));
-			memcpy(&v, x + i, sizeof(v));
-			acc += g * u * v;
-		}
-		for (size_t lane = 0; i < s->width; i++, lane++)
-			acc[lane] += d[i] * weight[i] * x[i];
-		float back = cpu_lanes_sum(&acc) / (float)s->width * r * r * r;
-		for (i = 0; i < s->width; i++)
+		float back = weighted_dot(d, weight, x, s->width) / (float)s->width * r * r * r;
+		for (size_t i = 0; i < s->width; i++)
 			d[i] = d[i] * weight[i] * r - x[i] * back;
 	}
 }
