@@ -1,12 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/* memory.c - how much memory is still ours: what the kernel calls available, or what a limit of
- * our control group (a batch job's, a container's) leaves, whichever is less. */
+/* memory.c - memory in large pages, and how much is still ours: what the kernel calls available, or what
+ * a limit of our control group (a batch job's, a container's) leaves, whichever is less. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #include "kernels/cpu/cpu.h"
 
-enum { LINE_BYTES = 512 };
+enum { LINE_BYTES = 512, HUGE_BYTES = 2 << 20 };
+
+void *cpu_aligned(size_t bytes)
+{
+	if (bytes > SIZE_MAX - HUGE_BYTES)
+		return NULL;
+	size_t align = bytes >= 2 * (size_t)HUGE_BYTES ? HUGE_BYTES : CPU_ALIGN_BYTES;
+	bytes = (bytes + align - 1) / align * align;
+	void *memory = aligned_alloc(align, bytes ? bytes : align);
+	if (memory && align == HUGE_BYTES) /* a wish only: fewer, larger pages */
+		(void)madvise(memory, bytes, MADV_HUGEPAGE);
+	return memory;
+}
 
 /* The number behind `key` in a file of lines, or the first number when key is "". */
 static bool number_in(const char *path, const char *key, uint64_t *value)

@@ -33,9 +33,8 @@ bool cpu_packed(struct device *dev, size_t bytes)
 {
 	if (bytes <= dev->packed_bytes)
 		return true;
-	bytes = (bytes + CPU_ALIGN_BYTES - 1) / CPU_ALIGN_BYTES * CPU_ALIGN_BYTES;
 	free(dev->packed);
-	dev->packed = aligned_alloc(CPU_ALIGN_BYTES, bytes);
+	dev->packed = cpu_aligned(bytes);
 	dev->packed_bytes = dev->packed ? bytes : 0;
 	if (!dev->packed)
 		cpu_fail(dev, "no memory for packed operands");

@@ -111,14 +111,9 @@ static void touch(struct device *dev, void *memory, size_t bytes)
 
 static void *cpu_alloc(struct device *dev, size_t bytes, const char *what)
 {
+	void *memory = cpu_aligned(bytes);
+
 	(void)what;
-	if (bytes > SIZE_MAX - HUGE_BYTES)
-		return NULL;
-	size_t align = bytes >= 2 * (size_t)HUGE_BYTES ? HUGE_BYTES : CPU_ALIGN_BYTES;
-	bytes = (bytes + align - 1) / align * align;
-	void *memory = aligned_alloc(align, bytes ? bytes : align);
-	if (memory && align == HUGE_BYTES) /* a wish only: fewer, larger pages */
-		(void)madvise(memory, bytes, MADV_HUGEPAGE);
 	if (memory)
 		touch(dev, memory, bytes);
 	return memory;

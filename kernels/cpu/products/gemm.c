@@ -109,21 +109,21 @@ static size_t block_at(const struct product *w, size_t from)
 	return cpu_min(w->block_k, w->from + w->k - from);
 }
 
-/* Packs STRIP of what is shared, over all of the range. */
+/* Packs STRIP of what is shared, a block of k. */
 static void share_task(const void *args, size_t index, unsigned worker)
 {
 	const struct product *w = args;
-	size_t first = index * STRIP, count = cpu_min(STRIP, w->shared_count - first);
+	size_t strips = cpu_tasks(w->shared_count, STRIP);
+	size_t first = index % strips * STRIP, from = w->from + index / strips * w->block_k;
+	const struct piece p = { first, cpu_min(STRIP, w->shared_count - first), from,
+				 block_at(w, from) };
+	float *to = shared_at(w, first, from, p.k);
 
 	(void)worker;
-	for (size_t from = w->from; from < w->from + w->k; from += w->block_k) {
-		const struct piece p = { first, count, from, block_at(w, from) };
-		float *to = shared_at(w, first, from, p.k);
-		if (w->left_is_shared)
-			pack_left(to, &w->left, &p, w->g->alpha);
-		else
-			pack_right(to, &w->right, &p);
-	}
+	if (w->left_is_shared)
+		pack_left(to, &w->left, &p, w->g->alpha);
+	else
+		pack_right(to, &w->right, &p);
 }
 
 /* What is packed behind p: the next block of the strip, or the first of the strip that this thread
@@ -167,12 +167,34 @@ static void strip_task(const void *args, size_t index, unsigned worker)
 	} while (p.from < w->from + w->k);
 }
 
+/* How much of C's side the thread with most of it has, where strips are dealt out in turn. */
+static size_t most_of_a_thread(const struct product *w, size_t strip, size_t panel)
+{
+	size_t whole = w->own_count / strip, rest = round_up(w->own_count % strip, panel);
+
+	return whole / w->threads * strip + (whole % w->threads ? strip : rest);
+}
+
+/* Strips that end together, the longest such; shorter ones where they are too few. */
+static size_t strip_of(const struct product *w, size_t wanted)
+{
+	size_t panel = w->left_is_shared ? MICRO_COLUMNS : MICRO_ROWS, best = STRIP;
+
+	for (size_t strip = STRIP - panel; strip >= STRIP / 2; strip -= panel) {
+		size_t most = most_of_a_thread(w, strip, panel);
+		size_t least = most_of_a_thread(w, best, panel);
+		if (most < least || (most == least && cpu_tasks(w->own_count, best) < wanted))
+			best = strip;
+	}
+	return best;
+}
+
 /* Enough tasks for all threads: first shorter strips, then parts of the shared side. */
 static void cut(struct product *w)
 {
 	size_t wanted = w->threads > 1 ? (size_t)w->threads * TASKS_A_THREAD : 1;
 
-	w->strip = cpu_tasks(w->own_count, STRIP) >= wanted ? STRIP : STRIP / 2;
+	w->strip = strip_of(w, wanted);
 	size_t parts = cpu_tasks(wanted, cpu_tasks(w->own_count, w->strip));
 	w->part = round_up(cpu_tasks(w->shared_count, parts), STRIP);
 }
@@ -193,7 +215,8 @@ static void multiply(struct device *dev, struct product *w)
 	cut(w);
 	do {
 		w->k = cpu_min(range, k - w->from);
-		pool_run(dev->pool, cpu_tasks(w->shared_count, STRIP), share_task, w);
+		pool_run(dev->pool, cpu_tasks(w->shared_count, STRIP) * cpu_tasks(w->k, w->block_k),
+			 share_task, w);
 		pool_run(dev->pool,
 			 cpu_tasks(w->own_count, w->strip) * cpu_tasks(w->shared_count, w->part),
 			 strip_task, w);
