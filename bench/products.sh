@@ -1,0 +1,13 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# products.sh - the products of a step, and attention, as shares of the FMA peak, on one thread, with AVX-512 and with
+# AVX2 alone; nothing passes or fails on them.
+#
+#   B=build sh bench/products.sh [ROUNDS]       (9)
+. "$(dirname "$0")/scratch.sh"
+
+[ -f "$B/kernels.a" ] || make B="$B" "$B/kernels.a"
+${CC:-cc} -O2 -D_GNU_SOURCE -I. -o "$T/products" bench/products.c "$B/kernels.a" -ldl -lm -lpthread
+for set in avx512 avx2; do
+	! grep -q "$set" /proc/cpuinfo || LB_CPU_ISA=$set "$T/products" "${1:-9}"
+done
