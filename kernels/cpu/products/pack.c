@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* pack.c - panels: by runs where an operand lies as the panel does, else by small transpositions.
+/* pack.c - panels: by runs where an operand lies as the panel does, else by squares that are turned in
+ * registers.
  *
- * Widths are constants where the functions are inlined, so that the compiler turns the inner loops
- * into vector shuffles. */
+ * Widths are constants where the functions are inlined. */
 #include "kernels/cpu/products/pack.h"
 
 #include "kernels/cpu/cpu.h"
 #include "kernels/cpu/products/micro.h"
 
-/* Rows transposed together: more are more streams than a CPU prefetches. */
-enum { LINE = 16, AHEAD = 8, GROUP_MAX = 16, GROUP = MICRO_COLUMNS % 16 == 0 ? 16 : MICRO_COLUMNS };
+/* Rows turned together: more are more streams than a CPU prefetches, fewer are less than a line of
+ * the panel. Columns copied together: the same rows of more panels would meet in the same places
+ * of the first cache. */
+enum { LINE = 16, AHEAD = 8, GROUP = MICRO_COLUMNS % 16 == 0 ? 16 : MICRO_COLUMNS, RUN = 32 };
 
-/* Whole panels that lie side by side, a row of memory at a time. */
-CPU_INLINE void copy_runs(float *restrict to, const float *restrict from, size_t ld, size_t panels,
-			  size_t width, size_t k, float alpha)
+/* Panels that lie side by side, a row of memory at a time. */
+CPU_INLINE void copy_run(float *restrict to, const float *restrict from, size_t ld, size_t panels,
+			 size_t width, size_t k, float alpha)
 {
 	for (size_t p = 0; p < k; p++, from += ld) {
 		for (size_t i = 0; i < panels * width; i += LINE)
@@ -24,24 +26,123 @@ CPU_INLINE void copy_runs(float *restrict to, const float *restrict from, size_t
 	}
 }
 
-/* A square of `group` rows by way of a block without gaps, which compilers make shuffles of. */
+/* Whole panels. */
+CPU_INLINE void copy_runs(float *to, const float *from, size_t ld, size_t panels, size_t width,
+			  size_t k, float alpha)
+{
+	const size_t some = width < RUN ? RUN / width : 1;
+	size_t panel = 0;
+
+	for (; panel + some <= panels; panel += some)
+		copy_run(to + panel * width * k, from + panel * width, ld, some, width, k, alpha);
+	for (; panel < panels; panel++)
+		copy_run(to + panel * width * k, from + panel * width, ld, 1, width, k, alpha);
+}
+
+#if defined(__AVX2__)
+enum { SIDE = 8 };
+#else
+enum { SIDE = 4 };
+#endif
+typedef float side __attribute__((vector_size(sizeof(float) * SIDE)));
+typedef int32_t side_lanes __attribute__((vector_size(sizeof(float) * SIDE)));
+
+#if defined(__clang__)
+#define SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#else
+#define SHUFFLE(a, b, ...) __builtin_shuffle(a, b, (side_lanes){ __VA_ARGS__ })
+#endif
+
+/* Single elements of two rows in turn, of the lower or upper half of each four; then pairs of them;
+ * then fours. */
+CPU_INLINE void interleave(side *low, side *high, side a, side b)
+{
+#if defined(__AVX2__)
+	*low = SHUFFLE(a, b, 0, 8, 1, 9, 4, 12, 5, 13);
+	*high = SHUFFLE(a, b, 2, 10, 3, 11, 6, 14, 7, 15);
+#else
+	*low = SHUFFLE(a, b, 0, 4, 1, 5);
+	*high = SHUFFLE(a, b, 2, 6, 3, 7);
+#endif
+}
+
+CPU_INLINE void interleave_pairs(side *low, side *high, side a, side b)
+{
+#if defined(__AVX2__)
+	*low = SHUFFLE(a, b, 0, 1, 8, 9, 4, 5, 12, 13);
+	*high = SHUFFLE(a, b, 2, 3, 10, 11, 6, 7, 14, 15);
+#else
+	*low = SHUFFLE(a, b, 0, 1, 4, 5);
+	*high = SHUFFLE(a, b, 2, 3, 6, 7);
+#endif
+}
+
+/* Four rows of SIDE: column i of each four stands in row[i] then. */
+CPU_INLINE void turn_fours(side row[4])
+{
+	side a, b, c, d;
+
+	interleave(&a, &b, row[0], row[1]);
+	interleave(&c, &d, row[2], row[3]);
+	interleave_pairs(&row[0], &row[1], a, c);
+	interleave_pairs(&row[2], &row[3], b, d);
+}
+
+CPU_INLINE void turn_square(side row[SIDE])
+{
+	turn_fours(row);
+#if defined(__AVX2__)
+	turn_fours(row + 4);
+#pragma GCC unroll 4
+	for (int i = 0; i < 4; i++) {
+		side a = row[i], b = row[i + 4];
+		row[i] = SHUFFLE(a, b, 0, 1, 2, 3, 8, 9, 10, 11);
+		row[i + 4] = SHUFFLE(a, b, 4, 5, 6, 7, 12, 13, 14, 15);
+	}
+#endif
+}
+
+/* SIDE columns of `rows` rows, SIDE at most, to SIDE rows of a panel. A row of fewer is written with
+ * what stands in the way of the next one, which comes later, but for the panel's last. */
+CPU_INLINE void turn(float *restrict to, size_t width, const float *restrict from, size_t ld,
+		     size_t rows, float alpha, bool is_last)
+{
+	side row[SIDE];
+
+#pragma GCC unroll 8
+	for (size_t i = 0; i < SIDE; i++) {
+		memcpy(&row[i], from + (i < rows ? i : rows - 1) * ld, sizeof(row[i]));
+		row[i] *= alpha;
+	}
+	turn_square(row);
+#pragma GCC unroll 8
+	for (size_t p = 0; p + 1 < SIDE; p++)
+		memcpy(to + p * width, &row[p], sizeof(row[p]));
+	to += (SIDE - 1) * width;
+	if (is_last)
+		memcpy(to, &row[SIDE - 1], rows * sizeof(float));
+	else
+		memcpy(to, &row[SIDE - 1], sizeof(row[0]));
+}
+
+/* A panel, `group` of its rows at a time. */
 CPU_INLINE void transpose(float *restrict to, const float *restrict from, size_t ld, size_t width,
 			  size_t group, size_t k, float alpha)
 {
-	float block[LINE * GROUP_MAX];
-
-	for (size_t i = 0; i < width; i += group, from += group * ld)
-		for (size_t p = 0; p < k; p += LINE) {
-			size_t count = cpu_min(LINE, k - p);
-			for (size_t j = 0; j < group; j++)
+	for (size_t i = 0; i < width; i += group, from += group * ld) {
+		size_t p = 0;
+		for (; p + SIDE <= k; p += SIDE) {
+			for (size_t j = 0; p % LINE == 0 && j < group; j++)
 				__builtin_prefetch(from + (group + j) * ld + p);
-			for (size_t q = 0; q < count; q++)
-				for (size_t j = 0; j < group; j++)
-					block[q * group + j] = alpha * from[j * ld + p + q];
-			for (size_t q = 0; q < count; q++)
-				memcpy(to + (p + q) * width + i, block + q * group,
-				       group * sizeof(float));
+#pragma GCC unroll 4
+			for (size_t j = 0; j < group; j += SIDE)
+				turn(to + p * width + i + j, width, from + j * ld + p, ld,
+				     group - j < SIDE ? group - j : SIDE, alpha, p + SIDE == k);
 		}
+		for (; p < k; p++)
+			for (size_t j = 0; j < group; j++)
+				to[p * width + i + j] = alpha * from[j * ld + p];
+	}
 }
 
 /* The last panel, of `count` < width. */
