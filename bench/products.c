@@ -56,14 +56,13 @@ struct work {
 	double flop;
 	const struct gemm *gemm;
 	const struct attention *shape;
-	float *out, *lse, *dqkv;
-	const float *qkv, *dout;
+	float *out, *lse, *dqkv, *qkv, *dout;
 };
 
 /* Rounds in turn with the peak: the best and the median of each. */
 static void measure(const char *name, const char *size, const struct work *w)
 {
-	double peak[MAX_ROUNDS], rate[MAX_ROUNDS];
+	double peak[MAX_ROUNDS] = { 0 }, rate[MAX_ROUNDS] = { 0 };
 
 	w->once(w);
 	for (int i = 0; i < rounds; i++) {
@@ -90,14 +89,41 @@ static void matrix(const char *name, size_t rows, size_t in, size_t out)
 {
 	float *x = noise(rows * in), *y = noise(rows * out), *weight = noise(in * out);
 	struct gemm g[] = {
-		{ .m = rows, .n = out, .k = in, .a = x, .lda = in, .b = weight, .ldb = in,
-		  .trans_b = true, .c = y, .ldc = out, .alpha = 1 },
-		{ .m = rows, .n = in, .k = out, .a = y, .lda = out, .b = weight, .ldb = in, .c = x,
-		  .ldc = in, .alpha = 1 },
-		{ .m = out, .n = in, .k = rows, .a = y, .lda = out, .trans_a = true, .b = x,
-		  .ldb = in, .c = weight, .ldc = in, .alpha = 1 },
+		{ .m = rows,
+		  .n = out,
+		  .k = in,
+		  .a = x,
+		  .lda = in,
+		  .b = weight,
+		  .ldb = in,
+		  .trans_b = true,
+		  .c = y,
+		  .ldc = out,
+		  .alpha = 1 },
+		{ .m = rows,
+		  .n = in,
+		  .k = out,
+		  .a = y,
+		  .lda = out,
+		  .b = weight,
+		  .ldb = in,
+		  .c = x,
+		  .ldc = in,
+		  .alpha = 1 },
+		{ .m = out,
+		  .n = in,
+		  .k = rows,
+		  .a = y,
+		  .lda = out,
+		  .trans_a = true,
+		  .b = x,
+		  .ldb = in,
+		  .c = weight,
+		  .ldc = in,
+		  .alpha = 1 },
 	};
-	static const char *const of[] = { "", ", gradient of its input", ", gradient of its weights" };
+	static const char *const of[] = { "", ", gradient of its input",
+					  ", gradient of its weights" };
 
 	for (size_t i = 0; i < sizeof(g) / sizeof(g[0]); i++) {
 		const struct work w = { .once = multiply,
@@ -149,8 +175,8 @@ static void attention(size_t seq)
 	be->free(dev, w.out);
 	be->free(dev, w.lse);
 	be->free(dev, w.dqkv);
-	be->free(dev, (void *)(uintptr_t)w.qkv);
-	be->free(dev, (void *)(uintptr_t)w.dout);
+	be->free(dev, w.qkv);
+	be->free(dev, w.dout);
 }
 
 int main(int argc, char **argv)
@@ -168,7 +194,8 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	printf("\n%s\n\n| product | m x n x k | ms | GF/s | peak | best of the peak | median |\n"
-	       "|---|---|---|---|---|---|---|\n", be->describe(dev));
+	       "|---|---|---|---|---|---|---|\n",
+	       be->describe(dev));
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		matrix("query, key, value", rows[i], WIDTH, 3 * WIDTH);
 		matrix("out", rows[i], WIDTH, WIDTH);
