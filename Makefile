@@ -12,6 +12,7 @@
 #   make check-options [N=1000 SEED=1]         options of sbatch, by pairs and triples: lbctl beside sbatch
 #   make check-text [DOCUMENTS=N TOKENIZERS=DIR]   tokens beside those of the libraries of others
 #   make check-formats                         numbers of few bits, bit for bit beside an independent table
+#   make check-neon                            the CPU backend on 64-bit Arm, by QEMU: the bits of AVX2
 #   make check-ranks                           one rank beside several, bit for bit, and controls
 #   make check-torch [PYTHON=…]                 models of Meta, LitGPT and torch.save beside PyTorch
 #   make check-headers | check-nvml | check-nccl | check-hta | check-recipes   beside Slurm's, NVIDIA's, PyTorch's, Spack's
@@ -51,6 +52,7 @@ endif
 ifeq ($(origin CXX),default)
 CXX      := g++
 endif
+OBJCOPY  ?= objcopy
 PREFIX   ?= /usr/local
 DESTDIR  ?=
 # A shell leaves the ~ of "make PREFIX=~/.local" as it is.
@@ -165,7 +167,7 @@ $(foreach set,$(filter-out base,$(CPU_SETS)),$(eval $(call cpu_set,$(set))))
 $(B)/obj/cpu-base.o: $(CPU)
 $(foreach set,$(filter-out base,$(CPU_SETS)),$(eval $(B)/obj/cpu-$(set).o: $(CPU:$(B)/obj/%=$(B)/obj/$(set)/%)))
 $(CPU_SETS:%=$(B)/obj/cpu-%.o): $(B)/obj/cpu-%.o:
-	$(call say,LD) $(CC) -r -nostdlib -o $@ $^ && objcopy --keep-global-symbol=backend_cpu_$* $@
+	$(call say,LD) $(CC) -r -nostdlib -o $@ $^ && $(OBJCOPY) --keep-global-symbol=backend_cpu_$* $@
 
 $(B)/obj/%.o: %.c
 	@mkdir -p $(@D)
@@ -193,7 +195,7 @@ tags:
 clean:
 	rm -rf build build-san build-fuzz build-coverage tags
 
-.PHONY: pictures tags format format-check check-quick release all unit gpu-parts gpu-check gpu-bench hip-parts check-hip sim fuzz fuzz-targets faults chaos check-options check check-unit check-system check-ranks check-resume check-layers check-headers check-recipes check-slurm check-upgrade check-layouts check-stage check-trackers check-nvml check-nccl check-hta check-text check-torch check-formats lint tidy cppcheck \
+.PHONY: pictures tags format format-check check-quick release all unit gpu-parts gpu-check gpu-bench hip-parts check-hip sim fuzz fuzz-targets faults chaos check-options check check-unit check-system check-ranks check-resume check-layers check-headers check-recipes check-slurm check-upgrade check-layouts check-stage check-trackers check-nvml check-nccl check-hta check-text check-torch check-formats check-neon lint tidy cppcheck \
 	shellcheck demo bench man install clean help
 .DELETE_ON_ERROR:
 .SECONDARY:

@@ -2,10 +2,10 @@
 # How fast the machine multiplies is not what sanitizers make of it: those of peak.c took three seconds of each training.
 $(if $(SAN),$(eval $(B)/obj/kernels/machine/peak.o: CFLAGS := $(filter-out $(SANFLAGS),$(CFLAGS)) -O2))
 # --- tests ----------------------------------------------------------------------------------
+UNIT_LIBS := -lcmocka -lncursesw -ltinfo -luv -lsqlite3 -ljansson -lpcre2-8 -lzstd -lz -lstdc++ -ldl -lm -lpthread
 $(B)/unit/%: $(B)/obj/tests/unit/%.o $(B)/obj/tests/unit/scratch.o $(ARCHIVES)
 	@mkdir -p $(@D)
-	$(call say,LINK) $(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) -Wl,--start-group $(ARCHIVES) -Wl,--end-group \
-		-lcmocka -lncursesw -ltinfo -luv -lsqlite3 -ljansson -lpcre2-8 -lzstd -lz -lstdc++ -ldl -lm -lpthread
+	$(call say,LINK) $(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) -Wl,--start-group $(ARCHIVES) -Wl,--end-group $(UNIT_LIBS)
 
 # lbd and lbworker each have a config of their own, under the same names.
 $(B)/unit/test_lbworker_config: ARCHIVES := $(B)/lbworker.a $(B)/kernels.a $(B)/common.a
@@ -153,6 +153,9 @@ check-torch: $(B)/lbworker $(ML_PYTHON)
 # tests/formats/oracle.py made; the last line counts.
 check-formats: $(B)/unit/test_formats
 	LB_FORMATS=all $(B)/unit/test_formats | grep -v '^#' | grep '^formats: .* 0 differences'
+# The CPU backend for 64-bit Arm, compiled across and run by QEMU.
+check-neon: $(DIGEST)
+	B=$(abspath $(B)) sh tests/neon/check.sh
 # Operands and products of recipes, and 8-bit moments, beside torchao's; tensors in files of compressed-tensors; and beside
 # the references of Transformer Engine and Microscaling. PYTHON: one that has them; SOURCES: a folder with checkouts
 # of the latter two, which is filled where GitHub can be reached.
