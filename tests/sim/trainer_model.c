@@ -257,6 +257,7 @@ static void on_trainer(struct sim *sim, void *arg, uint64_t stamp)
 {
 	struct lbrun *p = arg;
 	struct trainer *t = &p->trainer;
+	bool may_hang;
 
 	if (p->is_over || !t->lives || t->stamp != stamp)
 		return;
@@ -264,7 +265,9 @@ static void on_trainer(struct sim *sim, void *arg, uint64_t stamp)
 		agenda_add(&sim->agenda, p->frozen_until_ms + 100, on_trainer, p, stamp);
 		return;
 	}
-	if (t->fails_early && rng_chance(&sim->rng, 0.25))
+	/* a few time limits, which is all that ends one that nobody watches, are longer than a world is quiet */
+	may_hang = !sim->is_quiet || !sim->people[p->run].is_unwatched;
+	if (t->fails_early && may_hang && rng_chance(&sim->rng, 0.25))
 		hang(sim, p);
 	else if (t->fails_early)
 		fail(sim, p);
