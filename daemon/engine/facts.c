@@ -6,7 +6,10 @@
 
 #include "common/base/clock.h"
 
-enum { FILES_MS = 1000 }; /* how often claim and exit record are looked for */
+enum {
+	FILES_MS = 1000, /* how often claim and exit record are looked for */
+	SELDOM_MS = 1000,
+};
 
 static void look_for_exit(struct engine *e, struct run *run, int64_t now_ms)
 {
@@ -39,6 +42,7 @@ static int64_t look_pause_ms(struct engine *e, const struct run *run)
 void engine_look_at_files(struct engine *e, struct run *run, int64_t now_ms)
 {
 	struct attempt *a = &run->attempt;
+	int64_t pause_ms;
 
 	if (!run->has_attempt || a->state < ATTEMPT_HELD || a->state == ATTEMPT_ENDED) {
 		run->next_look_ms = INT64_MAX;
@@ -58,10 +62,13 @@ void engine_look_at_files(struct engine *e, struct run *run, int64_t now_ms)
 		a->heard_ms = now_ms;
 		e->written |= WROTE_LINES;
 	}
+	pause_ms = look_pause_ms(e, run);
 	if (a->claimed && a->has_more)
 		run->next_look_ms = now_ms;
-	else /* all runs in the same turn: a hundred would have a hundred turns */
-		run->next_look_ms = clock_next_round(now_ms, look_pause_ms(e, run));
+	else if (pause_ms < SELDOM_MS) /* all runs in one turn: a hundred would have hundreds */
+		run->next_look_ms = clock_next_round(now_ms, pause_ms);
+	else
+		run->next_look_ms = now_ms + pause_ms;
 }
 
 /* Nothing of the spool may be left behind; a line that a network file system still hides gets a
