@@ -96,16 +96,28 @@ char *path_lb_home(struct err *err)
 	return NULL;
 }
 
-/* The folder of the running program. */
-static int own_folder(char out[PATH_MAX], struct err *err)
+int path_own_program(char out[PATH_MAX], struct err *err)
 {
+	static const char gone[] = " (deleted)";
 	ssize_t n = readlink("/proc/self/exe", out, PATH_MAX - 1);
-	char *slash;
+	size_t without;
 
 	if (n < 0)
 		return err_errno(err, "/proc/self/exe");
 	out[n] = '\0';
-	/* Cutting at the last slash also drops " (deleted)", which an upgrade leaves behind. */
+	without = (size_t)n - (sizeof(gone) - 1);
+	if ((size_t)n > sizeof(gone) && strcmp(out + without, gone) == 0 && access(out, F_OK) < 0)
+		out[without] = '\0';
+	return 0;
+}
+
+/* The folder of the running program. */
+static int own_folder(char out[PATH_MAX], struct err *err)
+{
+	char *slash;
+
+	if (path_own_program(out, err) < 0)
+		return -1;
 	slash = strrchr(out, '/');
 	if (slash)
 		*slash = '\0';

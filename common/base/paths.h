@@ -3,6 +3,8 @@
 #ifndef COMMON_BASE_PATHS_H
 #define COMMON_BASE_PATHS_H
 
+#include <limits.h>
+
 #include "common/base/err.h"
 #include "common/base/mem.h"
 #include "common/base/strv.h"
@@ -13,6 +15,10 @@ char *path_lb_home(struct err *err);
 /* What lies below it must fit into paths and messages. ERR_USAGE where it would not. */
 enum { PATH_HOME_MAX = 1000 };
 int path_check_home(const char *home, struct err *err);
+
+/* Where the running program is, or, after an upgrade, where its file was: what stands there now is to be
+ * started then. -1 with err. */
+int path_own_program(char out[PATH_MAX], struct err *err);
 
 /* Paths are built with this and nothing else: path_join("%s/x", a); owned by the caller. */
 #define path_join(...) xasprintf(__VA_ARGS__)

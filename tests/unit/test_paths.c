@@ -2,8 +2,10 @@
 /* test_paths.c - paths put together and taken apart. */
 #include "tests/unit/unit.h"
 
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/base/files.h"
 #include "common/base/paths.h"
 
 static void set(const char *name, const char *value)
@@ -70,13 +72,53 @@ static void test_sibling(void **state)
 	free(path);
 }
 
-int main(void)
+/* The child of test_own_program: an upgrade takes its file away. */
+static int begin_replaced(const char *path)
+{
+	char own[PATH_MAX];
+	bool was_right = path_own_program(own, NULL) == 0 && strcmp(own, path) == 0;
+
+	unlink(path);
+	return was_right && path_own_program(own, NULL) == 0 && strcmp(own, path) == 0 ? 0 : 1;
+}
+
+static void test_own_program(void **state)
+{
+	char folder[] = "/tmp/lb-paths.XXXXXX";
+	char *path, *bytes, own[PATH_MAX];
+	size_t len;
+	int status;
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(path_own_program(own, NULL), 0);
+	assert_non_null(mkdtemp(folder));
+	path = path_join("%s/program", folder);
+	bytes = file_read(own, 1 << 30, &len, NULL);
+	assert_non_null(bytes);
+	assert_int_equal(file_write_visible(path, bytes, len, 0700, NULL), 0);
+	free(bytes);
+	pid = fork();
+	if (pid == 0) {
+		execl(path, path, "--replaced", path, (char *)NULL);
+		_exit(127);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	rmdir(folder);
+	free(path);
+}
+
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_lb_home),
 		cmocka_unit_test(test_relative_home),
 		cmocka_unit_test(test_sibling),
+		cmocka_unit_test(test_own_program),
 	};
 
+	if (argc == 3 && strcmp(argv[1], "--replaced") == 0)
+		return begin_replaced(argv[2]);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

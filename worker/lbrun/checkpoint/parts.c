@@ -30,13 +30,11 @@ static const char request_name[] = ".lb-request.json";
 static pid_t start_on_nodes(int64_t nodes, const char *option, const char *arg)
 {
 	pid_t parent = getpid(), pid;
-	char self[4096], count[24];
-	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	char self[PATH_MAX], count[24];
 	int null;
 
-	if (n < 0)
+	if (path_own_program(self, NULL) < 0)
 		return -1;
-	self[n] = '\0';
 	snprintf(count, sizeof(count), "%" PRId64, nodes);
 	pid = fork();
 	if (pid != 0)

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
+#include "common/base/paths.h"
 #include "common/base/failpoint.h"
 #include "common/base/mem.h"
 #include "common/base/redact.h"
@@ -118,12 +119,10 @@ static void choose_meeting(const struct shepherd *s, struct meeting *m)
 static int make_argv(const struct shepherd *s, const struct meeting *m, struct strv *argv,
 		     struct err *err)
 {
-	char self[4096];
-	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	char self[PATH_MAX];
 
-	if (n < 0)
-		return err_errno(err, "/proc/self/exe");
-	self[n] = '\0';
+	if (path_own_program(self, err) < 0)
+		return -1;
 	argv->items = launcher_argv(&s->params, m, self, s->server.private_folder);
 	while (argv->items[argv->count])
 		argv->count++;

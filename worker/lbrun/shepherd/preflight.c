@@ -60,13 +60,11 @@ static int start(struct shepherd *s, struct err *err)
 {
 	struct preflight *p = &s->preflight;
 	struct strv env = { 0 };
-	char self[4096];
-	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	char self[PATH_MAX];
 	int output[2];
 
-	if (n < 0)
-		return err_errno(err, "/proc/self/exe");
-	self[n] = '\0';
+	if (path_own_program(self, err) < 0)
+		return -1;
 	if (folder_make(p->folder, FOLDER_MODE, err))
 		return -1;
 	char **argv = launcher_check_argv(&s->params, self, p->folder, &p->is_srun);

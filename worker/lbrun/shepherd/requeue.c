@@ -52,11 +52,9 @@ void requeue_prepare(const char *folder, struct strv *env)
 	char *bin = path_join("%s/bin", folder), *link = path_join("%s/bin/scontrol", folder);
 	char *mark = mark_of(folder), self[PATH_MAX];
 	const char *path = value_in(env, "PATH"), *job = value_in(env, "SLURM_JOB_ID");
-	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
 
 	unlink(mark);
-	if (n > 0 && path && job && folder_make(bin, 0750, NULL) == 0) {
-		self[n] = '\0';
+	if (path && job && path_own_program(self, NULL) == 0 && folder_make(bin, 0750, NULL) == 0) {
 		if (symlink(self, link) == 0 || errno == EEXIST) {
 			strv_set(env, xasprintf("PATH=%s:%s", bin, path));
 			strv_set(env, xasprintf("%s=%s:%s", variable, job, folder));

@@ -129,13 +129,11 @@ static pid_t start_on_nodes(const char *path, int out)
 {
 	const char *nodes = getenv("SLURM_JOB_NUM_NODES");
 	pid_t parent = getpid();
-	char self[4096];
-	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	char self[PATH_MAX];
 	pid_t pid;
 
-	if (n < 0 || !getenv("SLURM_JOB_ID"))
+	if (!getenv("SLURM_JOB_ID") || path_own_program(self, NULL) < 0)
 		return -1;
-	self[n] = '\0';
 	pid = fork();
 	if (pid != 0)
 		return pid;
