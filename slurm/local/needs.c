@@ -10,6 +10,7 @@
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "slurm/batch/batch.h"
+#include "slurm/batch/sbatch_options.h"
 
 /* --- what only Slurm can do ------------------------------------------------------------------- */
 
@@ -31,34 +32,8 @@ static int check_kind(const json_t *fields, struct err *err)
 	return 0;
 }
 
-/* Parts of a cluster, and whose it is: the rest of what one machine does not read is about how
- * many tasks lie where, which matters to srun alone. */
-static const struct {
-	const char *field, *option;
-} cluster_words[] = {
-	{ "partition", "partition" },
-	{ "account", "account" },
-	{ "qos", "qos" },
-	{ "reservation", "reservation" },
-	{ "features", "constraint" },
-	{ "prefer", "prefer" },
-	{ "req_nodes", "nodelist" },
-	{ "exc_nodes", "exclude" },
-	{ "licenses", "licenses" },
-	{ "wckey", "wckey" },
-	{ "req_switch", "switches" },
-	{ "segment", "segment" },
-	{ "burst_buffer", "bb" },
-	{ "pn_min_tmp_disk", "tmp" },
-	{ "deadline", "deadline" },
-	{ "container", "container" },
-	{ "network", "network" },
-	{ "mail_type", "mail-type" },
-	{ "mail_user", "mail-user" },
-	{ "gpu_freq", "gpu-freq" },
-	{ "cpu_freq", "cpu-freq" },
-};
-
+/* The rest of what one machine does not read is about how many tasks lie where, which matters to srun
+ * alone. */
 char *needs_unused(const json_t *fields)
 {
 	enum { LIST_BYTES = 512 };
@@ -67,9 +42,10 @@ char *needs_unused(const json_t *fields)
 	char *list;
 
 	buf_init(&out, LIST_BYTES);
-	for (size_t i = 0; i < sizeof(cluster_words) / sizeof(cluster_words[0]); i++)
-		if (json_object_get(fields, cluster_words[i].field))
-			buf_addf(&out, ", --%s", cluster_words[i].option);
+	for (size_t i = 0; i < sbatch_option_count; i++)
+		if (sbatch_options[i].of_cluster &&
+		    json_object_get(fields, sbatch_options[i].field))
+			buf_addf(&out, ", --%s", sbatch_options[i].name);
 	if (js_int(fields, "shared", 1) == 0)
 		buf_addf(&out, ", --exclusive");
 	if (gres[0] && !strstr(gres, "gpu"))

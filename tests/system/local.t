@@ -64,7 +64,7 @@ exits 6 "and a warning that is another signal" lbctl submit --signal=B:USR2@90 "
 exits 6 "and one that would wait for a job of Slurm" lbctl submit --dependency=afterok:7 "$T/script"
 like "$err" 'lbctl submit --after-ok RUN' "with what waits for a run"
 exits 0 "what names parts of a cluster is told" lbctl submit --dry-run -p gpu -A project --qos=high "$T/script"
-like "$err" '^lbctl: without Slurm this means nothing: --partition, --account, --qos$' "in a line"
+like "$err" '^lbctl: without Slurm this means nothing: --account, --partition, --qos$' "in a line"
 exits 0 "of a sweep" lbctl submit --dry-run --name parts --sweep lr=1,2 --set slurm.partition=gpu -- echo "{lr}"
 is "$err" "lbctl: without Slurm this means nothing: --partition" "once"
 exits 0 "of a command" lbctl submit --name parts --set slurm.partition=gpu -- true
