@@ -280,7 +280,8 @@ static void end_to_move(struct engine *e, struct run *run)
 	if (e->world->order(e->world->self, run, &err) < 0) {
 		log_warn("%s: %s", run->name, err.text);
 		run->attempt.goes_on = false;
-		run->attempt.signal.state = CALL_NONE;
+		run->attempt.signal.state = CALL_DOWN; /* from a reservation it is tried again */
+		run->attempt.signal.reply_ms = engine_now(e);
 		run->attempt.room.state = CALL_REFUSED; /* until the next checkpoint */
 		snprintf(run->attempt.room_text, sizeof(run->attempt.room_text), "%.150s",
 			 err.text);

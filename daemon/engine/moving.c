@@ -105,8 +105,12 @@ struct decision leave(const struct facts *f, const struct policy *policy, int64_
 {
 	const struct leaving *l = &f->a->leaving;
 	int64_t due_ms = reserved_due_ms(f, policy), end_ms = last_ms(f, policy);
+	int64_t again_ms = f->a->signal.reply_ms + RECHECK_MS;
 	struct decision d;
 
+	/* the order could not be left (the disk is full) */
+	if (f->a->signal.state == CALL_DOWN && now_ms < again_ms)
+		return wait_until(again_ms);
 	if (l->begins_ms > 0 && now_ms >= due_ms) {
 		bool is_time = f->a->saved_ms >= later(due_ms, f->a->save.made_ms) ||
 			       now_ms >= end_ms;

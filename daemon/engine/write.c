@@ -172,8 +172,12 @@ static void write_leave(struct engine *e, struct run *run)
 {
 	const struct attempt *a = &run->attempt;
 	bool has_saved = a->saved_ms >= a->save.made_ms;
+	bool is_told = a->signal.state == CALL_DOWN &&
+		       engine_now(e) < a->signal.reply_ms + 2 * RECHECK_MS;
 	char step[48];
 
+	if (is_told) /* and tried again: the order could not be left */
+		return;
 	checkpoint_text(run, step, sizeof(step));
 	engine_event(e, run, "leaving", "lbd",
 		     "%s: attempt %lld ends%s%s, the next one goes on elsewhere", a->leaving.text,

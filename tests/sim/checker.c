@@ -264,6 +264,7 @@ static void on_lbd(struct check *c, const struct fact *f)
 		c->jumped_ms = f->at_ms;
 	} else if (f->kind == FACT_FAULT && (f->a == FAULT_DISK_FULL || f->a == FAULT_DISK_FREE)) {
 		c->full_ms = f->a == FAULT_DISK_FULL ? f->at_ms : 0;
+		c->full_change_ms = f->at_ms;
 	} else if (f->kind == FACT_FAULT && f->a <= FAULT_COLD_START) {
 		c->trouble_ms = f->at_ms;
 	}
@@ -273,8 +274,11 @@ static void on_lbd(struct check *c, const struct fact *f)
 static void on_overtaken(struct check *c, const struct view *v, const struct fact *f)
 {
 	int64_t since_ms = f->a;
-	bool is_known = c->is_up && c->up_since_ms < since_ms && c->trouble_ms < since_ms &&
-			c->jumped_ms < since_ms &&
+	/* no order could be left while the disk was full */
+	bool was_full = c->full_ms > 0 ||
+			f->at_ms - c->full_change_ms < LEAVE_MS + 2 * c->end->idle_ms;
+	bool is_known = !was_full && c->is_up && c->up_since_ms < since_ms &&
+			c->trouble_ms < since_ms && c->jumped_ms < since_ms &&
 			f->at_ms - since_ms > LEAVE_MS + 2 * c->end->idle_ms;
 
 	if (is_known && v->state == RUN_RUNNING && v->wanted == ORDER_RUN)

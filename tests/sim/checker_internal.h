@@ -73,9 +73,10 @@ struct check {
 	struct view *views;
 	int64_t up_ms, up_since_ms; /* of lbd */
 	bool is_up;
-	int64_t jumped_ms;  /* when lbd's wall clock was last set; 0: never */
-	int64_t trouble_ms; /* when the controller last had any */
-	int64_t full_ms;    /* since when the disk is full; 0: it is not */
+	int64_t jumped_ms;      /* when lbd's wall clock was last set; 0: never */
+	int64_t trouble_ms;     /* when the controller last had any */
+	int64_t full_ms;        /* since when the disk is full; 0: it is not */
+	int64_t full_change_ms; /* when that was last told */
 	int broken;
 };
 

@@ -156,8 +156,8 @@ static int world_order(void *self, const struct run *run, struct err *err)
 
 	if (daemon_dies_here(sim))
 		return 0;
-	if (folder == NULL)
-		return err_set(err, ERR_IO, "no such folder");
+	if (folder == NULL || disk_is_full(&sim->disk, sim->now_ms))
+		return err_set(err, ERR_IO, "the disk is full");
 	folder->order = goes_on ? ORDER_STOP : run->wanted;
 	folder->goes_on = goes_on;
 	sim_fact(sim, FACT_ORDER_LEFT, folder->run, folder->number, folder->order,
@@ -398,6 +398,8 @@ void daemon_start(struct sim *sim)
 	d->down_ms += sim->now_ms - d->down_since_ms;
 	d->engine = engine_create(d->ledger, sim->is_local ? NULL : &sim->slurm.base,
 				  sim->is_local ? &sim->slurm.base : NULL, &d->world, &d->times);
+	/* nobody has told it yet */
+	sim->slurm.base.ages_held = false;
 	engine_on_news(d->engine, on_news, sim);
 	d->lbd = (struct lbd){
 		.ledger = d->ledger,

@@ -145,6 +145,8 @@ static const struct {
 	{ "it saves nothing", { RESERVED(NOW + GRACE + SPARE), .a.save = { CALL_OK, NOW - GRACE, 0 } }, DECISION_LEAVE, DECISION_WAIT, 0 },
 	{ "that is for later", { RESERVED(NOW + GRACE + SPARE + 1), .a.save = { CALL_OK, NOW - GRACE + 1, 0 } }, DECISION_WAIT, DECISION_WAIT, NOW + 1 },
 	{ "it has begun", { RESERVED(1), SAVE(CALL_OK) }, DECISION_LEAVE, DECISION_WAIT, 0 },
+	{ "the order could not be left", { RESERVED(NOW), SAVE(CALL_OK), .a.signal = { CALL_DOWN, NOW - 9, NOW - 9 } }, DECISION_WAIT, DECISION_WAIT, NOW - 9 + RECHECK_MS },
+	{ "nor for long", { RESERVED(NOW), SAVE(CALL_OK), .a.signal = { CALL_DOWN, NOW - 9, NOW - RECHECK_MS } }, DECISION_LEAVE, DECISION_WAIT, 0 },
 	{ "it may not be told", { RESERVED(NOW), SAVE(CALL_OK), .f.goes_back = true }, DECISION_WAIT, DECISION_WAIT, 0 },
 
 	{ "a node drains, and maintenance is far", { DRAINS, .a.leaving.begins_ms = FAR + 5, SAVE(CALL_OK) }, DECISION_WAIT, DECISION_WAIT, NOW + 5 },
