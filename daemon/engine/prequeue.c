@@ -46,11 +46,11 @@ static struct decision held(const struct facts *prequeued, int64_t now_ms)
 	return wait_until(INT64_MAX);
 }
 
-bool prequeue_is_worth(int prequeue, bool ages_held, int64_t longest_wait_ms)
+bool prequeue_is_worth(int prequeue, bool has_one, bool ages_held, int64_t longest_wait_ms)
 {
 	if (prequeue != SPEC_PREQUEUE_AUTO)
 		return prequeue == SPEC_PREQUEUE_ALWAYS;
-	return ages_held && longest_wait_ms >= PREQUEUE_WORTH_MS;
+	return has_one || (ages_held && longest_wait_ms >= PREQUEUE_WORTH_MS);
 }
 
 struct decision prequeue(const struct facts *run, const struct facts *prequeued,

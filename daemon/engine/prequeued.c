@@ -32,8 +32,8 @@ void run_waited(struct run *run)
 bool engine_prequeues(const struct engine *e, const struct run *run)
 {
 	return run->scheduler && run->scheduler == e->slurm.scheduler &&
-	       prequeue_is_worth(run->spec.prequeue, run->scheduler->ages_held,
-				 run->longest_wait_ms);
+	       prequeue_is_worth(run->spec.prequeue, run->prequeued != NULL,
+				 run->scheduler->ages_held, run->longest_wait_ms);
 }
 
 static void set_excluded(struct run *run, char *excluded)

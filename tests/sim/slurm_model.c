@@ -201,6 +201,12 @@ static void take_effect(struct sim *sim, struct call_record *c)
 
 /* --- the way there and back ------------------------------------------------------------------- */
 
+static void on_told(struct sim *sim, void *arg, uint64_t stamp)
+{
+	(void)arg;
+	sim->slurm.base.ages_held |= sim->daemon.engine && stamp == sim->daemon.life;
+}
+
 static void on_reply(struct sim *sim, void *arg, uint64_t stamp)
 {
 	struct call_record *c = arg;
@@ -216,6 +222,9 @@ static void on_reply(struct sim *sim, void *arg, uint64_t stamp)
 	(void)stamp;
 	if (sim->daemon.engine && c->life == sim->daemon.life && !daemon_dies_here(sim))
 		c->done(c->arg, &reply);
+	/* behind its first poll lbd asks how Slurm is set up */
+	if (c->op == OP_POLL && c->result == SCHEDULER_OK && !sim->slurm.base.ages_held)
+		sim_after(sim, rng_range(&sim->rng, 0, 30 * SECOND), on_told, NULL, c->life);
 	daemon_settle(sim);
 	call_drop(sim, c);
 }
@@ -427,8 +436,7 @@ static const struct scheduler_ops local_ops = {
 
 void slurm_init(struct slurm_model *s, struct sim *sim)
 {
-	*s = (struct slurm_model){ .base = { .ops = sim->is_local ? &local_ops : &ops,
-					     .ages_held = true },
+	*s = (struct slurm_model){ .base = { .ops = sim->is_local ? &local_ops : &ops },
 				   .sim = sim,
 				   .next_id = 1 };
 }

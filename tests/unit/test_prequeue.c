@@ -153,21 +153,24 @@ static void where_it_is_worth_it(void **state)
 {
 	static const struct {
 		int prequeue;
-		bool ages_held;
+		bool has_one, ages_held;
 		int64_t wait_ms;
 		bool is_worth;
 	} rows[] = {
-		{ SPEC_PREQUEUE_NEVER, true, PREQUEUE_WORTH_MS, false },
-		{ SPEC_PREQUEUE_ALWAYS, false, 0, true },
-		{ SPEC_PREQUEUE_AUTO, true, PREQUEUE_WORTH_MS, true },
-		{ SPEC_PREQUEUE_AUTO, true, PREQUEUE_WORTH_MS - 1, false },
-		{ SPEC_PREQUEUE_AUTO, false, PREQUEUE_WORTH_MS, false },
+		{ SPEC_PREQUEUE_NEVER, false, true, PREQUEUE_WORTH_MS, false },
+		{ SPEC_PREQUEUE_NEVER, true, true, PREQUEUE_WORTH_MS, false },
+		{ SPEC_PREQUEUE_ALWAYS, false, false, 0, true },
+		{ SPEC_PREQUEUE_AUTO, false, true, PREQUEUE_WORTH_MS, true },
+		{ SPEC_PREQUEUE_AUTO, false, true, PREQUEUE_WORTH_MS - 1, false },
+		{ SPEC_PREQUEUE_AUTO, false, false, PREQUEUE_WORTH_MS, false },
+		/* lbd has just begun: Slurm has not told yet what ages */
+		{ SPEC_PREQUEUE_AUTO, true, false, PREQUEUE_WORTH_MS, true },
 	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		assert_int_equal(prequeue_is_worth(rows[i].prequeue, rows[i].ages_held,
-						   rows[i].wait_ms),
+		assert_int_equal(prequeue_is_worth(rows[i].prequeue, rows[i].has_one,
+						   rows[i].ages_held, rows[i].wait_ms),
 				 rows[i].is_worth);
 }
 
