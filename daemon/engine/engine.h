@@ -57,6 +57,10 @@ struct world {
 	/* Was the newest attempt's job to wait for how others end (--dependency)? NULL: none does
 	 * here. */
 	bool (*depends)(void *self, const struct run *run);
+	/* What the job of the newest attempt asked for: names of reservations, comma-separated (owned
+	 * by the caller; NULL: none), and its time limit (0: none, or nobody said). Its files are read.
+	 * NULL: there is neither in this world. */
+	void (*bounds)(void *self, const struct run *run, char **reservations, int64_t *limit_ms);
 	/* As array_tasks_count, of this run; NULL: there are no arrays in this world. */
 	bool (*tasks)(void *self, const struct run *run, int64_t *changed_ns, int64_t *done,
 		      int64_t *all);

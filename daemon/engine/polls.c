@@ -21,6 +21,8 @@ enum {
 	POLL_MAX_PAUSE_MS = 60 * 1000,
 	POLL_SHARE = 4,             /* a controller that takes long is left alone so much longer */
 	STRAY_GRACE_MS = 30 * 1000, /* from lbrun's exit record to the end of its job */
+	OUTAGES_FAIL = 3,           /* so many answers without news, and the old news are void */
+	SAME_BEGIN_MS = 1000,
 };
 
 /* --- token → run, for the length of one poll -------------------------------------------------- */
@@ -312,7 +314,7 @@ static int64_t poll_due(struct engine *e, struct poller *p)
 
 /* --- nodes that are going away ---------------------------------------------------------------- */
 
-/* node → its row of the answer */
+/* node → array of its rows of the answer */
 struct outages {
 	json_t *draining, *reserved;
 };
@@ -322,8 +324,13 @@ static void add_nodes(json_t *rows, json_t *row)
 	json_t *names = hosts_expand(js_str(row, "nodes", "")), *name;
 	size_t i;
 
-	json_array_foreach(names, i, name)
-		json_object_set(rows, json_string_value(name), row);
+	json_array_foreach(names, i, name) {
+		json_t *list = json_object_get(rows, json_string_value(name));
+
+		if (list == NULL)
+			json_object_set_new(rows, json_string_value(name), list = json_array());
+		json_array_append(list, row);
+	}
 	json_decref(names);
 }
 
@@ -338,32 +345,72 @@ static struct outages sort_outages(const json_t *body)
 	return o;
 }
 
-/* The first row says why, for people. */
-static void add_text(struct leaving *l, const json_t *row)
+/* The row says why, for people. */
+static void set_text(struct leaving *l, const json_t *row)
 {
 	char *text = js_bytes_take(json_object_get(row, "text"));
 
-	if (l->text[0] == '\0')
-		snprintf(l->text, sizeof(l->text), "%s", text ? text : "a node is going away");
+	snprintf(l->text, sizeof(l->text), "%s", text ? text : "a node is going away");
 	free(text);
 }
 
-/* 0 is "never" to others. */
-static void add_begin(struct leaving *l, int64_t begins_ms)
+/* Of what drains the first node counts for people, else what begins first. 0 is "never" to others. */
+static void add_begin(struct leaving *l, const json_t *row, int64_t begins_ms)
 {
 	begins_ms = begins_ms > 0 ? begins_ms : 1;
-	if (l->begins_ms == 0 || begins_ms < l->begins_ms)
-		l->begins_ms = begins_ms;
+	if (l->begins_ms > 0 && l->begins_ms <= begins_ms)
+		return;
+	l->begins_ms = begins_ms;
+	if (l->draining == 0)
+		set_text(l, row);
 }
 
-/* A run that was sent into the reservation may stay. */
-static bool is_invited(const struct run *run, const json_t *row)
+/* What its job asked for: read when a reservation is met, for that takes reading its files. */
+struct bounds {
+	bool is_read;
+	char *reservations; /* comma-separated; owned; NULL: none */
+	int64_t limit_ms;   /* 0: not known */
+};
+
+static void read_bounds(const struct engine *e, const struct run *run, struct bounds *b)
+{
+	if (b->is_read)
+		return;
+	b->is_read = true;
+	if (e->world->bounds)
+		e->world->bounds(e->world->self, run, &b->reservations, &b->limit_ms);
+}
+
+static bool is_invited(const struct bounds *b, const json_t *row)
 {
 	char *name = js_bytes_take(json_object_get(row, "name"));
-	bool is_its_own = name && run->spec.reservation && strcmp(name, run->spec.reservation) == 0;
+	size_t len = name ? strlen(name) : 0;
+	bool is_named = false;
 
+	for (const char *at = b->reservations; at && len > 0 && !is_named;) {
+		size_t n = strcspn(at, ",");
+
+		is_named = n == len && strncmp(at, name, n) == 0;
+		at += n;
+		at = *at ? at + 1 : NULL;
+	}
 	free(name);
-	return is_its_own;
+	return is_named;
+}
+
+/* What has begun before the job was let in: it was sent there, however that was said. What begins
+ * once the job's time is over does not touch it. */
+static bool may_stay(const struct engine *e, const struct run *run, const struct bounds *b,
+		     const json_t *row)
+{
+	const struct attempt *a = &run->attempt;
+	int64_t begins_ms = 1000 * js_int(row, "begins", 0);
+	int64_t start_ms = a->last_seen.start_time > 0 ? 1000 * a->last_seen.start_time
+						       : a->started_ms;
+	int64_t end_ms = start_ms + b->limit_ms;
+	bool has_end = start_ms > 0 && b->limit_ms > 0 && engine_wall(e) < end_ms;
+
+	return begins_ms <= start_ms || (has_end && begins_ms >= end_ms) || is_invited(b, row);
 }
 
 static struct leaving leaving_of(struct engine *e, const struct run *run, const struct outages *o)
@@ -371,21 +418,23 @@ static struct leaving leaving_of(struct engine *e, const struct run *run, const 
 	json_t *names = hosts_expand(run->attempt.nodes), *name;
 	struct leaving l = { .drains_ms = engine_now(e) };
 	int64_t offset_ms = engine_now(e) - engine_wall(e);
-	size_t i;
+	struct bounds bounds = { 0 };
+	size_t i, k;
 
 	json_array_foreach(names, i, name) {
-		const json_t *drain = json_object_get(o->draining, json_string_value(name));
+		const json_t *drains = json_object_get(o->draining, json_string_value(name));
 		const json_t *reserved = json_object_get(o->reserved, json_string_value(name));
+		const json_t *row;
 
-		if (drain) {
-			add_text(&l, drain);
-			l.draining++;
-		}
-		if (reserved && !is_invited(run, reserved)) {
-			add_text(&l, reserved);
-			add_begin(&l, offset_ms + 1000 * js_int(reserved, "begins", 0));
+		if (drains && l.draining++ == 0)
+			set_text(&l, json_array_get(drains, 0));
+		json_array_foreach(reserved, k, row) {
+			read_bounds(e, run, &bounds);
+			if (!may_stay(e, run, &bounds, row))
+				add_begin(&l, row, offset_ms + 1000 * js_int(row, "begins", 0));
 		}
 	}
+	free(bounds.reservations);
 	json_decref(names);
 	return l;
 }
@@ -407,10 +456,27 @@ static void take_outages(struct engine *e, const struct poller *p, const struct 
 		l = leaving_of(e, run, o);
 		if (known->draining > 0 && l.draining <= known->draining)
 			l.drains_ms = known->drains_ms;
-		if (strcmp(known->text, l.text) != 0 || l.draining != known->draining)
+		if (strcmp(known->text, l.text) != 0 || l.draining != known->draining ||
+		    llabs(known->begins_ms - l.begins_ms) > SAME_BEGIN_MS)
 			run->dirty = true;
 		*known = l;
 	}
+}
+
+/* What is known holds while the scheduler says nothing at all; not where it answers other questions. */
+static bool are_outages_void(struct poller *p, const struct scheduler_reply *reply)
+{
+	if (reply->result == SCHEDULER_OK) {
+		if (p->outages_failures > 0)
+			log_info("%s tells again which nodes are going away",
+				 p->scheduler->ops->name);
+		p->outages_failures = 0;
+		return true;
+	}
+	if (p->outages_failures++ == 0)
+		log_warn("%s does not tell which nodes are going away: %s", p->scheduler->ops->name,
+			 reply->text);
+	return p->outages_failures >= OUTAGES_FAIL && p->down_since_ms == 0;
 }
 
 static void on_outages(void *arg, const struct scheduler_reply *reply)
@@ -420,9 +486,9 @@ static void on_outages(void *arg, const struct scheduler_reply *reply)
 	struct outages o;
 
 	p->is_asking_outages = false;
-	if (reply->result != SCHEDULER_OK)
+	if (!are_outages_void(p, reply))
 		return;
-	o = sort_outages(reply->body);
+	o = sort_outages(reply->result == SCHEDULER_OK ? reply->body : NULL);
 	take_outages(e, p, &o);
 	json_decref(o.draining);
 	json_decref(o.reserved);

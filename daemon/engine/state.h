@@ -13,14 +13,15 @@ struct poller {
 	struct engine *engine;
 	struct scheduler *scheduler; /* NULL: there is none */
 	bool is_asking;
-	int64_t begun_ms;       /* of the poll that is open */
-	int64_t done_begun_ms;  /* begin of the newest complete poll; 0 = none */
-	int64_t not_before_ms;  /* after a failure */
-	int64_t down_since_ms;  /* wall; 0 = fine */
-	int64_t failures;       /* polls in a row that failed */
-	bool is_asking_outages; /* which nodes are going away */
-	int64_t outages_ms;     /* when that is asked next */
-	bool has_strays;        /* a job was given up: the next poll will find it */
+	int64_t begun_ms;         /* of the poll that is open */
+	int64_t done_begun_ms;    /* begin of the newest complete poll; 0 = none */
+	int64_t not_before_ms;    /* after a failure */
+	int64_t down_since_ms;    /* wall; 0 = fine */
+	int64_t failures;         /* polls in a row that failed */
+	bool is_asking_outages;   /* which nodes are going away */
+	int64_t outages_ms;       /* when that is asked next */
+	int64_t outages_failures; /* in a row */
+	bool has_strays;          /* a job was given up: the next poll will find it */
 	char text[160];
 };
 

@@ -200,6 +200,21 @@ bool batch_job_may_be_doomed(const struct config *config, const struct run *run)
 	return may_be;
 }
 
+void batch_job_bounds(const struct config *config, const struct run *run, char **reservations,
+		      int64_t *limit_ms)
+{
+	struct err quiet = { 0 };
+	struct batch_job job;
+
+	*reservations = NULL;
+	*limit_ms = 0;
+	if (batch_job_read(&job, config, run, &quiet) == 0) {
+		*reservations = js_bytes_take(json_object_get(job.fields, "reservation"));
+		*limit_ms = js_int(job.fields, "time_limit", 0) * 60 * 1000;
+	}
+	batch_job_clear(&job);
+}
+
 /* --- the script ------------------------------------------------------------------------------- */
 
 /* How much of `text` is its first line and the comments and empty lines after it. */

@@ -177,6 +177,11 @@ static bool real_depends(void *self, const struct run *run)
 	return run->scheduler == lbd->slurm && batch_job_may_be_doomed(&lbd->config, run);
 }
 
+static void real_bounds(void *self, const struct run *run, char **reservations, int64_t *limit_ms)
+{
+	batch_job_bounds(&((struct lbd *)self)->config, run, reservations, limit_ms);
+}
+
 static bool real_tasks(void *self, const struct run *run, int64_t *changed_ns, int64_t *done,
 		       int64_t *all)
 {
@@ -209,6 +214,7 @@ void world_init(struct world *world, struct lbd *lbd)
 		.submit = real_submit,
 		.retell = real_retell,
 		.room = real_room,
+		.bounds = real_bounds,
 		.save = real_save,
 		.order = real_order,
 		.end_all = real_end_all,

@@ -75,8 +75,7 @@ static int load(struct cluster *c, struct answer *a, const char *what, const cha
 	int rc = 0;
 
 	command_ask(words, &said);
-	/* what a site keeps to itself (PrivateData) is not there */
-	if (said.status && !strstr(said.errors, "Access/permission denied"))
+	if (said.status && !command_is_denied(&said))
 		rc = command_failed(a, &said, false, "scontrol show");
 	for (const char *line = said.out; rc == 0 && strchr(line, '\n');
 	     line = strchr(line, '\n') + 1) {

@@ -67,6 +67,11 @@ int command_failed(struct answer *a, const struct said *said, bool is_change, co
 	return -1;
 }
 
+bool command_is_denied(const struct said *said)
+{
+	return said->status && strstr(said->errors, "Access/permission denied");
+}
+
 bool words_are_passing(const char *text)
 {
 	static const char *const passing[] = {

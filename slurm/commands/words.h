@@ -13,6 +13,9 @@ int words_failed(struct answer *a, const char *words, const char *what);
  * Always -1. */
 int command_failed(struct answer *a, const struct said *said, bool is_change, const char *what);
 
+/* Did it only say that the site keeps that to itself (PrivateData)? Then it is not there. */
+bool command_is_denied(const struct said *said);
+
 /* Does sbatch --test-only say that the job must wait, not that it would be refused? */
 bool words_are_passing(const char *words);
 

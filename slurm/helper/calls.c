@@ -127,6 +127,11 @@ static enum scheduler_result judge(int code, bool has_acted)
 	return has_acted ? SCHEDULER_UNCLEAR : SCHEDULER_DOWN;
 }
 
+int slurm_or_nothing(int rc)
+{
+	return rc && (rc > 0 ? rc : errno) == ESLURM_ACCESS_DENIED ? 0 : rc;
+}
+
 int slurm_failed(struct answer *a, int rc, bool has_acted, const char *what)
 {
 	int code = rc > 0 ? rc : errno; /* some calls return the error, some set errno */

@@ -20,6 +20,9 @@
  * calls would retry for many seconds. 0, or -1 with SCHEDULER_DOWN. */
 int slurm_ready(struct answer *a);
 
+/* What a call returned, but 0 where a site keeps that to itself (PrivateData): then it is not there. */
+int slurm_or_nothing(int rc);
+
 /* Judges a failed call. `has_acted`: it was one that changes something. Always -1. */
 int slurm_failed(struct answer *a, int rc, bool has_acted, const char *what);
 

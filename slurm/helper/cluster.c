@@ -75,23 +75,17 @@ static void take(struct cluster *c, partition_info_msg_t *partitions, node_info_
 		take_partition(c, &partitions->partition_array[i]);
 }
 
-/* What a site keeps to itself (PrivateData) is not there. */
-static int or_nothing(int rc)
-{
-	return rc && (rc > 0 ? rc : errno) == ESLURM_ACCESS_DENIED ? 0 : rc;
-}
-
 int cluster_load(struct cluster *c, struct answer *a)
 {
 	partition_info_msg_t *partitions = NULL;
 	node_info_msg_t *nodes = NULL;
 	int rc;
 
-	rc = or_nothing(slurm_load_partitions(0, &partitions, SHOW_ALL));
+	rc = slurm_or_nothing(slurm_load_partitions(0, &partitions, SHOW_ALL));
 	if (rc) {
 		slurm_failed(a, rc, false, "reading the partitions");
 	} else {
-		rc = or_nothing(slurm_load_node(0, &nodes, SHOW_ALL | SHOW_DETAIL));
+		rc = slurm_or_nothing(slurm_load_node(0, &nodes, SHOW_ALL | SHOW_DETAIL));
 		if (rc)
 			slurm_failed(a, rc, false, "reading the nodes");
 		else

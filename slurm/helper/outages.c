@@ -17,13 +17,14 @@ static int tell_nodes(struct answer *a)
 {
 	node_info_msg_t *nodes = NULL;
 
-	if (slurm_load_node(0, &nodes, SHOW_ALL))
+	if (slurm_or_nothing(slurm_load_node(0, &nodes, SHOW_ALL)))
 		return slurm_failed(a, -1, false, "reading the nodes");
-	for (uint32_t i = 0; i < nodes->record_count; i++) {
+	for (uint32_t i = 0; nodes && i < nodes->record_count; i++) {
 		if (is_draining(&nodes->node_array[i]))
 			outages_drain(a, nodes->node_array[i].name, nodes->node_array[i].reason);
 	}
-	slurm_free_node_info_msg(nodes);
+	if (nodes)
+		slurm_free_node_info_msg(nodes);
 	return 0;
 }
 
@@ -31,16 +32,17 @@ static int tell_reservations(struct answer *a)
 {
 	reserve_info_msg_t *list = NULL;
 
-	if (slurm_load_reservations(0, &list))
+	if (slurm_or_nothing(slurm_load_reservations(0, &list)))
 		return slurm_failed(a, -1, false, "reading the reservations");
-	for (uint32_t i = 0; i < list->record_count; i++) {
+	for (uint32_t i = 0; list && i < list->record_count; i++) {
 		const reserve_info_t *r = &list->reservation_array[i];
 
 		if (r->flags & RESERVE_FLAG_MAINT)
 			outages_reservation(a, r->name, r->node_list, (int64_t)r->start_time,
 					    (int64_t)r->end_time);
 	}
-	slurm_free_reservation_info_msg(list);
+	if (list)
+		slurm_free_reservation_info_msg(list);
 	return 0;
 }
 

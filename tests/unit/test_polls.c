@@ -18,6 +18,17 @@ static int64_t clock_now(void *self)
 	return now_ms;
 }
 
+/* What it is asked of nodes that go away it answers at once. */
+static struct scheduler_reply outages_reply;
+static int64_t outages_asked;
+
+static void outages_now(struct scheduler *s, scheduler_done done, void *arg)
+{
+	(void)s;
+	outages_asked++;
+	done(arg, &outages_reply);
+}
+
 static void poll_asked(struct scheduler *s, scheduler_done done, void *arg)
 {
 	(void)s;
@@ -27,7 +38,11 @@ static void poll_asked(struct scheduler *s, scheduler_done done, void *arg)
 	answer_arg = arg;
 }
 
-static const struct scheduler_ops ops = { .name = "test", .poll = poll_asked };
+static const struct scheduler_ops ops = {
+	.name = "test",
+	.poll = poll_asked,
+	.outages = outages_now,
+};
 
 /* The answer comes after so long. */
 static void answer_after(int64_t ms, enum scheduler_result result)
@@ -54,7 +69,24 @@ static int64_t pause_ms(struct engine *e)
 }
 
 static struct scheduler scheduler = { .ops = &ops };
-static const struct world world = { .wall_ms = clock_now, .mono_ms = clock_now };
+
+/* What the run's job asked for. */
+static const char *reservations;
+static int64_t limit_ms;
+
+static void bounds_told(void *self, const struct run *run, char **names, int64_t *job_limit_ms)
+{
+	(void)self;
+	(void)run;
+	*names = reservations ? strdup(reservations) : NULL;
+	*job_limit_ms = limit_ms;
+}
+
+static const struct world world = {
+	.wall_ms = clock_now,
+	.mono_ms = clock_now,
+	.bounds = bounds_told,
+};
 static const struct poll_times times = { .busy_ms = 1000, .idle_ms = 15000, .spool_ms = 500 };
 
 static void test_pauses(void **state)
@@ -96,9 +128,135 @@ static void test_pauses(void **state)
 	ledger_close(ledger);
 }
 
+/* A run on n1 and n2 that trains since START_S. */
+enum { START_S = 900 };
+
+static struct run run_on_two_nodes(void)
+{
+	struct run run = { .scheduler = &scheduler, .state = RUN_RUNNING, .has_attempt = true };
+
+	run.attempt.state = ATTEMPT_RUNNING;
+	run.attempt.last_seen.start_time = START_S;
+	snprintf(run.attempt.nodes, sizeof(run.attempt.nodes), "n[1-2]");
+	return run;
+}
+
+/* Asks once more, and hears that. */
+static void ask_outages(struct engine *e, const char *json)
+{
+	int64_t asked = outages_asked;
+	json_t *body = json ? json_loads(json, 0, NULL) : NULL;
+
+	outages_reply = (struct scheduler_reply){ .text = "no word" };
+	outages_reply.result = json ? SCHEDULER_OK : SCHEDULER_DOWN;
+	outages_reply.body = body;
+	now_ms += times.idle_ms;
+	engine_poll_due(e);
+	assert_int_equal(outages_asked, asked + 1);
+	json_decref(body);
+}
+
+#define RESERVED(nodes, name, begins) \
+	"{\"nodes\":\"" nodes "\",\"text\":\"" name "\",\"name\":\"" name "\",\"begins\":" begins \
+	"}"
+#define DRAINS(node) "{\"nodes\":\"" node "\",\"text\":\"drains\"}"
+
+static void test_who_must_leave(void **state)
+{
+	static const struct {
+		const char *rows, *reservations;
+		int64_t limit_s, begins_s, draining;
+		const char *text;
+	} cases[] = {
+		{ "", NULL, 0, 0, 0, "" },
+		{ DRAINS("n1") "," DRAINS("n3"), NULL, 0, 0, 1, "drains" },
+		{ RESERVED("n2", "a", "5000"), NULL, 0, 5000, 0, "a" },
+		{ RESERVED("n3", "a", "5000"), NULL, 0, 0, 0, "" },
+		{ RESERVED("n2", "a", "5000") "," DRAINS("n2"), NULL, 0, 5000, 1, "drains" },
+		/* two of them: the earlier one counts, wherever it stands in the list */
+		{ RESERVED("n2", "a", "5000") "," RESERVED("n2", "b", "9000"), NULL, 0, 5000, 0,
+		  "a" },
+		{ RESERVED("n1", "a", "9000") "," RESERVED("n[1-2]", "b", "5000"), NULL, 0, 5000, 0,
+		  "b" },
+		/* it may use that one, or those */
+		{ RESERVED("n2", "a", "5000"), "a", 0, 0, 0, "" },
+		{ RESERVED("n2", "a", "5000"), "aa,b,a", 0, 0, 0, "" },
+		{ RESERVED("n2", "a", "5000"), "aa", 0, 5000, 0, "a" },
+		{ RESERVED("n2", "a", "5000") "," RESERVED("n2", "b", "9000"), "a", 0, 9000, 0,
+		  "b" },
+		/* it began before the job */
+		{ RESERVED("n2", "a", "900"), NULL, 0, 0, 0, "" },
+		{ RESERVED("n2", "a", "901"), NULL, 0, 901, 0, "a" },
+		/* it begins when the job's time is over */
+		{ RESERVED("n2", "a", "5000"), NULL, 4100, 0, 0, "" },
+		{ RESERVED("n2", "a", "5000"), NULL, 4101, 5000, 0, "a" },
+		{ RESERVED("n2", "a", "5000"), NULL, 1, 5000, 0, "a" }, /* it has a longer one */
+	};
+	struct ledger *ledger = open_ledger();
+	struct engine *e = engine_create(ledger, &scheduler, NULL, &world, &times);
+	struct run run = run_on_two_nodes();
+
+	(void)state;
+	now_ms = 1000 * 1000;
+	answer = NULL;
+	e->runs = &run;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		const struct leaving *l = &run.attempt.leaving;
+		char json[400];
+
+		now_ms = 1000 * 1000;
+		e->slurm.outages_ms = 0;
+		reservations = cases[i].reservations;
+		limit_ms = 1000 * cases[i].limit_s;
+		snprintf(json, sizeof(json), "{\"outages\":[%s]}", cases[i].rows);
+		ask_outages(e, json);
+		if (l->begins_ms != 1000 * cases[i].begins_s || l->draining != cases[i].draining ||
+		    strcmp(l->text, cases[i].text) != 0)
+			fail_msg("case %zu: begins %lld, %lld drain, \"%s\"", i,
+				 (long long)l->begins_ms, (long long)l->draining, l->text);
+	}
+	e->runs = NULL;
+	answer = NULL;
+	engine_destroy(e);
+	ledger_close(ledger);
+}
+
+/* While it answers polls: a scheduler that is down takes nothing back. */
+static void test_no_word_of_outages(void **state)
+{
+	static const char json[] = "{\"outages\":[" DRAINS("n1") "]}";
+	struct ledger *ledger = open_ledger();
+	struct engine *e = engine_create(ledger, &scheduler, NULL, &world, &times);
+	struct run run = run_on_two_nodes();
+
+	(void)state;
+	e->runs = &run;
+	for (int down = 0; down < 2; down++) {
+		ask_outages(e, json);
+		e->slurm.down_since_ms = down;
+		ask_outages(e, NULL);
+		ask_outages(e, NULL);
+		assert_int_equal(run.attempt.leaving.draining, 1);
+		run.dirty = false;
+		ask_outages(e, NULL);
+		assert_int_equal(run.attempt.leaving.draining, down ? 1 : 0);
+		assert_int_equal(run.dirty, !down);
+	}
+	ask_outages(e, json);
+	assert_int_equal(run.attempt.leaving.draining, 1);
+	e->runs = NULL;
+	answer = NULL;
+	engine_destroy(e);
+	ledger_close(ledger);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { TEST(test_pauses) };
+	const struct CMUnitTest tests[] = {
+		TEST(test_pauses),
+		TEST(test_who_must_leave),
+		TEST(test_no_word_of_outages),
+	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
