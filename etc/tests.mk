@@ -281,7 +281,7 @@ cppcheck: $(B)/gen/queries.h $(B)/gen/words.h $(B)/gen/trackers.h $(B)/gen/hang.
 SCRIPTS  := $(addprefix etc/,install-deps debian-root debian-unpack slurm-source packaging/tarball packaging/deb packaging/rpm demo minicluster) \
 	    .ci/run bench/run $(wildcard etc/suite.sh etc/packaging/*.sh etc/cron/*.sh bench/*.sh bench/gpu/*.sh common/*/*.sh sql/*.sh \
 	    tests/*.sh $(foreach f,unit faults fuzz gpu slurm system,tests/$(f)/*.sh) tests/system/*.t)
-$(B)/lint/%.shell: % tests/lint.sh $(wildcard tests/system/*.sh)
+$(B)/lint/%.shell: % .shellcheckrc $(filter %.sh,$(SCRIPTS)) tests/ranks/training.sh
 	$(call LINT,shellcheck,shell) -x c -c -o $@ $<
 shellcheck: $(SCRIPTS:%=$(B)/lint/%.shell)
 # One dialect: .clang-format. `make format` writes it, lint only looks.

@@ -15,7 +15,7 @@ case ${LB_LINT_INSIDE:-} in
 		# Comments count: clang-tidy and shellcheck take orders from them. Of what a shell script reads
 		# ccache knows nothing by itself: there it compares what -E prints.
 		export CCACHE_COMPILERTYPE=clang CCACHE_COMPILERCHECK="string:$LB_LINT $LB_LINT_ID" \
-			CCACHE_EXTRAFILES="tests/lint.sh:.clang-tidy" CCACHE_COMMENTS=1 CCACHE_NOHASHDIR=1
+			CCACHE_EXTRAFILES="tests/lint.sh:.clang-tidy:.shellcheckrc" CCACHE_COMMENTS=1 CCACHE_NOHASHDIR=1
 		[ "$LB_LINT" = tidy ] || export CCACHE_NODIRECT=1
 		exec ccache tests/lint.sh "$@"
 	fi
@@ -70,7 +70,7 @@ all_that_is_read() {
 }
 
 if [ -n "$preprocess" ]; then
-	[ "$LB_LINT" = shell ] || exec clang -E -C "$@" ${out:+-o "$out"} "$file"
+	[ "$LB_LINT" = shell ] || exec clang -E -CC -dD "$@" ${out:+-o "$out"} "$file"
 	all_that_is_read >"${out:-/dev/stdout}"
 	exit
 fi

@@ -59,9 +59,11 @@ print_failures() {
 # What matters of it once more: some are shown the last lines alone.
 print_short() {
 	for file in "$LB_RECORDS"/*; do
-		case $file in *.logs) continue ;; esac
-		[ ! -e "$file" ] || printf '\n=== %s: not ok:\n%s\n' "${file##*/}" \
-			"$(grep -A 3 '^not ok\|^Bail out!' "$file" | tail -n 30 | cut -c 1-300)"
+		case $file in *.logs | *.unsteady) continue ;; esac
+		[ -e "$file" ] || continue
+		cases=$(grep -A 3 '^not ok\|^Bail out!' "$file" | tail -n 30)
+		printf '\n=== %s failed:\n%s\n' "${file##*/}" \
+			"$(printf '%s\n' "${cases:-$(tail -n 5 "$file")}" | cut -c 1-300)"
 	done
 }
 
