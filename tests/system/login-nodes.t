@@ -60,7 +60,7 @@ printf '[Login]\nKillUserProcesses=yes\n' >"$T/over/etc/systemd/logind.conf.d/si
 at_site "$put_over" >"$T/said"
 finds logout 'KillUserProcesses=yes' 'enable-linger.*--in-slurm' \
 	"processes that are ended at logout"
-: >"$T/over/lib/systemd/linger/$(id -un)"
+for user in "$(id -un)" root; do : >"$T/over/lib/systemd/linger/$user"; done	# whom an ordinary user is in there
 like "$(at_site "$put_over")" '^logout: fine: lingering is on' "lingering is the cure"
 
 # --- limits ---------------------------------------------------------------------------------------------
