@@ -60,6 +60,11 @@ def spin():
     while first:
         pass
 
+def idle():
+    reporting()
+    steps(3)
+    time.sleep(60 if first else 0)
+
 def never():
     reporting()
     time.sleep(60)
@@ -297,5 +302,12 @@ kill -QUIT $lbrun_pid
 wait $lbrun_pid
 is "$(field cause) $(field launches)" "killed 1" "a kill while it hangs is a kill"
 ok "nobody is left then" nobody
+attempt "[\"python3\",\"$T/trainer.py\",\"idle\",\"$T/seen\"]" '"step_timeout_ms":1000' 5 60000
+start
+wait_for '[ "$(stacks_count)" = 1 ]' 10
+printf '{"version":1,"order":"kill","by":"ada","text":""}' >"$F/order"
+kill -TERM $lbrun_pid
+wait $lbrun_pid
+is "$(field cause) $(field launches)" "killed 1" "also one that leaves it time"
 
 done_testing

@@ -78,6 +78,7 @@ printf '[daemon]\ntime = "%s"\nhand_over = "%s"\n[poll]\ninterval = "500ms"\n' $
 exits 0 "start returns once lbd runs in its job" lbctl daemon start --in-slurm
 like "$out" 'lbd runs in job [0-9]+ on' "it says which"
 first=$(lease job_id)
+begun=$(lease generation)
 wait_for 'lbctl daemon status' 20
 is "$(squeue -h -j "$first" -o '%T %C')" "RUNNING 1" "a job of one CPU"
 wait_for '[ "$(squeue -h -t PENDING -o %j | grep -c ^lbd-)" = 1 ]' 20
@@ -114,6 +115,8 @@ while [ $turn -lt $hand_overs ]; do
 done
 wait_for '[ "$(squeue -h -t PENDING -o %j | grep -c ^lbd-)" = 1 ]' 30
 is "$(lbctl status train --json | json attempts.#)" 1 "all of it was one job"
+is "$(launches)" $((hand_overs + 1)) "and each kill of the trainer brought one launch"
+is $(($(lease generation) - begun)) "$(grep -c "hands over to" "$LB_HOME/lbd.log")" "each hand-over one successor"
 lbctl kill train >/dev/null
 run_reaches train killed 30
 

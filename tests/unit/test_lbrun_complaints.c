@@ -154,6 +154,8 @@ static const struct {
 	{"srun: error: Task launch for StepId=22.1 failed on node n2: Communication connection failure\n"
 	 "srun: error: Application launch failed: Communication connection failure\nsrun: error: n1: task 0: Killed\n",
 	 "srun: error: Task launch for StepId=22.1 failed on node n2: Communication connection failure", "sinfo -R"},
+	{"srun: error: Task launch for StepId=22.1 failed on node n2: Job prolog failed\n",
+	 "srun: error: Task launch for StepId=22.1 failed on node n2: Job prolog failed", "slurmd.log"},
 	{"srun: error: Unable to create step for job 3: More processors requested than permitted\n",
 	 "srun: error: Unable to create step for job 3: More processors requested than permitted", NULL},
 	{"There are not enough slots available in the system to satisfy the 20\nslots that were requested\n",

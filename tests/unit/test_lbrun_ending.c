@@ -176,6 +176,8 @@ static void test_ends_of_ranks(void **state)
 			"node n3: Communication connection failure",
 		.weight = WEIGHT_KNOWN
 	};
+	const struct complaint own = { .text = "RuntimeError: all_reduce failed on node gpu07",
+				       .weight = WEIGHT_EXCEPTION };
 	struct launch_facts facts = { .wait_status = EXITED(137),
 				      .rank_end = &killed,
 				      .oom = true };
@@ -214,6 +216,12 @@ static void test_ends_of_ranks(void **state)
 	assert_null(strstr(end.text, "rank 2 on n2"));
 	assert_non_null(strstr(end.text, "failed on node n3"));
 	assert_true(end.is_early);
+
+	/* a trainer that has such words of its own has begun */
+	facts.complaint = &own;
+	ending_decide(&facts, &end);
+	assert_non_null(strstr(end.text, "rank 2 on n2: killed by signal 9"));
+	assert_false(end.is_early);
 }
 
 int main(void)

@@ -159,7 +159,8 @@ static bool is_mere_follower(const struct launch_facts *f, const struct ending *
 void ending_decide(const struct launch_facts *f, struct ending *out)
 {
 	const char *said = f->complaint ? f->complaint->text : "";
-	bool is_unreached = strstr(said, COMPLAINT_NOT_LAUNCHED);
+	bool is_unreached = strncmp(said, COMPLAINT_NOT_LAUNCHED,
+				    sizeof(COMPLAINT_NOT_LAUNCHED) - 1) == 0;
 	char how[200], why[80];
 
 	*out = (struct ending){ .exit_code = -1 };

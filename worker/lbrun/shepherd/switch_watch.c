@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* switch_watch.c - switch files (common/run/switches.h), seen by lbrun itself: they must work with
- * lbd dead. The kernel says when the folder changes; where it does not, on network file systems, a
- * look every second finds out, and on others one now and then is for what nobody thought of. The folder may hold any number of files: what names this run is
- * looked up first, and the rest read in pieces, for a hundredth of a processor's time. What the
- * switch orders, the trainer gets as from lbd; then the job cancels itself, so that Slurm ends what
- * may be left of it on other nodes. */
+ * lbd dead. The kernel says when the folder changes. On network file systems it does not: a look every
+ * second finds out. Elsewhere it is trusted, and a look in six seconds finds what it did not tell. The
+ * folder may hold any number of files: what names this run is looked up first, and the rest read in
+ * pieces, for a hundredth of a processor's time. What the switch orders, the trainer gets as from lbd;
+ * then the job cancels itself, so that Slurm ends what may be left of it on other nodes. */
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -49,7 +49,8 @@ static bool is_local(const char *folder)
 
 void switch_watch_open(struct shepherd *s)
 {
-	const uint32_t events = IN_CREATE | IN_MOVED_TO | IN_ATTRIB | IN_ONLYDIR;
+	const uint32_t events = IN_CREATE | IN_MOVED_TO | IN_ATTRIB | IN_MOVE_SELF |
+				IN_DELETE_SELF | IN_ONLYDIR;
 
 	s->switch_fd = -1;
 	if (!s->params.switches)
@@ -97,14 +98,28 @@ int switch_watch_fd(const struct shepherd *s, int64_t now_ms)
 	return s->switch_ms > now_ms + SETTLE_MS ? s->switch_fd : -1;
 }
 
+/* The folder itself, or where it was: of another in its place nothing will be told. */
+static bool says_that_it_went(const char *events, size_t len)
+{
+	const struct inotify_event *event;
+
+	for (size_t at = 0; at < len; at += sizeof(*event) + event->len) {
+		event = (const struct inotify_event *)(events + at);
+		if (event->mask & (IN_MOVE_SELF | IN_DELETE_SELF | IN_IGNORED | IN_Q_OVERFLOW))
+			return true;
+	}
+	return false;
+}
+
 void switch_watch_news(struct shepherd *s, int64_t now_ms)
 {
-	char events[4096];
+	char events[4096] __attribute__((aligned(__alignof__(struct inotify_event))));
+	ssize_t n;
 
-	/* when the folder itself went away, that was the last of them */
-	s->is_told_of_switches = s->is_told_of_switches && is_local(s->params.switches);
-	for (int i = 0; i < EVENT_READS && read(s->switch_fd, events, sizeof(events)) > 0; i++)
-		continue;
+	for (int i = 0; i < EVENT_READS && (n = read(s->switch_fd, events, sizeof(events))) > 0;
+	     i++)
+		if (says_that_it_went(events, (size_t)n))
+			s->is_told_of_switches = false;
 	if (s->switch_ms > now_ms + SETTLE_MS)
 		s->switch_ms = now_ms + SETTLE_MS;
 }
@@ -117,8 +132,12 @@ static void read_folder(struct shepherd *s, int dir, const struct switch_rules *
 
 	if (!s->switch_reading && now_ms >= s->switch_pause_ms)
 		s->switch_reading = switches_begin(dir, rules, run, &err);
-	if (!s->switch_reading)
+	if (!s->switch_reading) {
+		/* what was just told of waits no longer than the pause */
+		if (now_ms < s->switch_pause_ms && s->switch_pause_ms < s->switch_ms)
+			s->switch_ms = s->switch_pause_ms;
 		return;
+	}
 	rc = switches_step(s->switch_reading, budget_ms, NULL, NULL, &err);
 	look_for_order(s, switches_find(switches_so_far(s->switch_reading), run->name, run->group,
 					run->owner));

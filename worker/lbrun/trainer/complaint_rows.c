@@ -19,8 +19,10 @@ const struct complaint_row complaint_rows[] = {
 	{"ranks? \\d[\\w, .-]* (?:did not answer for|" COMPLAINT_NOT_BEGUN ") \\d+ s", WEIGHT_FOLLOWS, false,
 	 "that rank stands still, or its node does: what it printed last says where"},
 
-	{"^srun: error: Task launch for \\S+ " COMPLAINT_NOT_LAUNCHED, KNOWN,
-	 "Slurm reaches that node no more: sinfo -R says why, and the next job goes elsewhere"},
+	{"^" COMPLAINT_NOT_LAUNCHED "\\S+ failed on node \\S+ (?:Communication|Unable to contact|Socket timed out|Connection|"
+	 "No route)", KNOWN, "Slurm reaches that node no more: sinfo -R says why"},
+	{"^" COMPLAINT_NOT_LAUNCHED "\\S+ failed on node", KNOWN,
+	 "that node began no task of the job: its slurmd.log says more than srun"},
 
 	/* memory */
 	{"(?:CUDA|HIP) out of memory|CUBLAS_STATUS_ALLOC_FAILED|cudaErrorMemoryAllocation|"

@@ -26,8 +26,8 @@ struct complaint_row {
 };
 /* As our own trainer says that a rank never came: nothing of the training was touched before that. */
 #define COMPLAINT_NOT_BEGUN "did not begin within"
-/* The same by srun, of a node that it cannot reach: it then ends the ranks that did begin. */
-#define COMPLAINT_NOT_LAUNCHED "failed on node"
+/* As srun begins to say that it could launch nothing on a node: it then ends the ranks that did begin. */
+#define COMPLAINT_NOT_LAUNCHED "srun: error: Task launch for "
 extern const struct complaint_row complaint_rows[];
 extern const size_t complaint_row_count;
 
