@@ -40,18 +40,41 @@ pids_of() { # pids_of RUN NAME=VALUE
 		grep -qx "LB_RUN_DIR=$LB_HOME/runs/$1" environ && grep -qx "$2" environ && echo "$pid"
 	done
 }
-# The rank of that number in the present launch, once it is past a step.
-rank_at() { # rank_at RANK STEP [RUN]
-	wait_for "lbctl logs ${3:-four} 2>/dev/null | grep -q '] step $2/'" 60
-	for rank_pid in $(pids_of "${3:-four}" "PMI_RANK=$1"); do
-		grep -q lbworker "/proc/$rank_pid/comm" && echo "$rank_pid" && return
+# Every rank of RUN stands still once it is past STEP of the launch that began behind a line of that PATTERN: what
+# is done then comes in time on a quick machine, too.
+still_at() { # still_at RUN STEP PATTERN
+	wait_for "stand_still $1 && lbctl logs $1 2>/dev/null | sed '1,/$3/d' | grep -q '] step $2/' || { go_on; false; }" 60
+}
+stand_still() {
+	standing=
+	for environ in $(grep -lszxF "LB_RUN_DIR=$LB_HOME/runs/$1" /proc/[0-9]*/environ); do
+		pid=${environ#/proc/}
+		pid=${pid%/environ}
+		[ "$(cat "/proc/$pid/comm" 2>/dev/null)" != lbworker ] || standing="$standing $pid"
 	done
+	# shellcheck disable=SC2086 # several
+	[ -n "$standing" ] && kill -STOP $standing
+}
+# shellcheck disable=SC2086 # several, and some may be gone
+go_on() { [ -z "$standing" ] || kill -CONT $standing 2>/dev/null || :; }
+# Of those the one of that number; it is not to go on with the others.
+rank() {
+	for pid in $standing; do
+		if tr '\0' '\n' <"/proc/$pid/environ" | grep -qx "PMI_RANK=$1"; then
+			standing=$(echo " $standing " | sed "s/ $pid / /")
+			found=$pid
+			return
+		fi
+	done
+	false
 }
 ok "four are submitted" lbctl submit --name four ranks.toml
-kill -KILL "$(rank_at 2 30)"
+still_at four 30 "ranks over MPI" && rank 2 && kill -KILL "$found"
+go_on
 ok "one is killed: the next launch goes on" \
 	wait_for 'lbctl logs four | grep -q "resumed from .*/step-"' 60
-kill -STOP "$(rank_at 1 120)"
+still_at four 120 "resumed from" && rank 1
+go_on
 ok "one stands still: the run ends well all the same" \
 	wait_for '[ "$(run_state four)" = completed ]' 120
 status=$(lbctl events four
@@ -66,7 +89,8 @@ done
 # --- each node has a stage of its own ---------------------------------------------------------------
 mkdir -p "$T/stage/n1" "$T/stage/n2"
 ok "the same by way of the nodes' stages" lbctl submit --name staged --set "checkpoint.stage=$T/stage/%n" ranks.toml
-kill -KILL "$(rank_at 2 30 staged)"
+still_at staged 30 "ranks over MPI" && rank 2 && kill -KILL "$found"
+go_on
 ok "a rank is killed, and the run ends well" wait_for '[ "$(run_state staged)" = completed ]' 120
 for file in model.safetensors optimizer.safetensors; do
 	ok "$file is that of one rank, to the bit" cmp "$T/one/step-00000300/$file" \
