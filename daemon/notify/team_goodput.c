@@ -12,7 +12,7 @@
 #include "daemon/runs/goodput_view.h"
 
 enum {
-	BUDGET_MS = 5,
+	BUDGET_MS = 5, /* but one in any case: else a slow machine would never come to the last */
 	LIVE_MS = 60 * 1000,
 	OVER_MS = 3600 * 1000,
 };
@@ -22,7 +22,7 @@ struct team_goodput {
 	/* {ID:{"state","counted_ms","goodput"}}: of the export before this one, and so far of this one */
 	json_t *known, *used;
 	int64_t begun_ms;
-	bool is_behind;
+	bool has_counted, is_behind;
 };
 
 struct team_goodput *team_goodput_open(struct lbd *lbd)
@@ -46,7 +46,7 @@ void team_goodput_begin(struct team_goodput *t)
 {
 	t->used = json_object();
 	t->begun_ms = clock_mono_ms();
-	t->is_behind = false;
+	t->has_counted = t->is_behind = false;
 }
 
 bool team_goodput_end(struct team_goodput *t)
@@ -135,11 +135,12 @@ json_t *team_goodput_of(struct team_goodput *t, const struct ledger_run *run, in
 	entry = json_object_get(t->known, id);
 	if (is_fresh(entry, run, now_ms)) {
 		json_object_set(t->used, id, entry);
-	} else if (clock_mono_ms() - t->begun_ms >= BUDGET_MS) {
+	} else if (t->has_counted && clock_mono_ms() - t->begun_ms >= BUDGET_MS) {
 		t->is_behind = true;
 		if (entry)
 			json_object_set(t->used, id, entry);
 	} else {
+		t->has_counted = true;
 		entry = json_object();
 		js_set_int(entry, "state", run->state);
 		js_set_int(entry, "counted_ms", now_ms);

@@ -161,7 +161,7 @@ static json_t *rows_of(const job_info_msg_t *list, const char *ledger_id)
 	for (uint32_t i = 0; i < list->record_count; i++) {
 		const slurm_job_info_t *job = &list->job_array[i];
 		char text[WIRE_ROW_BYTES], failed[JOB_FAILED_BYTES];
-		struct wire_row row;
+		struct wire_row row = { 0 };
 
 		if (job->user_id != me ||
 		    !wire_comment_parse(job->comment, row.ledger_id, row.token) ||

@@ -196,7 +196,10 @@ for rank in 0 1; do
 		"rank $rank has a report of its own"
 done
 lbctl submit --name profiled-too --set nsys.enabled=true --set nsys.duration=1s \
-	--set restart.never_on_exit_codes='[7]' -- sh -c 'sleep 2; exit 7' >/dev/null
+	--set restart.never_on_exit_codes='[7]' -- \
+	sh -c 'while [ ! -e "$0" ]; do sleep 0.1; done; exit 7' "$T/go-too" >/dev/null
+wait_for 'log profiled-too | grep -q "nsys: report written"' 60
+touch "$T/go-too"
 run_reaches profiled-too failed 60
 like "$(lbctl status profiled-too)" 'code 7|exit.* 7' \
 	"its exit status is the trainer's, not the profiler's"
