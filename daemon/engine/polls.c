@@ -340,8 +340,9 @@ static struct outages sort_outages(const json_t *body)
 	json_t *row;
 	size_t i;
 
-	json_array_foreach(json_object_get(body, "outages"), i, row)
+	json_array_foreach(json_object_get(body, "outages"), i, row) {
 		add_nodes(js_int(row, "begins", 0) > 0 ? o.reserved : o.draining, row);
+	}
 	return o;
 }
 

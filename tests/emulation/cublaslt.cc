@@ -384,10 +384,10 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t d, const vo
 		return CUBLAS_STATUS_NOT_SUPPORTED;
 	const char *fp8 = getenv("LB_EMULATION_FP8");
 	if (is_fp8(first) && fp8 && strcmp(fp8, "slow") == 0)
-		usleep(3000);
+		usleep(20 * 1000);
 	const char *how = getenv("LB_EMULATION_EPILOGUES");
 	if (how && strcmp(how, "slow") == 0 && w.epilogue != CUBLASLT_EPILOGUE_DEFAULT)
-		usleep(3000);
+		usleep(20 * 1000);
 	emulated_enqueue_on(stream, [=] { product(w, by, a, first, b, second, kept, out, third); });
 	return CUBLAS_STATUS_SUCCESS;
 }
