@@ -154,10 +154,11 @@ static int world_order(void *self, const struct run *run, struct err *err)
 	struct folder *folder = folder_of(sim, run);
 	bool goes_on = run->attempt.goes_on && run->wanted == ORDER_RUN;
 
-	if (daemon_dies_here(sim))
-		return 0;
+	/* nothing to die at: who tries on and on is to be found */
 	if (folder == NULL || disk_is_full(&sim->disk, sim->now_ms))
 		return err_set(err, ERR_IO, "the disk is full");
+	if (daemon_dies_here(sim))
+		return 0;
 	folder->order = goes_on ? ORDER_STOP : run->wanted;
 	folder->goes_on = goes_on;
 	sim_fact(sim, FACT_ORDER_LEFT, folder->run, folder->number, folder->order,
