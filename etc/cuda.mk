@@ -89,7 +89,7 @@ HIP_CODE  := $(firstword $(wildcard $(foreach d,/usr/lib/*/amdgcn/bitcode,$(d)/o
 HAVE_HIP  := $(and $(HIPCXX),$(HIP_CODE),$(wildcard /usr/include/hip/hip_runtime.h))
 HIPFLAGS  := -x hip --offload-arch=gfx90a --cuda-device-only --rocm-path=/usr --rocm-device-lib-path=$(dir $(HIP_CODE)) \
 	     -D__HIP_PLATFORM_AMD__ -DLB_HIP -std=c++17 -O3 -ffp-contract=off -I. -Wall -Wextra -Werror -Wno-unused-function
-HIPC      := $(filter-out ranges lib/%,$(CUC))
+HIPC      := $(filter-out ranges shares lib/%,$(CUC))
 $(B)/hip/%.s: kernels/cuda/%.cu
 	@mkdir -p $(@D)
 	$(call say,HIP) $(HIPCXX) $(HIPFLAGS) -MD -MF $@.d -S -o $@ $<

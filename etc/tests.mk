@@ -116,6 +116,8 @@ check-ranks: $(B)/lbworker $(B)/controls/lbworker
 	B=$(abspath $(B)) sh tests/ranks/parallel.sh
 	B=$(abspath $(B)) sh tests/ranks/traffic.sh
 	B=$(abspath $(B)) sh tests/ranks/memory.sh
+	B=$(abspath $(B)) sh tests/ranks/gather.sh
+	$(if $(HAVE_CUDA),B=$(abspath $(B)) sh tests/ranks/memory_gpu.sh && B=$(abspath $(B)) sh tests/ranks/gather.sh cuda)
 	B=$(abspath $(B)) sh tests/ranks/kills.sh $(RANK_KILLS)
 check-resume: $(B)/lbworker $(B)/tests/json
 	B=$(abspath $(B)) sh tests/system/resume.t

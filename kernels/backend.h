@@ -27,12 +27,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { BACKEND_ABI = 12, BACKEND_TEXT_BYTES = 256 };
+enum { BACKEND_ABI = 13, BACKEND_TEXT_BYTES = 256 };
 
 struct format; /* kernels/formats/format.h */
 struct encoding;
 struct operand_use; /* kernels/formats/operand.h */
-struct device;      /* one opened device: its memory, its queue, its threads */
+struct operand_cast;
+struct device; /* one opened device: its memory, its queue, its threads */
 
 /* What activations are stored in and multiplied in. BF16_WIDE: numbers of bf16 in places of fp32, which is
  * how a CPU does it. */
@@ -183,6 +184,15 @@ static inline int attention_ranges(const struct attention *a, size_t from[2], si
 /* Tokens [first, first + count) of a vocabulary that is cut into `slices`. */
 struct vocab_slice {
 	size_t first, count, slices;
+};
+
+/* Elements [first, first + count) of an array, of which this rank keeps [own_first, own_first + own_count).
+ * The rest is as `rest` says: it stays; it may be written, but is never read; or, from 0 on, it is here in turn
+ * with the rests of all others of that number: what is written to one of them is lost for the others. */
+enum { REST_STAYS = -1, REST_IS_LOST = -2 };
+struct share {
+	size_t first, count, own_first, own_count;
+	int rest;
 };
 
 /* Of a row of logits in a slice: the largest, the sum of e^(logit - largest), and the target's logit,
@@ -420,6 +430,17 @@ struct backend {
 	 * weights_came is called for the piece. */
 	void *(*weights_wanted)(struct device *dev, float *weights, size_t *each);
 	void (*weights_came)(struct device *dev, float *weights, size_t count);
+	/* Weights of products on their way to other ranks as codes of 8 bits, under one scale for a matrix
+	 * (kernels/formats/sent.h), `count` from anywhere within it, as products read them. *amax becomes
+	 * the largest |w|, if larger. A product of few bits by that cast makes the same codes of what decode
+	 * writes as of what encode was given. */
+	void (*weights_amax)(struct device *dev, float *amax, const float *weights, size_t count);
+	void (*weights_encode)(struct device *dev, uint8_t *codes, const float *weights,
+			       size_t count, const struct operand_cast *cast, const float *amax);
+	void (*weights_decode)(struct device *dev, float *weights, const uint8_t *codes,
+			       size_t count, const struct operand_cast *cast, const float *amax);
+	/* to[i] = max(to[i], from[i]), of amaxes */
+	void (*largest)(struct device *dev, float *to, const float *from, size_t count);
 	/* sums[i] = the sum of x^2 over the i-th run of SQUARES_PIECE elements, the last may be shorter;
 	 * the bits of sum_squares. */
 	void (*piece_squares)(struct device *dev, double *sums, const float *x, size_t count);
@@ -429,6 +450,12 @@ struct backend {
 	/* What lies there is not needed any more, and its memory may go until it is written again;
 	 * then it holds anything. */
 	void (*discard)(struct device *dev, void *memory, size_t bytes);
+	/* As reserve, zeroed, of `count` elements of `each` bytes, and alloc_weights, where what is beside its
+	 * shares stays. NULL: memory comes and goes by reserve and discard. */
+	void *(*reserve_shares)(struct device *dev, size_t count, size_t each,
+				const struct share *share, size_t shares);
+	float *(*alloc_weights_shares)(struct device *dev, size_t count, size_t matrices,
+				       const struct share *share, size_t shares);
 	void (*copy)(struct device *dev, void *to, const void *from, size_t bytes);
 	/* to[i] += from[i] */
 	void (*add)(struct device *dev, float *to, const float *from, size_t count);

@@ -101,9 +101,9 @@ worker/lbworker/base       common/* kernels kernels/machine kernels/formats
 worker/lbworker/recipes    common/* kernels kernels/formats
 worker/lbworker/families   common/* kernels
 worker/lbworker/model      common/* kernels ./base ./recipes ./families
-worker/lbworker/ranks      common/* kernels kernels/machine ./model
+worker/lbworker/ranks      common/* kernels kernels/machine ./families ./model
 worker/lbworker/check      common/* ./base ./ranks
-worker/lbworker/optim      ./model
+worker/lbworker/optim      common/* ./model
 worker/lbworker/lora       common/* ./base ./families ./model ./optim
 worker/lbworker/torch      common/* ./base ./families ./model
 worker/lbworker/unicode    common/*

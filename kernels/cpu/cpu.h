@@ -371,6 +371,12 @@ void cpu_moments_get(struct device *dev, float *to, const uint8_t *codes, const 
 void cpu_moments_put(struct device *dev, uint8_t *codes, float *scales, const float *from,
 		     size_t count, const float *map);
 void cpu_weights_widen(struct device *dev, float *w, const uint16_t *lost, size_t count);
+void cpu_weights_amax(struct device *dev, float *amax, const float *weights, size_t count);
+void cpu_weights_encode(struct device *dev, uint8_t *codes, const float *weights, size_t count,
+			const struct operand_cast *cast, const float *amax);
+void cpu_weights_decode(struct device *dev, float *weights, const uint8_t *codes, size_t count,
+			const struct operand_cast *cast, const float *amax);
+void cpu_largest(struct device *dev, float *to, const float *from, size_t count);
 void cpu_weights_narrow(struct device *dev, float *w, uint16_t *lost, size_t count,
 			const struct encoding *how);
 void cpu_average(struct device *dev, float *mean, const float *w, size_t count, float share);

@@ -521,6 +521,9 @@ static struct arrays *open_arrays(struct device *dev, const struct arrays_option
 	pthread_mutex_init(&a->call, NULL);
 	pthread_mutex_init(&a->lock, NULL);
 	dev->arrays = a;
+	/* It would map the arrays of recorded exchanges into other processes, which memory of several chunks
+	 * (shares.c) does not allow. */
+	setenv("NCCL_GRAPH_REGISTER", "0", 0);
 	if (!make_lane(a))
 		fail(a, COMM_FAILED, dev->error);
 	else if (pthread_create(&a->watchdog, NULL, watch, a) != 0)

@@ -53,10 +53,12 @@ struct stage {
 };
 
 /* Device memory that is ours, and for what. */
+struct mapping; /* shares.c */
 struct block {
 	void *memory;
 	size_t bytes;
-	const char *what; /* a literal */
+	const char *what;        /* a literal */
+	struct mapping *mapping; /* NULL: of cudaMalloc */
 };
 
 struct program {
@@ -133,6 +135,16 @@ void *cuda_take(struct device *dev, size_t bytes, const char *what);
 void cuda_give(struct device *dev, void *memory);
 void cuda_memory(const struct device *dev, struct memory_use *out);
 float *cuda_alloc_weights(struct device *dev, size_t count, size_t matrices);
+/* Bytes [from, to) of an array, of which [own_from, own_to) are ours alone (struct share). */
+struct byte_run {
+	size_t from, to, own_from, own_to;
+	int rest;
+};
+/* cuda_alloc of memory that the runs share, where the driver can; and weights in such memory. */
+void *cuda_take_shares(struct device *dev, size_t bytes, const char *what,
+		       const struct byte_run *run, size_t runs);
+float *cuda_take_weights(struct device *dev, size_t count, size_t matrices,
+			 const struct byte_run *run, size_t runs);
 uint64_t cuda_available(const struct device *dev);
 void cuda_free(struct device *dev, void *memory);
 void cuda_zero(struct device *dev, void *memory, size_t bytes);
@@ -159,7 +171,18 @@ size_t cuda_run(const struct device *dev, const void *at, size_t count, bool *is
 /* The range of weights that `at` lies in, or NULL. */
 const struct weight_range *cuda_weights_at(const struct device *dev, const void *at);
 
+/* shares.c. Addresses for so many bytes, laid out as the runs say, with *taken bytes behind them; NULL: there is
+ * no room. Whether this driver can, and may. */
+struct mapping *cuda_map(size_t bytes, const struct byte_run *run, size_t runs, size_t *taken);
+void *cuda_mapped_at(const struct mapping *m);
+void cuda_unmap(struct mapping *m); /* NULL is fine */
+bool cuda_may_share(void);
+
 /* parts.c, and how parts go to other ranks: arrays.c */
+void *cuda_reserve_shares(struct device *dev, size_t count, size_t each, const struct share *share,
+			  size_t shares);
+float *cuda_alloc_weights_shares(struct device *dev, size_t count, size_t matrices,
+				 const struct share *share, size_t shares);
 void *cuda_reserve(struct device *dev, size_t bytes);
 void cuda_discard(struct device *dev, void *memory, size_t bytes);
 void cuda_copy(struct device *dev, void *to, const void *from, size_t bytes);

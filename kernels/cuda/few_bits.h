@@ -56,6 +56,12 @@ void cuda_quantize(struct device *dev, float *out, const float *x, const struct 
 void cuda_codes(struct device *dev, uint8_t *codes, float *scales, const void *x,
 		const struct stored *shape, const struct operand_use *use);
 void cuda_amax_step(struct device *dev, float *histories, size_t count, size_t length);
+void cuda_weights_amax(struct device *dev, float *amax, const float *weights, size_t count);
+void cuda_weights_encode(struct device *dev, uint8_t *codes, const float *weights, size_t count,
+			 const struct operand_cast *cast, const float *amax);
+void cuda_weights_decode(struct device *dev, float *weights, const uint8_t *codes, size_t count,
+			 const struct operand_cast *cast, const float *amax);
+void cuda_largest(struct device *dev, float *to, const float *from, size_t count);
 
 #ifdef __cplusplus
 }

@@ -20,9 +20,18 @@ static bool room_for_block(struct device *dev)
 	return true;
 }
 
+static bool cuda_note_block(struct device *dev, void *memory, size_t bytes, const char *what,
+			    struct mapping *mapping)
+{
+	if (!room_for_block(dev))
+		return false;
+	dev->block[dev->blocks++] = (struct block){ memory, bytes, what, mapping };
+	return true;
+}
+
 void *cuda_take(struct device *dev, size_t bytes, const char *what)
 {
-	struct block b = { NULL, bytes ? bytes : 1, what };
+	struct block b = { NULL, bytes ? bytes : 1, what, NULL };
 
 	if (!room_for_block(dev) || cudaMalloc(&b.memory, b.bytes) != cudaSuccess) {
 		(void)cudaGetLastError(); /* the caller says what there was no room for */
@@ -38,8 +47,12 @@ void cuda_give(struct device *dev, void *memory)
 {
 	for (size_t i = 0; memory && i < dev->blocks; i++)
 		if (dev->block[i].memory == memory) {
+			struct mapping *mapping = dev->block[i].mapping;
 			dev->block[i] = dev->block[--dev->blocks];
-			cuda_ok(dev, AT("free", 0, 0, 0, 0), cudaFree(memory));
+			if (mapping)
+				cuda_unmap(mapping);
+			else
+				cuda_ok(dev, AT("free", 0, 0, 0, 0), cudaFree(memory));
 			return;
 		}
 }
@@ -50,6 +63,24 @@ void *cuda_alloc(struct device *dev, size_t bytes, const char *what)
 
 	if (memory)
 		cuda_zero(dev, memory, bytes);
+	return memory;
+}
+
+void *cuda_take_shares(struct device *dev, size_t bytes, const char *what,
+		       const struct byte_run *run, size_t runs)
+{
+	size_t taken;
+
+	if (runs == 0 || bytes == 0 || !cuda_may_share())
+		return cuda_alloc(dev, bytes, what);
+	struct mapping *m = cuda_map(bytes, run, runs, &taken);
+	void *memory = m ? cuda_mapped_at(m) : NULL;
+	if (!m || !cuda_note_block(dev, memory, taken, what, m)) {
+		cuda_unmap(m);
+		dev->refused = (struct block){ .bytes = taken, .what = what };
+		return NULL;
+	}
+	cuda_zero(dev, memory, bytes);
 	return memory;
 }
 
@@ -98,7 +129,8 @@ static void give_range(struct device *dev, struct weight_range *range)
 	*range = (struct weight_range){ 0 };
 }
 
-float *cuda_alloc_weights(struct device *dev, size_t count, size_t matrices)
+float *cuda_take_weights(struct device *dev, size_t count, size_t matrices,
+			 const struct byte_run *run, size_t runs)
 {
 	struct weight_range *range = free_range(dev);
 	bool narrow = dev->compute == COMPUTE_BF16;
@@ -107,7 +139,7 @@ float *cuda_alloc_weights(struct device *dev, size_t count, size_t matrices)
 		return NULL;
 	range->count = count;
 	range->split = narrow ? matrices : 0;
-	range->master = cuda_alloc(dev, count * sizeof(float), "weights");
+	range->master = cuda_take_shares(dev, count * sizeof(float), "weights", run, runs);
 	if (narrow)
 		range->narrow = cuda_alloc(dev, (count - matrices) * sizeof(uint16_t), "weights");
 	if (range->split > 0)
@@ -116,6 +148,11 @@ float *cuda_alloc_weights(struct device *dev, size_t count, size_t matrices)
 		return range->master;
 	give_range(dev, range);
 	return NULL;
+}
+
+float *cuda_alloc_weights(struct device *dev, size_t count, size_t matrices)
+{
+	return cuda_take_weights(dev, count, matrices, NULL, 0);
 }
 
 uint64_t cuda_available(const struct device *dev)

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: MIT
 // cudart.cc - the functions of the CUDA runtime that the backend calls, on host memory. Work is done
 // when it is queued; while a stream is captured it is kept, and a graph runs it again.
+#include <cuda.h>
 #include <cuda_runtime_api.h>
+#include <fcntl.h>
 #include <stdint.h>
+#include <sys/mman.h>
+#include <unistd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +14,7 @@
 
 #include <atomic>
 #include <map>
+#include <string>
 #include <vector>
 
 #include "tests/emulation/queue.h"
@@ -25,6 +30,8 @@ std::vector<double> late_ms;	// when each was done
 void *first_stream;
 work_list *captured;		// NULL: nothing is captured
 std::map<void *, size_t> taken;	// device memory
+std::map<unsigned long long, std::pair<size_t, int>> chunks; // of virtual memory: bytes, references
+size_t used_bytes, most_bytes;
 unsigned long graph_runs, allocations, queued, fetches;	// queued: outside of graphs
 
 // LB_EMULATION_COUNTS: the file that tells at the end what was asked of the GPU.
@@ -35,7 +42,7 @@ struct counts {
 		FILE *to = path ? fopen(path, "w") : NULL;
 		if (!to)
 			return;
-		fprintf(to, "%lu %lu %lu\n", graph_runs, queued, allocations);
+		fprintf(to, "%lu %lu %lu %zu\n", graph_runs, queued, allocations, most_bytes);
 		fclose(to);
 	}
 } told_at_the_end;
@@ -75,6 +82,14 @@ void catch_up()
 cudaError_t not_now()
 {
 	return captured ? cudaErrorStreamCaptureUnsupported : cudaSuccess;
+}
+
+void note_taken(size_t bytes)
+{
+	allocations++;
+	used_bytes += bytes;
+	if (used_bytes > most_bytes)
+		most_bytes = used_bytes;
 }
 
 } // namespace
@@ -187,24 +202,151 @@ const char *cudaGetErrorString(cudaError_t status)
 // Fresh memory is NaN: what nobody wrote shows.
 cudaError_t cudaMalloc(void **out, size_t bytes)
 {
-	size_t used = 0;
-	for (auto &m : taken)
-		used += m.second;
 	if (not_now() != cudaSuccess)
 		return not_now();
-	if (used + bytes > device_bytes() || posix_memalign(out, 256, bytes))
+	if (used_bytes + bytes > device_bytes() || posix_memalign(out, 256, bytes))
 		return cudaErrorMemoryAllocation;
-	allocations++;
 	memset(*out, 0xff, bytes);
 	taken[*out] = bytes;
+	note_taken(bytes);
 	return cudaSuccess;
 }
 
 cudaError_t cudaFree(void *memory)
 {
-	if (memory && !taken.erase(memory))
+	if (memory && !taken.count(memory))
 		return cudaErrorInvalidValue;
+	if (memory)
+		used_bytes -= taken[memory];
+	taken.erase(memory);
 	free(memory);
+	return cudaSuccess;
+}
+
+// Virtual memory: chunks lie one behind the other in a file without a name, and are mapped for real, so that
+// addresses of one chunk are of the same memory.
+static const size_t CHUNK_BYTES = 4096; // a GPU has 2 MiB; trainings are small here
+
+static int memory_file(void)
+{
+	static int file = memfd_create("emulated GPU", MFD_CLOEXEC);
+	return file;
+}
+
+static CUresult CUDAAPI granularity(size_t *bytes, const CUmemAllocationProp *prop,
+				    CUmemAllocationGranularity_flags)
+{
+	*bytes = CHUNK_BYTES;
+	return prop->location.type == CU_MEM_LOCATION_TYPE_DEVICE ? CUDA_SUCCESS
+								  : CUDA_ERROR_INVALID_VALUE;
+}
+
+static CUresult CUDAAPI reserve_addresses(CUdeviceptr *at, size_t bytes, size_t, CUdeviceptr,
+					  unsigned long long)
+{
+	void *memory = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	*at = (CUdeviceptr)(uintptr_t)memory;
+	return memory == MAP_FAILED ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
+}
+
+static CUresult CUDAAPI free_addresses(CUdeviceptr at, size_t bytes)
+{
+	return munmap((void *)(uintptr_t)at, bytes) ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}
+
+// A handle is the chunk's place in the file, one more: 0 is none.
+static CUresult CUDAAPI create_chunk(CUmemGenericAllocationHandle *handle, size_t bytes,
+				     const CUmemAllocationProp *, unsigned long long)
+{
+	static off_t end;
+	if (captured || bytes == 0 || bytes % CHUNK_BYTES != 0)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (used_bytes + bytes > device_bytes() || ftruncate(memory_file(), end + (off_t)bytes))
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	void *fresh = mmap(NULL, bytes, PROT_WRITE, MAP_SHARED, memory_file(), end);
+	if (fresh == MAP_FAILED)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	memset(fresh, 0xff, bytes);
+	munmap(fresh, bytes);
+	*handle = (CUmemGenericAllocationHandle)end + 1;
+	chunks[*handle] = { bytes, 1 };
+	end += (off_t)bytes;
+	note_taken(bytes);
+	return CUDA_SUCCESS;
+}
+
+// Memory goes with its last mapping.
+static void forget_chunk(CUmemGenericAllocationHandle handle)
+{
+	if (--chunks[handle].second > 0)
+		return;
+	used_bytes -= chunks[handle].first;
+	fallocate(memory_file(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)handle - 1,
+		  (off_t)chunks[handle].first);
+	chunks.erase(handle);
+}
+
+static CUresult CUDAAPI release_chunk(CUmemGenericAllocationHandle handle)
+{
+	if (!chunks.count(handle))
+		return CUDA_ERROR_INVALID_VALUE;
+	forget_chunk(handle);
+	return CUDA_SUCCESS;
+}
+
+static std::map<CUdeviceptr, CUmemGenericAllocationHandle> mapped;
+
+// Whole chunks only, and none of them may be read before cuMemSetAccess.
+static CUresult CUDAAPI map_chunk(CUdeviceptr at, size_t bytes, size_t offset,
+				  CUmemGenericAllocationHandle handle, unsigned long long flags)
+{
+	if (captured || !chunks.count(handle) || chunks[handle].first != bytes || offset || flags ||
+	    mapped.count(at))
+		return CUDA_ERROR_INVALID_VALUE;
+	if (mmap((void *)(uintptr_t)at, bytes, PROT_NONE, MAP_SHARED | MAP_FIXED, memory_file(),
+		 (off_t)handle - 1) == MAP_FAILED)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	mapped[at] = handle;
+	chunks[handle].second++;
+	return CUDA_SUCCESS;
+}
+
+// As it was mapped only.
+static CUresult CUDAAPI unmap_chunk(CUdeviceptr at, size_t bytes)
+{
+	if (!mapped.count(at) || chunks[mapped[at]].first != bytes)
+		return CUDA_ERROR_INVALID_VALUE;
+	mmap((void *)(uintptr_t)at, bytes, PROT_NONE,
+	     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
+	forget_chunk(mapped[at]);
+	mapped.erase(at);
+	return CUDA_SUCCESS;
+}
+
+static CUresult CUDAAPI allow_access(CUdeviceptr at, size_t bytes, const CUmemAccessDesc *, size_t)
+{
+	return mprotect((void *)(uintptr_t)at, bytes, PROT_READ | PROT_WRITE)
+		       ? CUDA_ERROR_INVALID_VALUE
+		       : CUDA_SUCCESS;
+}
+
+cudaError_t cudaGetDriverEntryPointByVersion(const char *name, void **function, unsigned,
+					     unsigned long long,
+					     enum cudaDriverEntryPointQueryResult *found)
+{
+	static const std::map<std::string, void *> all = {
+		{ "cuMemGetAllocationGranularity", (void *)granularity },
+		{ "cuMemAddressReserve", (void *)reserve_addresses },
+		{ "cuMemAddressFree", (void *)free_addresses },
+		{ "cuMemCreate", (void *)create_chunk },
+		{ "cuMemRelease", (void *)release_chunk },
+		{ "cuMemMap", (void *)map_chunk },
+		{ "cuMemUnmap", (void *)unmap_chunk },
+		{ "cuMemSetAccess", (void *)allow_access },
+	};
+	auto at = all.find(name);
+	*function = at == all.end() ? NULL : at->second;
+	*found = *function ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
 	return cudaSuccess;
 }
 
@@ -222,9 +364,8 @@ cudaError_t cudaFreeHost(void *memory)
 
 cudaError_t cudaMemGetInfo(size_t *unused, size_t *all)
 {
-	*all = *unused = device_bytes();
-	for (auto &m : taken)
-		*unused -= m.second;
+	*all = device_bytes();
+	*unused = *all - used_bytes;
 	return cudaSuccess;
 }
 

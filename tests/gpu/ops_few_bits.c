@@ -178,6 +178,61 @@ void ops_few_bits(struct suite *s)
 		}
 }
 
+/* --- weights for other ranks -------------------------------------------------------------------- */
+
+/* What operations read of weights. */
+static const void *as_read(struct suite *s, const struct tensor *t)
+{
+	size_t each;
+
+	return is_narrow(s, t) || s->compute == COMPUTE_BF16
+		       ? s->be->weights_wanted(s->gpu, t->gpu, &each)
+		       : t->gpu;
+}
+
+/* Codes on both devices, and the same again of what they are decoded to. */
+void ops_sent(struct suite *s)
+{
+	struct tensors all = { .count = 0 };
+	struct operand_cast cast;
+	struct recipe recipe;
+	struct err err = { 0 };
+	size_t rows = 16 * between(s, 1, pick(s, 9, 90)), columns = 16 * between(s, 1, 12);
+	size_t count = rows * columns, first = draw(s) % count;
+	const struct stored matrix = { rows, columns, columns, true };
+	struct tensor *w = random_weights(s, &all, count, count);
+	struct tensor *amax = add(s, &all, 1, false), *scale = add(s, &all, 1, false);
+	struct tensor *codes = add(s, &all, count / 4, false),
+		      *again = add(s, &all, count / 4, false);
+
+	if (recipe_find(&recipe, "tensorwise", &err))
+		exit(1);
+	cast = recipe.slot[1];
+	const struct operand_use use = { .cast = &cast, .random = stream };
+	for (size_t i = 0; s->compute == COMPUTE_BF16 && i < count; i++)
+		w->cpu[i] = widen(narrow(w->cpu[i]));
+	shape(s, "%zux%zu, from %zu on", rows, columns, first);
+	amax->cpu[0] = 0;
+	to_gpu(s, amax);
+	/* in two parts, as two ranks have them */
+	BOTH(weights_amax, ON(amax), ON(w), first);
+	BOTH(weights_amax, ON(amax), (float *)ON(w) + first, count - first);
+	compare_bits(s, "sent", "amax", amax);
+	BOTH(weights_encode, ON(codes), ON(w), first, &cast, ON(amax));
+	BOTH(weights_encode, (uint8_t *)ON(codes) + first, (float *)ON(w) + first, count - first,
+	     &cast, ON(amax));
+	compare_bits(s, "sent", "codes", codes);
+	/* products of what was gathered cast it once more */
+	BOTH(weights_decode, ON(w), ON(codes), count, &cast, ON(amax));
+	s->be->codes(s->gpu, again->gpu, scale->gpu, as_read(s, w), &matrix, &use);
+	memcpy(again->cpu, codes->cpu, count);
+	scale->cpu[0] = operand_scale(&cast, amax->cpu[0], 0, format_max(&cast.format)).scale;
+	compare_bits(s, "sent", "codes again", again);
+	compare_bits(s, "sent", "scale again", scale);
+	recipe_clear(&recipe);
+	release(s, &all);
+}
+
 /* --- products ----------------------------------------------------------------------------------- */
 
 /* One of the three products of a matrix of weights, in the order of recipe.h. */

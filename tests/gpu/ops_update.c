@@ -161,3 +161,64 @@ void ops_normal(struct suite *s)
 	compare_bits(s, "normal", "to", to);
 	release(s, &all);
 }
+
+/* --- arrays of which this rank keeps parts -------------------------------------------------------- */
+
+enum { RUNS = 3, TURNS = 2 };
+
+static uint64_t held(const struct suite *s, const char *what)
+{
+	struct memory_use use;
+
+	s->be->memory(s->gpu, &use);
+	for (size_t i = 0; i < use.count; i++)
+		if (strcmp(use.held[i].what, what) == 0)
+			return use.held[i].bytes;
+	return 0;
+}
+
+/* What is not ours of three runs is here in turn: it is what was written last, ours stays, and memory is less than
+ * of all. */
+void ops_shares(struct suite *s)
+{
+	struct tensors all = { .count = 0 };
+	const size_t part = pick(s, 4096, 1 << 20), run = 4 * part; /* ours: the second part */
+	struct share share[RUNS];
+	struct tensor *own[RUNS], *rest = random_tensor(s, &all, run, false, 1);
+	struct tensor *back = add(s, &all, part, false), *is_less = add(s, &all, 1, false);
+	uint64_t before = held(s, "parts of the model");
+
+	for (size_t i = 0; i < RUNS; i++) {
+		share[i] = (struct share){ i * run, run, i * run + part, part, (int)(i % TURNS) };
+		own[i] = random_tensor(s, &all, part, false, 1);
+	}
+	shape(s, "%d x %zu", RUNS, run);
+	float *at = s->be->reserve_shares(s->gpu, RUNS * run, sizeof(*at), share, RUNS);
+	is_less->cpu[0] = 1;
+	float less = held(s, "parts of the model") - before < RUNS * run * sizeof(*at) ? 1 : 0;
+	s->be->upload(s->gpu, is_less->gpu, &less, sizeof(less));
+	for (size_t i = 0; i < RUNS; i++)
+		s->be->copy(s->gpu, at + i * run + part, own[i]->gpu, part * sizeof(*at));
+	for (size_t i = 0; i < RUNS; i++)
+		for (size_t piece = 0; piece < 4; piece++) {
+			float *place = at + i * run + piece * part;
+			const float *from = (const float *)rest->gpu + piece * part;
+			if (piece != 1)
+				s->be->copy(s->gpu, place, from, part * sizeof(*at));
+		}
+	for (size_t piece = 0; piece < 4; piece++) {
+		if (piece == 1)
+			continue;
+		s->be->copy(s->gpu, back->gpu, at + (RUNS - 1) * run + piece * part,
+			    part * sizeof(*at));
+		memcpy(back->cpu, rest->cpu + piece * part, part * sizeof(*at));
+		compare_bits(s, "shares", "rest", back);
+	}
+	for (size_t i = 0; i < RUNS; i++) {
+		s->be->copy(s->gpu, own[i]->gpu, at + i * run + part, part * sizeof(*at));
+		compare_bits(s, "shares", "own", own[i]);
+	}
+	compare_bits(s, "shares", "less", is_less);
+	s->be->free(s->gpu, at);
+	release(s, &all);
+}

@@ -101,6 +101,8 @@ void ops_gemm(struct suite *s);
 void ops_normal(struct suite *s);
 void ops_weights(struct suite *s);
 void ops_few_bits(struct suite *s);
+void ops_shares(struct suite *s);
+void ops_sent(struct suite *s);
 void ops_few_bits_products(struct suite *s);
 
 #endif

@@ -328,6 +328,15 @@ static void wrong_copy(struct device *dev, void *to, const void *from, size_t by
 	((unsigned char *)to)[bytes / 3] ^= 1;
 }
 
+/* own-amax: each rank's part of a matrix has a scale of its own. */
+static void nothing_larger(struct device *dev, float *to, const float *from, size_t count)
+{
+	(void)dev;
+	(void)to;
+	(void)from;
+	(void)count;
+}
+
 /* clock: five seconds ahead. */
 int __real_clock_gettime(clockid_t clock, struct timespec *now);
 int __wrap_clock_gettime(clockid_t clock, struct timespec *now);
@@ -348,10 +357,12 @@ int __wrap_device_open(struct opened *out, const struct device_order *order, str
 	static struct backend other;
 	int rc = __real_device_open(out, order, err);
 
-	if (rc || !is_ours())
+	if (rc || (!is_ours() && !is_control("own-amax")))
 		return rc;
 	sound = out->backend;
 	other = *sound;
+	if (is_control("own-amax"))
+		other.largest = nothing_larger;
 	if (is_control("wrong-product"))
 		other.gemm = wrong_product;
 	if (is_control("slow-product"))

@@ -9,6 +9,8 @@
 agree "every slot of every recipe has the CPU's codes and scales, to the bit" --fp32 --only few_bits --rounds 2
 agree "and from bf16" --only few_bits --rounds 2 --seed 7
 cp "$T/ops" "$T/forward"
+agree "weights for other ranks have the CPU's codes, and come back to them" --only sent --rounds 3
+agree "memory of parts in turn keeps ours and is less than all" --fp32 --only shares --rounds 1
 LB_EMULATION_ORDER=reverse ops --only few_bits --rounds 2 --seed 7
 cmp -s "$T/forward" "$T/ops"
 ok $? "with threads and blocks in the other order the bits are the same"

@@ -12,6 +12,14 @@ sh tests/ranks/check.sh short cuda >"$T/out" 2>"$T/err"
 ok $? "the same bits on 1, 2 and 3 emulated GPUs, and not without what makes it so"
 sed -n 's/^not ok/# not ok/p; $s/^/# /p' "$T/out"
 
+sh tests/ranks/gather.sh short cuda >"$T/out" 2>"$T/err"
+ok $? "weights that go as FP8 to other GPUs are the same operands, and a scale of a rank's own is seen"
+sed -n 's/^not ok/# not ok/p; $s/^/# /p' "$T/out"
+
+sh tests/ranks/memory_gpu.sh short >"$T/out" 2>"$T/err"
+ok $? "ZeRO takes the memory of a GPU that plan says, not more"
+sed -n 's/^not ok/# not ok/p; $s/^/# /p' "$T/out"
+
 ranks_tokens "$B/lbworker" "$T" || exit 1
 ranks_config "$T" 8 8 0 >"$T/small.toml"
 

@@ -8,6 +8,10 @@ sh tests/ranks/check.sh short >"$T/out" 2>"$T/err"
 ok $? "the same bits on 1, 2, 3 and 4 ranks, and not without what makes it so"
 sed -n 's/^not ok/# not ok/p; $s/^/# /p' "$T/out"
 
+sh tests/ranks/gather.sh short >"$T/out" 2>"$T/err"
+ok $? "weights that go to other ranks as FP8: the same bits, fewer bytes, and a scale of a rank's own is seen"
+sed -n 's/^not ok/# not ok/p; $s/^/# /p' "$T/out"
+
 sh tests/ranks/parallel.sh short >"$T/out" 2>"$T/err"
 ok $? "slices of a model, and of sequences, on several ranks: gradients agree with one rank's, checkpoints with any layout"
 sed -n 's/^not ok/# not ok/p; $s/^/# /p' "$T/out"

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* cast.cu - fp32 to bf16 and back, and the largest magnitude on the way.
+/* cast.cu - fp32 to bf16 and back, and the largest magnitude on the way; weights, as products read them, to codes
+ * for other ranks and back, to the bit as kernels/cpu/narrow/sent.c.
  *
  * A thread owns eight elements. The largest: a block's by a tree, then one atomicMax per block on
  * the bits, which order as the numbers do where none is negative; a maximum knows no order, so the
  * result is always the same. NaN has the largest bits of all and is not lost. */
 #include "kernels/cuda/ops/kernel.cuh"
+
+#include "kernels/cuda/few_bits.h"
+#include "kernels/formats/sent.h"
 
 enum { EACH = 8 };
 
@@ -85,4 +89,130 @@ extern "C" void cuda_cast_fp32(struct device *dev, float *to, const uint16_t *fr
 {
 	struct cast c = { to, from, count, NULL };
 	launch_flat(dev, AT("cast_fp32", count, 0, 0, 0), cast_fp32, count, c);
+}
+
+/* --- weights for other ranks (kernels/formats/sent.h) ------------------------------------------- */
+
+struct sending {
+	void *weights;
+	uint8_t *codes;
+	float *amax;
+	size_t count;
+	struct sent_rule rule;
+};
+
+template <typename T> KERNEL(BLOCK) weights_amax(struct sending s)
+{
+	after_earlier();
+	size_t first = ((size_t)blockIdx.x * blockDim.x + threadIdx.x) * EACH;
+	size_t end = first + EACH < s.count ? first + EACH : s.count;
+	unsigned most = 0;
+
+	for (size_t i = first; i < end; i++) {
+		unsigned bits = bits_of(widen(((const T *)s.weights)[i])) & 0x7fffffffu;
+		most = bits > most ? bits : most;
+	}
+	for (int width = WARP / 2; width > 0; width /= 2) {
+		unsigned other = __shfl_xor_sync(0xffffffffu, most, width);
+		most = other > most ? other : most;
+	}
+	if (threadIdx.x % WARP == 0)
+		atomicMax((unsigned *)s.amax, most);
+}
+
+template <typename T> KERNEL(BLOCK) weights_encode(struct sending s)
+{
+	after_earlier();
+	size_t first = flat_index() * EACH;
+	size_t end = first + EACH < s.count ? first + EACH : s.count;
+	const struct scale scale = sent_scale(&s.rule, *s.amax);
+
+	for (size_t i = first; i < end; i++)
+		s.codes[i] = sent_code(&s.rule, &scale, widen(((const T *)s.weights)[i]));
+}
+
+template <typename T> KERNEL(BLOCK) weights_decode(struct sending s)
+{
+	after_earlier();
+	size_t first = flat_index() * EACH;
+	size_t end = first + EACH < s.count ? first + EACH : s.count;
+	float amax = *s.amax;
+	const struct scale scale = sent_scale(&s.rule, amax);
+
+	for (size_t i = first; i < end; i++)
+		put(((T *)s.weights)[i], sent_number(&s.rule, &scale, amax, s.codes[i]));
+}
+
+struct largest {
+	float *to;
+	const float *from;
+	size_t count;
+};
+
+KERNEL(BLOCK) largest_of(struct largest l)
+{
+	after_earlier();
+	size_t i = flat_index();
+
+	if (i < l.count && bits_of(l.from[i]) > bits_of(l.to[i]))
+		l.to[i] = l.from[i];
+}
+
+static struct sending sending_of(struct device *dev, const struct place &at, const float *weights,
+				 size_t count)
+{
+	struct sending s = {};
+
+	s.weights = (void *)cuda_table(dev, &at, weights);
+	s.count = count;
+	return s;
+}
+
+extern "C" void cuda_weights_amax(struct device *dev, float *amax, const float *weights,
+				  size_t count)
+{
+	const struct place at = AT("weights_amax", count, 0, 0, 0);
+	struct sending s = sending_of(dev, at, weights, count);
+	void (*kernel)(struct sending) = dev->compute == COMPUTE_BF16 ? weights_amax<bf16>
+								      : weights_amax<float>;
+
+	s.amax = amax;
+	if (count > 0)
+		launch(dev, at, kernel, blocks_for(count, (size_t)BLOCK * EACH), BLOCK, 0, s);
+}
+
+extern "C" void cuda_weights_encode(struct device *dev, uint8_t *codes, const float *weights,
+				    size_t count, const struct operand_cast *cast,
+				    const float *amax)
+{
+	const struct place at = AT("weights_encode", count, 0, 0, 0);
+	struct sending s = sending_of(dev, at, weights, count);
+
+	s.codes = codes;
+	s.amax = (float *)amax;
+	s.rule = sent_rule_of(cast);
+	launch_flat(dev, at,
+		    dev->compute == COMPUTE_BF16 ? weights_encode<bf16> : weights_encode<float>,
+		    blocks_for(count, EACH), s);
+}
+
+extern "C" void cuda_weights_decode(struct device *dev, float *weights, const uint8_t *codes,
+				    size_t count, const struct operand_cast *cast,
+				    const float *amax)
+{
+	const struct place at = AT("weights_decode", count, 0, 0, 0);
+	struct sending s = sending_of(dev, at, weights, count);
+
+	s.codes = (uint8_t *)codes;
+	s.amax = (float *)amax;
+	s.rule = sent_rule_of(cast);
+	launch_flat(dev, at,
+		    dev->compute == COMPUTE_BF16 ? weights_decode<bf16> : weights_decode<float>,
+		    blocks_for(count, EACH), s);
+}
+
+extern "C" void cuda_largest(struct device *dev, float *to, const float *from, size_t count)
+{
+	struct largest l = { to, from, count };
+	launch_flat(dev, AT("largest", count, 0, 0, 0), largest_of, count, l);
 }

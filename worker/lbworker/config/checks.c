@@ -219,8 +219,18 @@ static int check_precision(const struct config *c, const struct toml *toml, stru
 		snprintf(key, sizeof(key), "quantize.%s", which);
 		return keys_refuse(toml, key, why.text, err);
 	}
+	bool can_gather = false;
+	for (size_t l = 0; l < c->shape.layers; l++)
+		can_gather = can_gather || precision_sent(precision, l, MODULE_UP);
 	precision_destroy(precision);
-	return 0;
+	if (!c->fp8_gather || (can_gather && !c->shape.umup.enable))
+		return 0;
+	return keys_refuse(
+		toml, "quantize.fp8_gather",
+		"goes with recipes whose weights have one scale of 8 bits for a matrix, of "
+		"this step and to nearest (quantize.recipe = \"tensorwise\"), without "
+		"quantize.rules and u-muP",
+		err);
 }
 
 /* What experts are not computed with. */

@@ -68,6 +68,10 @@ static void take_converter(struct toml *toml, size_t i, const char *asked_by)
 	give(toml, "recipe", named ? recipe : fallback, named ? path : asked_by);
 	json_decref(fallback);
 	free(path);
+	json_t *gather = setting(toml, i, "enable_fsdp_float8_all_gather", &path);
+	if (i == 0 && !named && json_is_true(gather)) /* with a name it does nothing there */
+		give(toml, "fp8_gather", gather, path);
+	free(path);
 	json_t *filter = setting(toml, i, "filter_fqns", &path);
 	if (json_is_array(filter))
 		give(toml, "filter_fqns", filter, path);

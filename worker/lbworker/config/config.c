@@ -44,6 +44,7 @@ static void work_out_digest(struct config *c)
 	same.local_ranks = same.replicate_degree = 1;
 	same.shard_degree = same.zero_stage = -1;
 	same.reshard = RESHARD_DEFAULT;
+	same.fp8_gather = false;
 	same.timeout_ms = 0;
 	same.stage = same.stage_rate = same.save_every = NULL; /* nor where it is saved first */
 	if (c->pipeline_degree > 1)

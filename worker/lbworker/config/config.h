@@ -110,7 +110,7 @@ struct config {
 	int export_dtype;             /* enum export_dtype */
 	int async_mode;               /* enum async_mode */
 	char *recipe;
-	bool only_faster;
+	bool only_faster, fp8_gather;
 	struct key_strings filter_fqns, recipe_rules;
 	int64_t first_layers, last_layers;
 	int recompute; /* enum recompute */

@@ -33,6 +33,25 @@ struct linear linear_of(const struct model *m, size_t l, enum param weight, enum
 				.module = module_of(weight) };
 }
 
+size_t linear_matrices(const struct model *m, size_t l, struct linear_matrix out[MODULE_COUNT])
+{
+	static const enum param weights[] = { PARAM_QKV, PARAM_OUT, PARAM_UP, PARAM_DOWN };
+	const size_t count = sizeof(weights) / sizeof(weights[0]);
+	const struct model_unit u = m->unit[1 + l];
+
+	if (m->shape.umup.enable || model_has_experts(m->shape.family))
+		return 0;
+	for (size_t i = 0; i < count; i++) {
+		size_t at = m->layer[l].at[weights[i]], end = u.first + u.count;
+		for (size_t k = 0; k < count; k++) {
+			size_t other = m->layer[l].at[weights[k]];
+			end = other > at && other < end ? other : end;
+		}
+		out[i] = (struct linear_matrix){ module_of(weights[i]), { at, end - at } };
+	}
+	return count;
+}
+
 /* Outputs that share a scale; one piece, or two halves. */
 struct piece {
 	size_t at, count; /* outputs */

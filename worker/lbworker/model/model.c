@@ -155,7 +155,6 @@ int model_create(struct model **out, const struct model_shape *shape, const stru
 	if (model_plan(out, shape, options, err))
 		return -1;
 	m = *out;
-	const size_t bytes = m->parameters * sizeof(float);
 	m->backend = backend;
 	m->device = device;
 	if (check_device(m, err) || take_ones(m, err)) {
@@ -163,11 +162,12 @@ int model_create(struct model **out, const struct model_shape *shape, const stru
 		*out = NULL;
 		return -1;
 	}
-	m->weights = options->in_parts && !backend->weights_wanted
-			     ? backend->reserve(device, bytes)
-			     : backend->alloc_weights(device, m->parameters, m->decayed);
-	m->grads = options->in_parts ? backend->reserve(device, bytes)
-				     : backend->alloc(device, model_grads_bytes(m), "gradients");
+	if (options->take)
+		options->take(options->take_arg, m);
+	else {
+		m->weights = backend->alloc_weights(device, m->parameters, m->decayed);
+		m->grads = backend->alloc(device, model_grads_bytes(m), "gradients");
+	}
 	if (!m->weights || !m->grads)
 		err_set(err, ERR_IO, "no memory for %zu parameters and their gradients (%zu MiB)",
 			m->parameters, m->parameters * 2 * sizeof(float) >> 20);

@@ -79,6 +79,7 @@ enum moments { MOMENTS_FP32, MOMENTS_BF16, MOMENTS_8BIT };
  * to nearest; by chance; or what rounding has lost, in bf16, comes back in the next update. */
 enum weight_kind { WEIGHTS_FP32, WEIGHTS_NEAREST, WEIGHTS_STOCHASTIC, WEIGHTS_KAHAN };
 
+struct model;
 struct model_options {
 	size_t batch, seq; /* one micro-batch: batch sequences of seq tokens */
 	unsigned again;    /* AGAIN_ bits, of every layer; 0: all is kept */
@@ -91,7 +92,10 @@ struct model_options {
 	bool is_base;          /* of adapters (lora/), which alone are trained: it has no moments */
 	bool averaged;         /* the optimizer keeps the weights' mean over steps, too */
 	bool narrow_gradients; /* of the layers' matrices, in the compute type: nothing is added to them */
-	bool in_parts;         /* memory of weights and gradients is taken as they are written */
+	/* Takes the memory of weights and gradients of a model that several ranks share; what it leaves NULL
+	 * there was no room for. NULL: all of it is taken. For model_create only. */
+	void (*take)(void *arg, struct model *m);
+	void *take_arg;
 	struct model_split split;
 	struct model_context context; /* batch and seq are of the whole sequences */
 	struct model_pipeline pipeline;
@@ -173,6 +177,14 @@ struct model {
 	struct model_activations **under_way;  /* [depth] */
 	struct precision *precision;           /* borrowed; NULL: nothing is of few bits */
 };
+
+/* The matrices that products of layer l read, which are all that its unit has; 0: they are not an operand
+ * each (experts, u-muP). */
+struct linear_matrix {
+	enum module module;
+	struct model_unit range;
+};
+size_t linear_matrices(const struct model *m, size_t l, struct linear_matrix out[MODULE_COUNT]);
 
 static inline bool model_is_first_stage(const struct model *m)
 {

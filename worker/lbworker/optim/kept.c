@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "common/base/mem.h"
 #include "worker/lbworker/optim/muon.h"
 
 size_t kept_at(enum moments kind, size_t first)
@@ -49,6 +50,24 @@ static bool is_in(const struct model_unit *unit, const struct model_unit *range)
 	return unit->first >= range->first && unit->first < range->first + range->count;
 }
 
+/* Where memory is laid out once: all that is not ours is lost. */
+static void *make_shares(const struct model *m, const struct model_unit *own, size_t each,
+			 const struct model_unit *without)
+{
+	struct share *share = xcalloc(m->units, sizeof(*share));
+
+	for (size_t u = 0; u < m->units; u++) {
+		const struct model_unit all = m->unit[u], part = own ? own[u] : all;
+		share[u] = (struct share){ all.first, all.count, part.first, part.count,
+					   REST_IS_LOST };
+		if (is_in(&all, without))
+			share[u].own_first = all.first, share[u].own_count = 0;
+	}
+	void *memory = m->backend->reserve_shares(m->device, m->parameters, each, share, m->units);
+	free(share);
+	return memory;
+}
+
 /* None of it for the parameters of `without`. */
 static void *make_moment(const struct model *m, const struct model_unit *own,
 			 const struct model_unit *without)
@@ -59,6 +78,8 @@ static void *make_moment(const struct model *m, const struct model_unit *own,
 
 	if (!own && without->count == 0)
 		return be->alloc(m->device, bytes, "moments");
+	if (be->reserve_shares && kind != MOMENTS_8BIT)
+		return make_shares(m, own, kept_at(kind, 1), without);
 	char *moment = be->reserve(m->device, bytes);
 	for (size_t u = 0; moment && u < m->units; u++) {
 		const struct model_unit part = own ? own[u] : m->unit[u];

@@ -25,6 +25,8 @@ static uint64_t program(void *arg)
 	uint64_t digest = FNV_START;
 
 	/* A recorded program waits for nothing that was begun outside of it. */
+	if (s->model->backend->record)
+		sharded_codes_refresh(s);
 	for (size_t u = 0; u < s->model->units && s->model->backend->record; u++)
 		if (s->comes[u])
 			sharded_need(s, u);
@@ -157,7 +159,9 @@ struct sharded *sharded_create(struct ranks *ranks, struct model *model,
 	if (be->piece_squares)
 		s->squares = be->alloc(model->device, (pieces + 1) * sizeof(double),
 				       "parts of the model");
-	if (!has_room || (be->piece_squares && !s->squares)) {
+	if (options->as_codes)
+		s->units_as_codes = sharded_codes_make(s);
+	if (!has_room || (be->piece_squares && !s->squares) || s->units_as_codes == SIZE_MAX) {
 		err_set(err, ERR_IO, "no memory for the sums of gradients (%zu MiB)",
 			count * sizeof(float) >> 20);
 		sharded_destroy(s);
@@ -171,6 +175,11 @@ struct sharded *sharded_create(struct ranks *ranks, struct model *model,
 	return s;
 }
 
+size_t sharded_units_as_codes(const struct sharded *s)
+{
+	return s->units_as_codes;
+}
+
 void sharded_destroy(struct sharded *s)
 {
 	if (!s)
@@ -182,6 +191,7 @@ void sharded_destroy(struct sharded *s)
 	for (size_t i = 0; i < UNDER_WAY; i++)
 		s->model->backend->free(s->model->device, s->under_way[i].received);
 	s->model->backend->free(s->model->device, s->squares);
+	sharded_codes_free(s);
 	free(s->whole);
 	free(s->comes);
 	free(s->ticket);

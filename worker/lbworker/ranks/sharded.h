@@ -17,9 +17,14 @@ struct sharded_options {
 	struct mesh mesh;
 	int64_t width; /* of the trees (reduction.h) */
 	bool fast;     /* each rank adds up its own micro-batches first: one reduction a step */
+	bool as_codes; /* weights that products read as codes of 8 bits go as those, where it makes no
+			* difference (precision_sent) */
 };
 
 struct sharded;
+
+/* For struct model_options, take, of a model for these ranks; the argument: struct sharded_options. */
+void sharded_take(void *options, struct model *m);
 
 /* Watches the passes of the model, which is borrowed, as are the ranks. NULL with err. */
 struct sharded *sharded_create(struct ranks *ranks, struct model *model,
@@ -39,6 +44,8 @@ void sharded_stages(struct sharded *s, struct ranks *pipe, struct ranks *plane);
 int sharded_stream(struct sharded *s, const struct comm_part *send,
 		   const struct comm_part *receive);
 
+/* How many units go to other ranks as codes. */
+size_t sharded_units_as_codes(const struct sharded *s);
 /* Of unit u, what this rank holds and updates. */
 struct model_unit sharded_own(const struct sharded *s, size_t unit);
 /* Lets go of weights that are not ours, where the stage has it so; all that is there is right. */

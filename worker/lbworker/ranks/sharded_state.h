@@ -25,6 +25,8 @@ struct under_way {
 };
 enum { UNDER_WAY = 2 };
 
+struct sharded_codes; /* sharded_codes.c */
+
 struct sharded {
 	struct ranks *ranks, *world, *tensor; /* ranks: those that share the gradients */
 	struct ranks *pipe, *plane; /* other stages of the same samples; all but other slices */
@@ -32,6 +34,8 @@ struct sharded {
 	struct model *model;
 	struct sharded_options options;
 	struct reduction *reduction;
+	struct sharded_codes *codes; /* of weights; NULL: all go as they are */
+	size_t units_as_codes;
 	bool *whole;                           /* by unit: its weights are all there, and new */
 	bool *comes;                           /* or on their way, */
 	uint64_t *ticket;                      /* of arrays_wait */
@@ -48,17 +52,21 @@ struct sharded {
 	struct err failure;   /* of the passes since the last sum */
 };
 
+/* sharded_exchange.c. The whole unit, as far as it is of this stage. */
+struct model_unit sharded_unit(const struct sharded *s, size_t unit);
+uint64_t sharded_begin(struct sharded *s); /* of s->send, s->receive */
+void sharded_wait(struct sharded *s, uint64_t ticket);
+bool sharded_is_in_our_row(const struct sharded *s, int rank);
+/* Weights as products read them. */
+struct comm_part sharded_wanted(const struct sharded *s, struct model_unit range);
+
 /* sharded_weights.c. struct model_watch's. */
 void sharded_soon(void *arg, size_t unit);
 void sharded_need(void *arg, size_t unit);
 void sharded_release(void *arg, size_t unit);
-/* The whole unit, as far as it is of this stage. */
-struct model_unit sharded_unit(const struct sharded *s, size_t unit);
 /* The rows of a mesh share an array among their ranks: begins to give each other what each has of the
  * unit; a ticket. What fails sticks, in s->failure. */
 uint64_t sharded_gather(struct sharded *s, float *array, size_t unit);
-uint64_t sharded_begin(struct sharded *s); /* of s->send, s->receive */
-void sharded_wait(struct sharded *s, uint64_t ticket);
 /* What a pass has sent by now is what it sends when it is replayed. */
 void sharded_note_sent(struct sharded *s);
 /* Of an array all but our shard. */
@@ -68,6 +76,18 @@ static inline struct comm_part sharded_bytes(float *array, struct model_unit ran
 {
 	return (struct comm_part){ array + range.first, range.count * sizeof(float) };
 }
+
+/* sharded_codes.c. How many units go as codes; SIZE_MAX: no memory. */
+size_t sharded_codes_make(struct sharded *s);
+void sharded_codes_free(struct sharded *s); /* made or not */
+bool sharded_goes_as_codes(const struct sharded *s, size_t unit);
+/* Codes of weights that have changed since, by all ranks at the same time. */
+void sharded_codes_refresh(struct sharded *s);
+void sharded_codes_outdated(struct sharded *s);
+/* Ours of a unit, where those of a range come to, and what becomes of what has come. */
+struct comm_part sharded_codes_of(const struct sharded *s, size_t unit);
+struct comm_part sharded_codes_come(const struct sharded *s, struct model_unit range);
+void sharded_codes_came(const struct sharded *s, size_t unit);
 
 /* sharded_gradients.c. What of a unit's gradient this rank adds up; struct model_watch's done. */
 struct model_unit sharded_part(const struct sharded *s, size_t unit);

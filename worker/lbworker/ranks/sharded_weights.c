@@ -3,70 +3,27 @@
  * one before it is computed with. */
 #include "worker/lbworker/ranks/sharded_state.h"
 
-struct model_unit sharded_unit(const struct sharded *s, size_t unit)
-{
-	return model_unit_here(s->model, unit);
-}
-
-struct model_unit sharded_own(const struct sharded *s, size_t unit)
-{
-	const struct model_unit u = sharded_unit(s, unit);
-
-	return mesh_shard(&s->options.mesh, &u, s->ranks->rank);
-}
-
-const struct mesh *sharded_mesh(const struct sharded *s)
-{
-	return &s->options.mesh;
-}
-
-static bool is_in_our_row(const struct sharded *s, int rank)
-{
-	return mesh_row(&s->options.mesh, rank) == mesh_row(&s->options.mesh, s->ranks->rank);
-}
-
-uint64_t sharded_begin(struct sharded *s)
-{
-	return s->failure.code == ERR_NONE
-		       ? arrays_begin(s->ranks, s->send, s->receive, &s->failure)
-		       : 0;
-}
-
-void sharded_wait(struct sharded *s, uint64_t ticket)
-{
-	if (s->failure.code == ERR_NONE)
-		(void)arrays_wait(s->ranks, ticket, &s->failure);
-}
-
-/* Weights as products read them. */
-static struct comm_part wanted_of(const struct sharded *s, struct model_unit range)
-{
-	const struct backend *be = s->model->backend;
-	float *weights = s->model->weights + range.first;
-	size_t each;
-
-	if (!be->weights_wanted || range.count == 0)
-		return sharded_bytes(s->model->weights, range);
-	void *at = be->weights_wanted(s->model->device, weights, &each);
-	return (struct comm_part){ at, range.count * each };
-}
-
 uint64_t sharded_gather(struct sharded *s, float *array, size_t unit)
 {
 	bool is_weights = array == s->model->weights;
+	bool is_codes = is_weights && sharded_goes_as_codes(s, unit);
 	const struct mesh *mesh = &s->options.mesh;
 	const struct model_unit u = sharded_unit(s, unit), own = sharded_own(s, unit);
 
+	if (is_codes)
+		sharded_codes_refresh(s);
 	for (int r = 0; r < mesh->size; r++) {
-		bool is_peer = is_in_our_row(s, r) && r != s->ranks->rank;
+		bool is_peer = sharded_is_in_our_row(s, r) && r != s->ranks->rank;
 		const struct comm_part nothing = { NULL, 0 };
 		const struct model_unit theirs = mesh_shard(mesh, &u, r);
-		s->send[r] = !is_peer     ? nothing
-			     : is_weights ? wanted_of(s, own)
-					  : sharded_bytes(array, own);
-		s->receive[r] = !is_peer     ? nothing
-				: is_weights ? wanted_of(s, theirs)
-					     : sharded_bytes(array, theirs);
+		s->send[r] = !is_peer      ? nothing
+			     : is_codes    ? sharded_codes_of(s, unit)
+			     : !is_weights ? sharded_bytes(array, own)
+					   : sharded_wanted(s, own);
+		s->receive[r] = !is_peer      ? nothing
+				: is_codes    ? sharded_codes_come(s, theirs)
+				: !is_weights ? sharded_bytes(array, theirs)
+					      : sharded_wanted(s, theirs);
 	}
 	return sharded_begin(s);
 }
@@ -91,6 +48,8 @@ void sharded_need(void *arg, size_t unit)
 		return;
 	sharded_soon(s, unit);
 	sharded_wait(s, s->ticket[unit]);
+	if (sharded_goes_as_codes(s, unit))
+		sharded_codes_came(s, unit);
 	if (m->backend->weights_came && u.count > 0)
 		m->backend->weights_came(m->device, m->weights + u.first, u.count);
 	s->comes[unit] = false;
@@ -133,15 +92,26 @@ void sharded_updated(struct sharded *s)
 {
 	for (size_t u = 0; u < s->model->units; u++)
 		s->whole[u] = s->options.mesh.shard == 1;
+	sharded_codes_outdated(s);
 }
 
-void sharded_ahead(struct sharded *s, size_t unit)
+static void begin_ahead(struct sharded *s, size_t unit)
 {
 	bool is_first = unit <= 1; /* the tables, the first layer */
 	bool stays = s->options.mesh.stage < ZERO_WEIGHTS || unit + 1 == s->model->units;
 
 	if (is_first || stays)
 		sharded_soon(s, unit);
+}
+
+/* Codes ask for all of the new weights: their units begin behind the last. */
+void sharded_ahead(struct sharded *s, size_t unit)
+{
+	if (!sharded_goes_as_codes(s, unit))
+		begin_ahead(s, unit);
+	for (size_t u = 0; unit + 1 == s->model->units && u < unit; u++)
+		if (sharded_goes_as_codes(s, u))
+			begin_ahead(s, u);
 }
 
 void sharded_note_sent(struct sharded *s)

@@ -261,6 +261,32 @@ const struct operand_cast *precision_cast(const struct precision *p, enum module
 	return out || i >= p->rules ? NULL : &p->recipe[i].slot[slot];
 }
 
+/* Any scale but of all there is now, and any codes but the nearest, ask for more than amax. */
+static bool can_be_sent(const struct operand_cast *c)
+{
+	const struct format *f = &c->format;
+
+	return f->bits == 8 && (f->kind == FORMAT_FN || f->kind == FORMAT_IEEE) &&
+	       c->rounding == ROUND_NEAREST_EVEN && c->scale == SCALE_FP32 &&
+	       c->along == OPERAND_ALL && c->across == OPERAND_ALL && !c->hadamard &&
+	       !c->four_over_six && c->history == 0;
+}
+
+const struct operand_cast *precision_sent(const struct precision *p, size_t layer,
+					  enum module module)
+{
+	const int forward = PRODUCT_FORWARD * OPERANDS + 1, input = PRODUCT_INPUT * OPERANDS + 1;
+
+	if (!p || p->rules != 1 || p->left_out[layer * MODULE_COUNT + module])
+		return NULL;
+	const struct operand_cast *a = &p->recipe[0].slot[forward], *b = &p->recipe[0].slot[input];
+	bool is_same = a->format.kind == b->format.kind && a->format.bits == b->format.bits &&
+		       a->format.exponent == b->format.exponent &&
+		       a->format.mantissa == b->format.mantissa && a->format.bias == b->format.bias;
+
+	return can_be_sent(a) && can_be_sent(b) && is_same ? a : NULL;
+}
+
 const struct operand_stats *precision_stats(const struct precision *p, size_t layer,
 					    enum module module, int slot)
 {

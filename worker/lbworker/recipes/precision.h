@@ -71,6 +71,12 @@ bool precision_use(struct precision *p, size_t layer, enum module module, enum p
 const struct operand_cast *precision_cast(const struct precision *p, enum module module, int slot,
 					  size_t i);
 
+/* What makes codes of the weights of a module in all products of all steps, where other ranks could make them as
+ * well: of 8 bits, to nearest, under one scale for the matrix as it is (kernels/formats/sent.h). NULL: nothing
+ * does. */
+const struct operand_cast *precision_sent(const struct precision *p, size_t layer,
+					  enum module module);
+
 /* What is known of an operand since precision_step; NULL: nothing is watched. */
 const struct operand_stats *precision_stats(const struct precision *p, size_t layer,
 					    enum module module, int slot);

@@ -163,6 +163,8 @@ int plan_make(struct plan *p, const struct config *c, struct err *err)
 	if (c->lora_rank > 0 && add_adapters(p, c, err))
 		return -1;
 	p->widest = p->cost.widest * sizeof(float);
+	p->are_split = o.compute == COMPUTE_BF16;
+	p->codes = c->fp8_gather ? p->cost.matrices : 0;
 	p->few_bits = plan_few_bits(c);
 	p->activations = p->cost.activation_bytes + p->few_bits +
 			 work_area(s, &o, c->deterministic, p->cost.parameters);
@@ -182,7 +184,7 @@ int plan_make(struct plan *p, const struct config *c, struct err *err)
 void plan_share(struct plan *p, const struct config_mesh *m)
 {
 	uint64_t shard = (uint64_t)m->shard, ranks = shard * (uint64_t)m->replicate, levels = 1;
-	uint64_t all = p->gradients;
+	uint64_t all = p->gradients, weights = p->weights;
 
 	if (m->width == 0)
 		return;
@@ -194,8 +196,12 @@ void plan_share(struct plan *p, const struct config_mesh *m)
 		p->moments /= shard;
 	if (m->stage >= 2)
 		p->gradients = all / shard + 3 * p->widest;
+	if (p->are_split && m->stage >= 1)
+		p->weights = weights / 2 + weights / 2 / shard;
 	if (m->stage >= 3)
-		p->weights = p->weights / shard + 2 * p->widest;
+		p->weights = weights / shard + 2 * p->widest / (p->are_split ? 2 : 1);
+	if (shard > 1)
+		p->sums += p->codes / shard + (p->codes ? p->cost.widest : 0);
 }
 
 uint64_t plan_bytes(const struct plan *p)

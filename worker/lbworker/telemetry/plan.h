@@ -15,9 +15,11 @@ struct plan {
 	struct model_cost cost;                            /* of our slice */
 	struct model_cost whole;                           /* of the whole model */
 	uint64_t weights, gradients, moments, activations; /* bytes on the device */
-	uint64_t few_bits;   /* of the activations: codes, their scales, operands made of them */
-	uint64_t sums;       /* bytes that gradients of several ranks are added up in */
-	uint64_t widest;     /* bytes of the weights that are used together at most */
+	uint64_t few_bits; /* of the activations: codes, their scales, operands made of them */
+	uint64_t sums;     /* bytes that gradients of several ranks are added up in */
+	uint64_t widest;   /* bytes of the weights that are used together at most */
+	bool are_split; /* weights are two halves, of which products, and other ranks, want the upper one */
+	uint64_t codes;      /* of weights that go to other ranks as such */
 	uint64_t checkpoint; /* bytes of host memory that one is written from */
 	int64_t tokens;      /* in a step, once the batch is full */
 	/* Forward and backward of one token. Of N parameters that are multiplied, with L layers of

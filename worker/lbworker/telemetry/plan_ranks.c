@@ -91,6 +91,20 @@ static double slices_in_pass(const struct config *c, const struct config_mesh *m
 	       losses * (double)sizeof(struct loss_part) * others;
 }
 
+/* Weights as they go to those who compute with them. */
+static double gathered_bytes(const struct plan *p, const struct config *c,
+			     const struct config_mesh *m)
+{
+	const struct model_shape *s = &c->shape;
+	double table = (double)s->vocab * (double)s->dim / m->tensor;
+	double tables = (c->pipeline_rank == 0) + (c->pipeline_rank + 1 == m->pipeline && !s->tied);
+	double each = p->are_split ? sizeof(uint16_t) : sizeof(float);
+	double matrices = (double)p->cost.matrices, vectors = (double)p->cost.parameters - matrices;
+
+	return (matrices - tables * table) * (c->fp8_gather ? 1 : each) + tables * table * each +
+	       vectors * (double)sizeof(float);
+}
+
 struct plan_traffic plan_traffic(const struct plan *p, const struct config *c,
 				 const struct config_mesh *m)
 {
@@ -106,7 +120,7 @@ struct plan_traffic plan_traffic(const struct plan *p, const struct config *c,
 	return (struct plan_traffic){
 		.gradients = (double)reduced * all * (ranks - 1) / ranks,
 		.sums = all / ranks * (m->replicate - 1),
-		.weights = gathers * all * (shard - 1) / shard,
+		.weights = gathers * gathered_bytes(p, c, m) * (shard - 1) / shard,
 		.slices = (double)waves * slices,
 		.keys = (double)waves * keys,
 		.stream = (double)waves * stream,
@@ -121,13 +135,14 @@ static double sent(const struct plan_traffic *t)
 }
 
 /* What a rank of that mesh and stage takes, and what it sends. */
-struct share {
+struct rank_share {
 	struct plan plan;
 	struct plan_traffic traffic;
 	size_t first_layer, end_layer;
 };
 
-static int share_of(const struct config *c, const struct config_mesh *m, int stage, struct share *s)
+static int share_of(const struct config *c, const struct config_mesh *m, int stage,
+		    struct rank_share *s)
 {
 	struct config same = *c;
 
@@ -149,7 +164,7 @@ static int share_of(const struct config *c, const struct config_mesh *m, int sta
 static int largest(const struct config *c, const struct config_mesh *m, double *bytes,
 		   double *sends)
 {
-	struct share s;
+	struct rank_share s;
 
 	*bytes = *sends = 0;
 	for (int stage = 0; stage < m->pipeline; stage++) {
@@ -173,7 +188,7 @@ static double seconds_over(const struct link *l, const struct plan_traffic *t,
 static void print_stage(const struct config *c, const struct config_mesh *m, int stage, double room,
 			FILE *to)
 {
-	struct share s;
+	struct rank_share s;
 
 	if (share_of(c, m, stage, &s))
 		return;

@@ -147,17 +147,24 @@ static int check_device(const struct training *t, struct err *err)
 	return 0;
 }
 
-static int share_model(struct training *t, struct err *err)
+static struct sharded_options sharing_of(const struct training *t)
 {
 	const struct config_mesh *m = &t->mesh;
-	const struct sharded_options options = {
+
+	return (struct sharded_options){
 		.mesh = { t->data_ranks.rank, t->data_ranks.size, m->replicate, m->shard,
 			  (enum zero_stage)m->stage, m->context },
 		.width = m->width,
 		.fast = t->config.reduction == REDUCTION_FAST && t->data_ranks.size > 1,
+		.as_codes = t->config.fp8_gather,
 	};
+}
 
-	if (m->width == 0)
+static int share_model(struct training *t, struct err *err)
+{
+	const struct sharded_options options = sharing_of(t);
+
+	if (t->mesh.width == 0)
 		return 0;
 	if (t->ranks->size > 1 && precision_history_count(t->precision) > 0)
 		return err_set(err, ERR_USAGE,
@@ -229,8 +236,12 @@ static int make_model(struct training *t, const struct plan *plan, struct err *e
 {
 	const struct config *c = &t->config;
 	struct model_options options = config_model_options(c);
+	struct sharded_options sharing = sharing_of(t);
 
-	options.in_parts = t->ranks->size > 1;
+	if (t->ranks->size > 1) {
+		options.take = sharded_take;
+		options.take_arg = &sharing;
+	}
 	options.narrow_gradients = options.narrow_gradients && t->mesh.width == 0;
 	t->is_too_large = plan_fits(plan, t->backend == backend_cpu(),
 				    t->backend->available(t->device) / sharers_of(t), err) != 0;
@@ -277,6 +288,10 @@ static void say_what(const struct training *t)
 		       t->ranks->size, t->ranks->table->name, t->mesh.replicate, t->mesh.shard,
 		       t->mesh.stage, t->mesh.width,
 		       c->reduction == REDUCTION_FAST ? ", of a rank's own in place" : "");
+	if (t->sharded && sharded_units_as_codes(t->sharded) > 0)
+		printf("weights of %zu of %zu layers go to other ranks as FP8\n",
+		       sharded_units_as_codes(t->sharded),
+		       model_end_layer(t->model) - model_first_layer(t->model));
 	if (t->mesh.tensor > 1)
 		printf("each part of the model is cut into slices for %d ranks%s\n", t->mesh.tensor,
 		       c->sequence_parallel ? ", the stream by rows" : "");
