@@ -77,7 +77,7 @@ void *cuda_take_shares(struct device *dev, size_t bytes, const char *what,
 	void *memory = m ? cuda_mapped_at(m) : NULL;
 	if (!m || !cuda_note_block(dev, memory, taken, what, m)) {
 		cuda_unmap(m);
-		dev->refused = (struct block){ .bytes = taken, .what = what };
+		dev->refused = (struct block){ .bytes = bytes, .what = what };
 		return NULL;
 	}
 	cuda_zero(dev, memory, bytes);

@@ -249,13 +249,28 @@ static struct mapping *make(const struct driver *d, size_t bytes, size_t each,
 	return NULL;
 }
 
-/* LB_CUDA_SHARES=0: all memory is taken, as where a driver has no such functions. */
+/* A driver may have the functions for a GPU that has none of it. */
+static bool gpu_maps(void)
+{
+	const CUdevice_attribute wanted = CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED;
+	__typeof__(&cuDeviceGet) get;
+	__typeof__(&cuDeviceGetAttribute) ask;
+	CUdevice gpu;
+	int maps = 0;
+
+	return driver_has("cuDeviceGet", &get, sizeof(void *)) &&
+	       driver_has("cuDeviceGetAttribute", &ask, sizeof(void *)) &&
+	       get(&gpu, of_this_gpu().location.id) == CUDA_SUCCESS &&
+	       ask(&maps, wanted, gpu) == CUDA_SUCCESS && maps;
+}
+
+/* LB_CUDA_SHARES=0: all memory is taken, as where a driver has no such functions, or a GPU no such memory. */
 bool cuda_may_share(void)
 {
 	const char *how = getenv("LB_CUDA_SHARES");
 	struct driver d;
 
-	return (!how || strcmp(how, "0") != 0) && driver_open(&d);
+	return (!how || strcmp(how, "0") != 0) && driver_open(&d) && gpu_maps();
 }
 
 struct mapping *cuda_map(size_t bytes, const struct byte_run *run, size_t runs, size_t *taken)

@@ -233,6 +233,29 @@ static int memory_file(void)
 	return file;
 }
 
+static CUresult CUDAAPI device_get(CUdevice *device, int ordinal)
+{
+	*device = ordinal;
+	return CUDA_SUCCESS;
+}
+
+// LB_EMULATION_MAPS=0: a GPU without.
+static CUresult CUDAAPI device_attribute(int *value, CUdevice_attribute what, CUdevice)
+{
+	const char *maps = getenv("LB_EMULATION_MAPS");
+	if (what != CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED)
+		return CUDA_ERROR_INVALID_VALUE;
+	*value = !maps || strcmp(maps, "0") != 0;
+	return CUDA_SUCCESS;
+}
+
+static bool has_maps()
+{
+	int has;
+	device_attribute(&has, CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, 0);
+	return has;
+}
+
 static CUresult CUDAAPI granularity(size_t *bytes, const CUmemAllocationProp *prop,
 				    CUmemAllocationGranularity_flags)
 {
@@ -244,6 +267,8 @@ static CUresult CUDAAPI granularity(size_t *bytes, const CUmemAllocationProp *pr
 static CUresult CUDAAPI reserve_addresses(CUdeviceptr *at, size_t bytes, size_t, CUdeviceptr,
 					  unsigned long long)
 {
+	if (!has_maps())
+		return CUDA_ERROR_NOT_SUPPORTED;
 	void *memory = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	*at = (CUdeviceptr)(uintptr_t)memory;
 	return memory == MAP_FAILED ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
@@ -335,6 +360,8 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char *name, void **function, 
 					     enum cudaDriverEntryPointQueryResult *found)
 {
 	static const std::map<std::string, void *> all = {
+		{ "cuDeviceGet", (void *)device_get },
+		{ "cuDeviceGetAttribute", (void *)device_attribute },
 		{ "cuMemGetAllocationGranularity", (void *)granularity },
 		{ "cuMemAddressReserve", (void *)reserve_addresses },
 		{ "cuMemAddressFree", (void *)free_addresses },

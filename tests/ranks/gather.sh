@@ -61,6 +61,7 @@ failed=0
 for type in float32 bfloat16; do
 	options="--training.mixed_precision_param $type"
 	case $short$device:$type in 1cpu:bfloat16 | 1cuda:float32) continue ;; esac
+	ran=$type
 	# shellcheck disable=SC2086 # words
 	train "$B/lbworker" one 1 $options || sed 's/^/# /' "$T/one.err"
 	while read -r long ranks replicate shard stage more; do
@@ -94,11 +95,22 @@ for type in float32 bfloat16; do
 	END
 done
 LB_CONTROL=own-amax train "$B/controls/lbworker" control 3 --parallelism.zero_stage 3 --quantize.fp8_gather true \
-	--training.mixed_precision_param "$type"
-if [ "$(differ one control)" -gt 0 ]; then
+	--training.mixed_precision_param "$ran"
+status=$?
+lines=$(wc -l <"$T/control.losses")
+if [ "$status" = 0 ] && [ "$lines" = "$(wc -l <"$T/one.losses")" ] && [ "$lines" -ge 4 ] && [ "$(differ one control)" -gt 0 ]; then
 	echo "ok - control: a scale of a rank's own part is seen"
 else
-	echo "not ok - control: a scale of a rank's own part is not seen"
+	echo "not ok - control: a scale of a rank's own part is not seen (status $status, $lines lines)"
+	sed 's/^/# /' "$T/control.err"
+	failed=$((failed + 1))
+fi
+# what decides by the clock may read the weights as they are
+if ! train "$B/lbworker" faster 2 --quantize.fp8_gather true --quantize.only_faster true &&
+	grep -q 'quantize.fp8_gather: .* without .*quantize.only_faster' "$T/faster.err"; then
+	echo "ok - not with only_faster"
+else
+	echo "not ok - with only_faster it is not refused"
 	failed=$((failed + 1))
 fi
 echo "gather: $compared ways, $failed failed"

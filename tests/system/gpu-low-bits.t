@@ -78,7 +78,7 @@ ok $? "the plan has the memory of codes and scales"
 counts() { LB_EMULATION_COUNTS=$T/counts train "counted-$1" --device cuda --training.steps "$1" --quantize.recipe delayed \
 	--checkpoint.interval 0 && cat "$T/counts"; }
 counts 6 >"$T/a" && counts 8 >"$T/b"
-seen=$(paste "$T/a" "$T/b" | awk '{ print $4 - $1, $5 - $2, $6 - $3 }')
+seen=$(paste "$T/a" "$T/b" | awk '{ print $5 - $1, $6 - $2, $7 - $3 }')
 [ "$seen" = "4 18 0" ]
 ok $? "a micro-batch is one graph; beside it keys, and a step of the histories; nothing is allocated ($seen)"
 echo "1..$count"

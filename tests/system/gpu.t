@@ -170,13 +170,13 @@ ok $? "a checkpoint of which a copy failed is never published"
 # --- a step as one program ------------------------------------------------------------------------------
 # Two steps more are two graphs more (with two micro-batches four), and nothing beside them but what goes up
 # (tokens, targets, the host's half of a decision) and what comes down (the decision).
-counts() { # counts STEPS BATCH: graphs, what was queued outside of them, allocations
+counts() { # counts STEPS BATCH: graphs, what was queued outside of them, allocations, bytes at most
 	LB_EMULATION_COUNTS=$T/counts train "counted-$1-$2-$4" --device cuda --training.steps "$1" \
 		--training.global_batch_size "$2" --checkpoint.interval 0 "$3" "$4" && cat "$T/counts"
 }
 more() { # more BATCH MOMENTS: the same of two steps in the middle of a training
 	counts 6 "$1" --optimizer.moments "$2" >"$T/a" && counts 8 "$1" --optimizer.moments "$2" >"$T/b" &&
-		paste "$T/a" "$T/b" | awk '{ print $4 - $1, $5 - $2, $6 - $3 }'
+		paste "$T/a" "$T/b" | awk '{ print $5 - $1, $6 - $2, $7 - $3 }'
 }
 seen="$(more 1 float32), $(more 1 bfloat16), $(more 2 float32)"
 [ "$seen" = "2 8 0, 2 8 0, 4 12 0" ]

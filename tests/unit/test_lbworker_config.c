@@ -174,6 +174,48 @@ static void test_recipes(void **state)
 #undef DATA
 }
 
+/* Weights as FP8 between ranks: torchtitan's word for it asks where it can be, and says where it cannot. */
+static void test_gather(void **state)
+{
+	/* clang-format off */
+	static const struct {
+		const char *more;
+		bool want;
+	} cases[] = {
+		{ "", true },
+		{ "[quantize]\nfilter_fqns = [\"output\"]\n", true },
+		{ "[quantize]\nfirst_layers = 1\n", true },
+		{ "[quantize]\nfilter_fqns = [\"auto_filter_small_kn\", \"output\"]\n", false },
+		{ "[quantize]\nonly_faster = true\n", false },
+		{ "[quantize]\nrecipe = \"rowwise\"\n", false },
+		{ "[quantize]\nrules = [\"steps=3- recipe=none\"]\n", false },
+		{ "[quantize]\nfilter_fqns = [\"wq\"]\n", false },
+		{ "[quantize]\nfirst_layers = 1000\n", false },
+	};
+	/* clang-format on */
+	static const char file[] = "[model]\nconverters = [\"float8\"]\n[float8]\n"
+				   "enable_fsdp_float8_all_gather = true\n"
+				   "[training]\ndataset_path = \"x\"\n";
+	static const char note[] =
+		"c.toml:4: float8.enable_fsdp_float8_all_gather: does nothing here";
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char text[512], *told = NULL;
+		FILE *notes = memory(&told);
+		struct config c;
+		struct err err;
+		snprintf(text, sizeof(text), "%s%s", file, cases[i].more);
+		if (load(&c, text, false, notes, &err))
+			fail_msg("case %zu: %s", i, err.text);
+		fclose(notes);
+		if (c.fp8_gather != cases[i].want || !strstr(told, note) != cases[i].want)
+			fail_msg("case %zu: %d, told \"%s\"", i, c.fp8_gather, told);
+		config_clear(&c);
+		free(told);
+	}
+}
+
 #define BASE "[training]\ndataset_path = \"x\"\n"
 
 static void test_refused(void **state)
@@ -212,6 +254,16 @@ static void test_refused(void **state)
 		  "c.toml:4: model.converters: [\"quantize.grouped_mm.mx\"] is not supported, only []" },
 		{ BASE "[quantize]\nrecipe = \"mxfp8\"\nrules = [\"steps=3\"]\n",
 		  "c.toml:5: quantize.rules: \"steps=3\": names no recipe; a rule is" },
+		{ BASE "[quantize]\nrecipe = \"tensorwise\"\nonly_faster = true\nfp8_gather = true\n",
+		  "c.toml:6: quantize.fp8_gather: goes with recipes" },
+		{ BASE "[quantize]\nrecipe = \"tensorwise\"\nfilter_fqns = [\"auto_filter_small_kn\"]\n"
+		  "fp8_gather = true\n", "c.toml:6: quantize.fp8_gather: goes with recipes" },
+		{ BASE "[quantize]\nrecipe = \"tensorwise\"\nfilter_fqns = [\"wq\"]\nfp8_gather = true\n",
+		  "c.toml:6: quantize.fp8_gather: goes with recipes" },
+		{ "training.dataset_path = \"x\"\nmodel.converters = [\"float8\"]\n"
+		  "quantize = { rules = [\"steps=3- recipe=none\"], fp8_gather = true, "
+		  "linear.float8.enable_fsdp_float8_all_gather = true }\n",
+		  "c.toml:3: quantize.fp8_gather: goes with recipes" },
 		{ BASE "[quantize.linear.float8]\nfast = true\n", "c.toml:4: float8.fast: unknown key in section [float8]" },
 		{ BASE "[float9]\nfast = true\n", "c.toml:3: float9: unknown section" },
 		{ BASE "[experimental]\ncustm_import = \"x\"\n", "c.toml:4: experimental.custm_import: unknown "
@@ -662,7 +714,7 @@ int main(void)
 		cmocka_unit_test(test_shape_of_hf),   cmocka_unit_test(test_differences),
 		cmocka_unit_test(test_dumped_json),   cmocka_unit_test(test_lenient),
 		cmocka_unit_test(test_short_trials),  cmocka_unit_test(test_init_std),
-		cmocka_unit_test(test_batch_ramp),
+		cmocka_unit_test(test_batch_ramp),    cmocka_unit_test(test_gather),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/mem.h"
 #include "common/config/keys.h"
 #include "worker/lbworker/config/shape.h"
 #include "worker/lbworker/config/stages.h"
@@ -208,7 +209,56 @@ static int check_dataset(const struct config *c, const struct toml *toml, struct
 			   err);
 }
 
-static int check_precision(const struct config *c, const struct toml *toml, struct err *err)
+/* A layer whose matrices are all read as codes, in all products. */
+static bool has_sent_layer(const struct config *c, const struct precision *precision)
+{
+	bool has = false;
+
+	for (size_t l = 0; l < c->shape.layers; l++) {
+		bool is_sent = true;
+		for (enum module m = MODULE_QKV; m < MODULE_OUTPUT; m++)
+			is_sent = is_sent && precision_sent(precision, l, m);
+		has = has || is_sent;
+	}
+	return has;
+}
+
+/* Torchtitan's word for it, where that was taken (compat_quantize.c gives on the very object that is its line); there it
+ * does nothing with many recipes. */
+static const char *gather_of_torchtitan(const struct toml *toml)
+{
+	static const char *const words[] = {
+		"float8.enable_fsdp_float8_all_gather",
+		"quantize.linear.float8.enable_fsdp_float8_all_gather",
+	};
+	const json_t *line = json_object_get(toml->lines, "quantize.fp8_gather");
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (line && json_object_get(toml->lines, words[i]) == line)
+			return words[i];
+	return NULL;
+}
+
+static int check_gather(struct config *c, const struct toml *toml, FILE *notes, struct err *err)
+{
+	static const char goes_with[] =
+		"goes with recipes whose weights have one scale of 8 bits for a matrix, of this "
+		"step and to nearest (quantize.recipe = \"tensorwise\"), for all matrices of a "
+		"layer, without quantize.rules, quantize.only_faster (\"auto_filter_small_kn\") "
+		"and u-muP";
+	const char *theirs = gather_of_torchtitan(toml);
+	char *note;
+
+	if (!theirs)
+		return keys_refuse(toml, "quantize.fp8_gather", goes_with, err);
+	note = xasprintf("does nothing here: quantize.fp8_gather %s", goes_with);
+	config_note(toml, theirs, notes, note);
+	free(note);
+	c->fp8_gather = false;
+	return 0;
+}
+
+static int check_precision(struct config *c, const struct toml *toml, FILE *notes, struct err *err)
 {
 	struct precision *precision;
 	struct err why = { 0 };
@@ -219,18 +269,9 @@ static int check_precision(const struct config *c, const struct toml *toml, stru
 		snprintf(key, sizeof(key), "quantize.%s", which);
 		return keys_refuse(toml, key, why.text, err);
 	}
-	bool can_gather = false;
-	for (size_t l = 0; l < c->shape.layers; l++)
-		can_gather = can_gather || precision_sent(precision, l, MODULE_UP);
+	bool can_gather = has_sent_layer(c, precision) && !c->shape.umup.enable;
 	precision_destroy(precision);
-	if (!c->fp8_gather || (can_gather && !c->shape.umup.enable))
-		return 0;
-	return keys_refuse(
-		toml, "quantize.fp8_gather",
-		"goes with recipes whose weights have one scale of 8 bits for a matrix, of "
-		"this step and to nearest (quantize.recipe = \"tensorwise\"), without "
-		"quantize.rules and u-muP",
-		err);
+	return !c->fp8_gather || can_gather ? 0 : check_gather(c, toml, notes, err);
 }
 
 /* What experts are not computed with. */
@@ -361,7 +402,7 @@ void config_check(struct config *c, const struct config_order *o, const struct t
 	refusals_add(r, check_stages(c, toml, &err), &err);
 	if (r->count == 0)
 		refusals_add(r, check_size(c, toml, &err), &err);
-	refusals_add(r, check_precision(c, toml, &err), &err);
+	refusals_add(r, check_precision(c, toml, o->notes, &err), &err);
 	refusals_add(r, check_optimizer(c, toml, &err), &err);
 	if (c->lora_rank > 0 && !model_has_experts(c->shape.family))
 		refusals_add(r, check_lora(c, toml, &err), &err);

@@ -238,9 +238,10 @@ const struct key training_keys[] = {
 	KEY_FLAG(
 		"quantize", "only_faster", only_faster, "false",
 		"on a GPU, products that FP8 does not make faster stay as they are: measured once"),
-	KEY_FLAG("quantize", "fp8_gather", fp8_gather, "false",
-		 "ranks give each other weights of the layers as FP8: half the bytes of bf16, the same "
-		 "results"),
+	KEY_FLAG(
+		"quantize", "fp8_gather", fp8_gather, "false",
+		"ranks give each other weights of the layers as FP8: half the bytes of bf16, the same "
+		"results"),
 	KEY_LIST("quantize", "rules", recipe_rules, NULL,
 		 "other recipes by step, layer, module and product: \"steps=900- products=forward "
 		 "recipe=none\"; the last that fits counts"),

@@ -38,8 +38,8 @@ static void look_at(const struct sharded *s, struct sharded_codes *c, size_t u)
 	size_t matrices = linear_matrices(m, u - 1, unit->matrix);
 	bool are_sent = matrices > 0;
 	for (size_t i = 0; i < matrices; i++) {
-		const struct operand_cast *cast =
-			precision_sent(m->precision, u - 1, unit->matrix[i].module);
+		const struct operand_cast *cast = precision_sent(m->precision, u - 1,
+								 unit->matrix[i].module);
 		are_sent = are_sent && cast;
 		c->cast = cast ? cast : c->cast;
 	}
@@ -127,8 +127,8 @@ static void find_amax(struct sharded *s)
 	m->backend->zero(m->device, c->amax, bytes);
 	for (size_t u = 0; u < m->units; u++)
 		for (size_t i = 0; i < c->unit[u].matrices; i++) {
-			const struct model_unit own =
-				within(&c->unit[u].matrix[i], sharded_own(s, u));
+			const struct model_unit own = within(&c->unit[u].matrix[i],
+							     sharded_own(s, u));
 			if (own.count > 0)
 				m->backend->weights_amax(m->device, amax_of(s, u, i),
 							 m->weights + own.first, own.count);
@@ -159,10 +159,11 @@ void sharded_codes_refresh(struct sharded *s)
 		for (size_t i = 0; i < c->unit[u].matrices; i++) {
 			const struct model_unit part = within(&c->unit[u].matrix[i], own);
 			if (part.count > 0)
-				m->backend->weights_encode(
-					m->device, c->codes + c->unit[u].at + part.first - own.first,
-					m->weights + part.first, part.count, c->cast,
-					amax_of(s, u, i));
+				m->backend->weights_encode(m->device,
+							   c->codes + c->unit[u].at + part.first -
+								   own.first,
+							   m->weights + part.first, part.count,
+							   c->cast, amax_of(s, u, i));
 		}
 	}
 	c->are_made = true;

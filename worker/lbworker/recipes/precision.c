@@ -277,7 +277,8 @@ const struct operand_cast *precision_sent(const struct precision *p, size_t laye
 {
 	const int forward = PRODUCT_FORWARD * OPERANDS + 1, input = PRODUCT_INPUT * OPERANDS + 1;
 
-	if (!p || p->rules != 1 || p->left_out[layer * MODULE_COUNT + module])
+	/* where a product without codes takes less time it reads the weights as they are */
+	if (!p || p->only_faster || p->rules != 1 || p->left_out[layer * MODULE_COUNT + module])
 		return NULL;
 	const struct operand_cast *a = &p->recipe[0].slot[forward], *b = &p->recipe[0].slot[input];
 	bool is_same = a->format.kind == b->format.kind && a->format.bits == b->format.bits &&

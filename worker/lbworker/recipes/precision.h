@@ -73,7 +73,7 @@ const struct operand_cast *precision_cast(const struct precision *p, enum module
 
 /* What makes codes of the weights of a module in all products of all steps, where other ranks could make them as
  * well: of 8 bits, to nearest, under one scale for the matrix as it is (kernels/formats/sent.h). NULL: nothing
- * does. */
+ * does, or only where it is faster. */
 const struct operand_cast *precision_sent(const struct precision *p, size_t layer,
 					  enum module module);
 

@@ -164,6 +164,7 @@ int plan_make(struct plan *p, const struct config *c, struct err *err)
 		return -1;
 	p->widest = p->cost.widest * sizeof(float);
 	p->are_split = o.compute == COMPUTE_BF16;
+	p->is_fast = c->reduction == REDUCTION_FAST;
 	p->codes = c->fp8_gather ? p->cost.matrices : 0;
 	p->few_bits = plan_few_bits(c);
 	p->activations = p->cost.activation_bytes + p->few_bits +
@@ -194,7 +195,8 @@ void plan_share(struct plan *p, const struct config_mesh *m)
 	p->sums = levels * (all / ranks) + 2 * p->widest;
 	if (m->stage >= 1)
 		p->moments /= shard;
-	if (m->stage >= 2)
+	bool is_kept = p->is_fast && ranks > 1; /* passes add to what nobody has sent off */
+	if (m->stage >= 2 && !is_kept)
 		p->gradients = all / shard + 3 * p->widest;
 	if (p->are_split && m->stage >= 1)
 		p->weights = weights / 2 + weights / 2 / shard;

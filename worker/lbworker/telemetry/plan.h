@@ -19,6 +19,7 @@ struct plan {
 	uint64_t sums;     /* bytes that gradients of several ranks are added up in */
 	uint64_t widest;   /* bytes of the weights that are used together at most */
 	bool are_split; /* weights are two halves, of which products, and other ranks, want the upper one */
+	bool is_fast;        /* ranks add up their own passes first: gradients stay whole */
 	uint64_t codes;      /* of weights that go to other ranks as such */
 	uint64_t checkpoint; /* bytes of host memory that one is written from */
 	int64_t tokens;      /* in a step, once the batch is full */

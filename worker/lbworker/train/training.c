@@ -288,7 +288,7 @@ static void say_what(const struct training *t)
 		       t->ranks->size, t->ranks->table->name, t->mesh.replicate, t->mesh.shard,
 		       t->mesh.stage, t->mesh.width,
 		       c->reduction == REDUCTION_FAST ? ", of a rank's own in place" : "");
-	if (t->sharded && sharded_units_as_codes(t->sharded) > 0)
+	if (t->sharded && c->fp8_gather)
 		printf("weights of %zu of %zu layers go to other ranks as FP8\n",
 		       sharded_units_as_codes(t->sharded),
 		       model_end_layer(t->model) - model_first_layer(t->model));
