@@ -40,15 +40,6 @@ static char *log_path(void)
 	return realpath("/proc/self/fd/2", NULL);
 }
 
-/* What goes into a file that nobody will ever read again, or that another lbd has, is not
- * acknowledged. */
-static int may_write(void *arg, struct err *err)
-{
-	struct daemon *d = arg;
-
-	return ledger_check_place(d->lbd.ledger, err) < 0 ? -1 : lock_check(d->lbd.lock, err);
-}
-
 int open_ledger(struct daemon *d, struct err *err)
 {
 	const struct config *config = &d->lbd.config;
@@ -60,7 +51,7 @@ int open_ledger(struct daemon *d, struct err *err)
 	if (d->lbd.lock == NULL || link_lbrun(config, err) < 0 || recover_check(config, err) < 0 ||
 	    ledger_open(config->ledger_path, &d->lbd.ledger, err) < 0)
 		return -1;
-	ledger_guard(d->lbd.ledger, may_write, d);
+	ledger_guard(d->lbd.ledger, lock_check, d->lbd.lock);
 	return record_keep(d->lbd.ledger, err);
 }
 

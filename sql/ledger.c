@@ -69,6 +69,8 @@ int ledger_check_place(struct ledger *l, struct err *err)
 	struct err why = { 0 };
 	struct stat st;
 
+	if (l->inode == 0) /* not open yet */
+		return 0;
 	if (stat(l->path, &st) == 0 && st.st_dev == l->device && st.st_ino == l->inode)
 		return 0;
 	err_set(&why, ERR_IO,
@@ -407,8 +409,7 @@ static void leave_in_peace(struct ledger *l)
 {
 	struct err err = { 0 };
 
-	if (l->inode && l->lost.code == ERR_NONE && ledger_ask_guard(l, &err) == 0 &&
-	    ledger_check_place(l, &err) == 0)
+	if (l->inode && l->lost.code == ERR_NONE && ledger_ask_guard(l, &err) == 0)
 		ledger_wal_end(l, &err);
 }
 
@@ -424,6 +425,8 @@ void ledger_close(struct ledger *l)
 		sqlite3_finalize(l->statements[i]);
 	leave_in_peace(l);
 	sqlite3_close(l->db);
+	if (l->inode)
+		ledger_wal_set_aside(l);
 	free(l->touched);
 	free(l->path);
 	free(l);

@@ -36,8 +36,12 @@ const char *ledger_library(void);
  * the file is small or its last user died while writing. Programs must ignore SIGXFSZ. */
 int ledger_open(const char *path, struct ledger **out, struct err *err);
 /* What is not committed is gone; all else is in the one file, unless the ledger is broken, or the
- * guard refuses: then it is in the log beside it. */
+ * guard refuses, or the disk is full: then it is in the log beside it. Where another file has been
+ * put in its place, the log is put aside: it belongs to the old one. */
 void ledger_close(struct ledger *ledger);
+/* All that is committed into the one file, synced, and no log beside it: for who closes it next and
+ * then needs that file alone. -1 where that cannot be, as on a full disk. */
+int ledger_settle(struct ledger *ledger, struct err *err);
 
 /* 16 hex digits drawn when the ledger was created: jobs carry it, so that an lbd never touches the
  * jobs of another one of the same user. */
@@ -51,7 +55,7 @@ int ledger_take_over(struct ledger *ledger, const char *path, struct err *err);
 
 int ledger_commit(struct ledger *ledger, struct err *err); /* nothing open: fine */
 /* The file's name leads to another file, or to none: -1 with ERR_IO, and the ledger is broken.
- * Cheap: for a guard, which is asked before each commit. */
+ * Cheap, and looked at before each commit. */
 int ledger_check_place(struct ledger *ledger, struct err *err);
 /* Asked before each commit: may this process still write? -1 with ERR_LOCKED: never again, the
  * ledger is broken to it; with another error: not now, this commit fails. NULL: always. */

@@ -106,6 +106,8 @@ int ledger_ask_guard(struct ledger *l, struct err *err)
 {
 	struct err why = { 0 };
 
+	if (ledger_check_place(l, err) < 0)
+		return -1;
 	if (l->may_write == NULL || l->may_write(l->guard_arg, &why) == 0)
 		return 0;
 	if (l->lost.code == ERR_NONE)

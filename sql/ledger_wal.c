@@ -12,10 +12,13 @@
  * failed, and the kernel takes pages that it could not write for written ones. */
 #include "sql/ledger_internal.h"
 
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "common/base/log.h"
 #include "common/base/paths.h"
 
 enum { CHECKPOINT_PAGES = 1000 }; /* 4 MB */
@@ -76,4 +79,36 @@ int ledger_wal_end(struct ledger *l, struct err *err)
 	char mode[16];
 
 	return ledger_ask_text(l, "PRAGMA journal_mode = DELETE", mode, sizeof(mode), err);
+}
+
+int ledger_settle(struct ledger *l, struct err *err)
+{
+	release_borrowed(l);
+	if (l->lost.code != ERR_NONE)
+		return err_set(err, l->lost.code, "%s", l->lost.text);
+	return ledger_wal_end(l, err);
+}
+
+/* Not where the name leads nowhere: whoever moved the file away may bring it back. */
+void ledger_wal_set_aside(const struct ledger *l)
+{
+	char *log, *aside;
+	struct stat st;
+
+	if (stat(l->path, &st) < 0 || (st.st_dev == l->device && st.st_ino == l->inode) ||
+	    (l->may_write && l->may_write(l->guard_arg, NULL) < 0))
+		return;
+	log = path_join("%s-wal", l->path);
+	aside = path_join("%s.of-%llu", log, (unsigned long long)l->inode);
+	if (rename(log, aside) == 0)
+		log_warn("another file is in the place of %s: the log of the one before it, inode "
+			 "%llu, is kept as %s",
+			 l->path, (unsigned long long)l->inode, aside);
+	else if (errno != ENOENT)
+		log_error(
+			"another file is in the place of %s, and the log of the one before it, %s, "
+			"is not its own: move it away (%s)",
+			l->path, log, strerror(errno));
+	free(aside);
+	free(log);
 }

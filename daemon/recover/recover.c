@@ -258,6 +258,8 @@ int recover_ledger(struct lbd *lbd, char **text, struct err *err)
 		world_init(&r.real, lbd);
 		if (ledger_open(made, &r.ledger, err) == 0)
 			rc = add_all(&r, backup, id, err);
+		if (rc == 0) /* the file alone is put in place */
+			rc = ledger_settle(r.ledger, err);
 		ledger_close(r.ledger);
 		if (rc == 0)
 			rc = put_in_place(path, made, err);

@@ -111,6 +111,7 @@ like "$(cat "$F/out.log")" 'lines could not be written to the spool: lost' "and 
 
 # lbd itself meets a full disk when it prepares an attempt: the run waits, and is not given up.
 need strace strace
+need sqlite3 sqlite3
 LB_DEBUGGER="strace -f -qq -o $T/strace.out -e trace=mkdir -e inject=mkdir:error=ENOSPC:when=1..2
 	-P $LB_HOME/runs/waits/attempts/1"
 ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0
@@ -120,5 +121,24 @@ run_reaches waits completed 30
 is "$(run_state waits)" completed "a run whose attempt met a full disk is tried again"
 like "$(grep -c INJECTED "$T/strace.out")" '^2$' "the disk was full for it, twice"
 is "$(lbctl status waits --json | json attempts.#)" 1 "and that took it no attempt"
+
+# A ledger is made anew, and there is room for its log, but none to bring that into the file: the file
+# alone, which is put in place, would be a part of it. First without a fault, to count the writes.
+lbctl daemon stop >/dev/null	# strace would not pass a signal on
+lbd_stop
+db=$LB_HOME/ledger.db
+mv "$db" "$T/first.db"
+before=$(cksum <"$db.bak")
+recover() { strace -f -qq -y -o "$T/recover.out" -e trace=pwrite64 "$@" -P "$db.new" lbd --recover --home "$LB_HOME"; }
+exits 0 "recover" recover -P "$db.new-wal"
+like "$out" 'made anew: 1 runs' "finds the run"
+writes=$(sed '/-wal>/q' "$T/recover.out" | grep -c 'pwrite64(.*/ledger.db.new>')
+rm "$db"
+exits 9 "no room to bring the log into the new file" recover -e "inject=pwrite64:error=ENOSPC:when=$((writes + 1))+"
+like "$err" 'ledger.db.new: disk full' "is said"
+ok "nothing is put in place" [ ! -e "$db" ]
+is "$(cksum <"$db.bak")" "$before" "the backup stays as it is"
+exits 0 "with room again it is made" lbctl recover
+is "$(sqlite3 -readonly "$db" 'SELECT name, state FROM runs')" "waits|completed" "and whole"
 
 done_testing

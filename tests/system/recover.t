@@ -117,6 +117,8 @@ wait_for 'lbd_is_gone' 20
 passed "another file in its place, and an lbd at rest: it ends, too"
 lbd_stop
 like "$(cat "$T/lbd.log")" 'lbd ends, jobs run on: .*another file is in its place' "and says so"
+like "$(cat "$T/lbd.log")" 'the log of the one before it, inode [0-9]+, is kept as .*ledger.db-wal.of-' "its log, too"
+ok "which is not beside the other file" sh -c '[ ! -e "$1-wal" ] && ls "$1"-wal.of-*' sh "$db"
 
 # --- from the folders alone -----------------------------------------------------------------------
 lbd_start

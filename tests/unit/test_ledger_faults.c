@@ -213,6 +213,44 @@ static void a_full_log_undoes_the_whole_group(void **state)
 	assert_int_equal(ask_int("SELECT count(*) FROM events"), 1);
 }
 
+/* All commits fit into the log, and not into the file: that alone is not the whole ledger. */
+static void what_the_file_has_no_room_for_is_told(void **state)
+{
+	struct ledger *l = open_ledger();
+	struct err err = { 0 };
+	int64_t run = add_run(l, "r", RUN_RUNNING), attempt = add_attempt(l, run, 1);
+	struct stat st;
+
+	(void)state;
+	signal(SIGXFSZ, SIG_IGN);
+	for (int i = 1; i <= 5000; i++)
+		ok(put_metric(l, run, attempt, i, &err), &err);
+	commit(l);
+	ledger_close(l);
+	l = open_ledger();
+	assert_int_equal(stat(file, &st), 0);
+	limit_file_size((rlim_t)st.st_size);
+	for (int i = 5001; i <= 5500; i++)
+		ok(put_metric(l, run, attempt, i, &err), &err);
+	commit(l);
+	assert_int_equal(ledger_settle(l, &err), -1);
+	assert_int_equal(err.code, ERR_IO);
+	assert_non_null(strstr(err.text, "disk full"));
+	ledger_close(l);
+	limit_file_size(RLIM_INFINITY);
+	assert_true(log_bytes() > 0);
+
+	err_clear(&err);
+	l = open_ledger();
+	ok(ledger_settle(l, &err), &err);
+	assert_int_equal(log_bytes(), -1);
+	ok(put_metric(l, run, attempt, 5501, &err), &err);
+	commit(l);
+	ledger_close(l);
+	assert_sound();
+	assert_int_equal(ask_int("SELECT count(*) FROM metrics"), 5501);
+}
+
 /* --- a disk that fails: SQLite's own VFS with an fsync that can be told to fail --------------- */
 static bool disk_is_ill;
 static sqlite3_io_methods ill_methods[2]; /* of the file, of what is beside it (no locks) */
@@ -389,6 +427,64 @@ static void who_may_not_write_closes_without_a_trace(void **state)
 	assert_int_equal(ask_int("SELECT count(*) FROM runs"), 1);
 }
 
+static void put_backup_in_place(const char *backup, struct stat *old)
+{
+	assert_int_equal(stat(file, old), 0);
+	assert_int_equal(rename(backup, file), 0);
+}
+
+/* A backup is put in the place of a ledger that somebody has open: what is in the log is of the old
+ * one, and SQLite would write those pages over the backup's. */
+static void the_log_of_another_file_is_put_aside(void **state)
+{
+	struct err err = { 0 };
+	char backup[112], aside[160];
+	struct stat old;
+
+	(void)state;
+	snprintf(backup, sizeof(backup), "%s/copy", folder);
+	for (int mine = 0; mine <= 1; mine++) {
+		struct ledger *l = open_ledger();
+
+		ok(ledger_backup(l, backup, &err), &err);
+		add_run(l, "later", RUN_RUNNING);
+		commit(l);
+		put_backup_in_place(backup, &old);
+		assert_int_equal(ledger_run_set_failures(l, 1, 1, 0, NULL), -1);
+		assert_true(ledger_is_broken(l));
+		if (!mine) /* another lbd works there: its log */
+			ledger_guard(l, nobody_may, NULL);
+		ledger_close(l);
+		snprintf(aside, sizeof(aside), "%s-wal.of-%llu", file,
+			 (unsigned long long)old.st_ino);
+		assert_int_equal(access(aside, F_OK), mine ? 0 : -1);
+		assert_int_equal(log_bytes() > 0, !mine);
+		snprintf(aside, sizeof(aside), "%s-wal", file);
+		unlink(aside);
+	}
+	ledger_close(open_ledger());
+	assert_sound();
+	assert_int_equal(ask_int("SELECT count(*) FROM runs"), 0);
+}
+
+/* A file that was moved away may come back: its log waits for it. */
+static void the_log_of_a_file_that_is_away_stays(void **state)
+{
+	struct ledger *l = open_ledger();
+	char away[112];
+
+	(void)state;
+	add_run(l, "r", RUN_RUNNING);
+	commit(l);
+	snprintf(away, sizeof(away), "%s/away", folder);
+	assert_int_equal(rename(file, away), 0);
+	ledger_close(l);
+	assert_true(log_bytes() > 0);
+	assert_int_equal(rename(away, file), 0);
+	ledger_close(open_ledger());
+	assert_int_equal(ask_int("SELECT count(*) FROM runs"), 1);
+}
+
 /* Then it may be copied, and any SQLite reads it without writing beside it. */
 static void at_rest_a_ledger_is_one_plain_file(void **state)
 {
@@ -510,9 +606,12 @@ int main(void)
 		TEST(damaged_files_are_refused_or_read),
 		TEST(a_full_disk_undoes_the_whole_group),
 		TEST(a_full_log_undoes_the_whole_group),
+		TEST(what_the_file_has_no_room_for_is_told),
 		TEST(after_a_failed_sync_nothing_is_written),
 		TEST(a_log_without_its_end_has_all_groups_before_it),
 		TEST(who_may_not_write_closes_without_a_trace),
+		TEST(the_log_of_another_file_is_put_aside),
+		TEST(the_log_of_a_file_that_is_away_stays),
 		TEST(at_rest_a_ledger_is_one_plain_file),
 		TEST(a_killed_writer_loses_nothing),
 	};
