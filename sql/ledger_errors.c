@@ -12,6 +12,7 @@
 #include "sql/ledger_internal.h"
 
 #include <string.h>
+#include <sys/stat.h>
 
 static const struct meaning {
 	int rc;
@@ -100,6 +101,26 @@ void ledger_guard(struct ledger *l, int (*may)(void *arg, struct err *err), void
 {
 	l->may_write = may;
 	l->guard_arg = arg;
+}
+
+/* Somebody removed it, or put another in its place: what we commit nobody would ever read. */
+int ledger_check_place(struct ledger *l, struct err *err)
+{
+	struct err why = { 0 };
+	struct stat st;
+
+	if (l->inode == 0) /* not open yet */
+		return 0;
+	if (stat(l->path, &st) == 0 && st.st_dev == l->device && st.st_ino == l->inode)
+		return 0;
+	err_set(&why, ERR_IO,
+		"%s is gone, or another file is in its place: restart lbd, which says "
+		"what to do",
+		l->path);
+	if (l->lost.code == ERR_NONE)
+		l->lost = why;
+	l->broken = true;
+	return err_set(err, why.code, "%s", why.text);
 }
 
 int ledger_ask_guard(struct ledger *l, struct err *err)

@@ -47,11 +47,12 @@ still_at() { # still_at RUN STEP PATTERN
 }
 stand_still() {
 	standing=
-	for environ in $(grep -lszxF "LB_RUN_DIR=$LB_HOME/runs/$1" /proc/[0-9]*/environ); do
+	grep -lszxF "LB_RUN_DIR=$LB_HOME/runs/$1" /proc/[0-9]*/environ >environs
+	while read -r environ; do
 		pid=${environ#/proc/}
 		pid=${pid%/environ}
 		[ "$(cat "/proc/$pid/comm" 2>/dev/null)" != lbworker ] || standing="$standing $pid"
-	done
+	done <environs
 	# shellcheck disable=SC2086 # several
 	[ -n "$standing" ] && kill -STOP $standing
 }
