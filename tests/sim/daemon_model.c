@@ -420,7 +420,7 @@ void daemon_start(struct sim *sim)
 }
 
 /* All in memory: SQLite's own file system for that becomes the default one, so that ledger_open
- * works as ever; the empty file that it makes is removed. */
+ * works as ever; the empty file that it makes is where it looks for it. */
 static void open_ledger(struct daemon_model *d)
 {
 	char *path;
@@ -437,7 +437,6 @@ static void open_ledger(struct daemon_model *d)
 		printf("sim: %s\n", err.text);
 		abort();
 	}
-	unlink(path);
 	free(path);
 }
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "common/base/files.h"
 #include "common/base/mem.h"
 #include "common/base/paths.h"
 #include "slurm/job_result.h"
@@ -104,15 +105,14 @@ static void on_turn(struct sim *sim, void *arg, uint64_t stamp)
 /* In memory, as the simulator's. */
 static void open_ledger(struct sim *sim)
 {
-	char folder[] = "/tmp/lb-ettr-XXXXXX", *path;
 	struct err err = { 0 };
+	char *path;
 
 	sqlite3_vfs_register(sqlite3_vfs_find("memdb"), 1);
-	must(&err, mkdtemp(folder) ? 0 : err_set(&err, ERR_IO, "/tmp: cannot be written"));
-	path = path_join("%s/ledger.db", folder);
+	snprintf(sim->folder, sizeof(sim->folder), "/tmp/lb-ettr-XXXXXX");
+	must(&err, mkdtemp(sim->folder) ? 0 : err_set(&err, ERR_IO, "/tmp: cannot be written"));
+	path = path_join("%s/ledger.db", sim->folder);
 	must(&err, ledger_open(path, &sim->ledger, &err));
-	unlink(path);
-	rmdir(folder);
 	free(path);
 }
 
@@ -177,6 +177,7 @@ static void end(struct sim *sim)
 {
 	engine_destroy(sim->engine);
 	ledger_close(sim->ledger);
+	folder_remove(sim->folder, NULL);
 	run_spec_clear(&sim->spec);
 	for (size_t i = 0; i < sim->job_count; i++) {
 		for (size_t n = 0; n < sim->jobs[i]->line_count; n++)

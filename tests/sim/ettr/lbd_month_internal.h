@@ -45,6 +45,7 @@ struct sim {
 	int64_t now_ms;
 	struct rng rng;
 	struct ledger *ledger;
+	char folder[32]; /* of the empty file that stands for it */
 	struct engine *engine;
 	struct scheduler slurm;
 	struct world world;
