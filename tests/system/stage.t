@@ -62,6 +62,7 @@ STAGE_PAUSE=0.3 start
 wait_for "grep -q checkpoint_valid '$F/spool.jsonl'" 20
 kill -9 "$lbrun_pid"
 wait "$lbrun_pid" 2>/dev/null
+end_own_processes	# a node goes with all that it has: a trainer that outlives lbrun would save once more
 sealed=$(shared 'ckpt_*')
 rm -rf "$S"
 staged 2 9
