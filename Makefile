@@ -89,7 +89,7 @@ BINARIES := $(PROGRAMS:%=$(B)/%)
 
 objects   = $(patsubst %,$(B)/obj/%.o,$(basename $(wildcard $(1))))
 # A folder and the rooms in it.
-rooms     = $(1)/*.c $(1)/*/*.c
+rooms     = $(1)/*.c $(1)/*/*.c $(1)/*/*/*.c
 library   = $(filter-out %/main.o,$(call objects,$(1)))
 # kernels/cpu is compiled once for each set of instructions; kernels/load.c chooses when a program starts.
 CPU      := $(call objects,$(call rooms,kernels/cpu))

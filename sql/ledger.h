@@ -348,7 +348,7 @@ struct ledger_node {
 	int64_t suspect;  /* of those, the ones whose cause may be the node's fault */
 	enum cause last_cause;
 	int64_t last_ms, suspect_ms;
-	double score; /* of mistrust, as of score_ms; daemon/engine/node_memory.h */
+	double score; /* of mistrust, as of score_ms; daemon/engine/decide/node_memory.h */
 	int64_t score_ms;
 };
 

@@ -64,9 +64,10 @@ kernels/cuda    kernels ./formats
 kernels/cuda/ops kernels kernels/cuda kernels/formats
 kernels/cuda/lib kernels kernels/cuda kernels/formats
 kernels/cuda/device kernels/cuda
-daemon/engine   common/* sql slurm
+daemon/engine/decide common/* slurm
+daemon/engine   common/* sql slurm daemon/engine/decide
 daemon/calendar common/* slurm/batch
-daemon/base     common/* slurm ./engine ./calendar
+daemon/base     common/* slurm ./engine daemon/engine/decide ./calendar
 daemon/process  common/* ./base
 daemon/notify   common/* ./base ./control ./runs
 daemon/control  common/* sql ./base ./process

@@ -15,7 +15,7 @@
 #define DAY_MS (24 * HOUR_MS)
 
 /* "relaunch" is without end, "count" within restart.max_without_progress; what "auto" means for
- * each cause is lbd's to know (daemon/engine/relaunch.c). */
+ * each cause is lbd's to know (daemon/engine/decide/relaunch.c). */
 #define RULE(name, cause, help) \
 	KEY_CHOICE("restart.policy", name, rules[cause], "auto|relaunch|count|stop", "auto", help)
 

@@ -9,7 +9,7 @@
 #include "common/base/err.h"
 #include "common/config/keys.h"
 #include "daemon/calendar/cron_load.h"
-#include "daemon/engine/node_memory.h"
+#include "daemon/engine/decide/node_memory.h"
 #include "slurm/backends.h"
 
 enum submit_with { SUBMIT_WITH_LIBSLURM, SUBMIT_WITH_SBATCH };

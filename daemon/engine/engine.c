@@ -8,7 +8,7 @@
 #include "common/base/failpoint.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
-#include "daemon/engine/prequeue.h"
+#include "daemon/engine/decide/prequeue.h"
 
 enum {
 	MAX_STEPS = 16, /* decisions for one run in one turn; far above what any needs */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* engine/ - decides what happens to each run next, and does it. Includes no other room of
+/* engine/ - asks decide/ what happens to each run next, and does it. Includes no other room of
  * daemon/.
  *
  * engine.h - the shell around reconcile: gather facts → decide → write → commit → act.
@@ -15,7 +15,7 @@
 
 #include "common/base/err.h"
 #include "common/run/spool.h"
-#include "daemon/engine/node_memory.h"
+#include "daemon/engine/decide/node_memory.h"
 #include "daemon/engine/run.h"
 #include "slurm/scheduler.h"
 #include "sql/ledger.h"

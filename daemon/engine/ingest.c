@@ -13,7 +13,7 @@
 #include "common/base/mem.h"
 #include "common/base/text.h"
 #include "daemon/engine/state.h"
-#include "daemon/engine/relaunch.h"
+#include "daemon/engine/decide/relaunch.h"
 
 enum {
 	INGEST_BYTES = 2 * 1024 * 1024, /* of one spool in one turn: others want their turn, too */

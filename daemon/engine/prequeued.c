@@ -8,7 +8,7 @@
 #include "common/base/log.h"
 #include "common/base/mem.h"
 #include "daemon/engine/state.h"
-#include "daemon/engine/prequeue.h"
+#include "daemon/engine/decide/prequeue.h"
 
 struct run run_with_prequeued(const struct run *run)
 {

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "common/config/run_spec.h"
-#include "daemon/engine/reconcile.h"
+#include "daemon/engine/decide/reconcile.h"
 #include "sql/ledger.h"
 
 struct run {

@@ -6,7 +6,8 @@
 
 #include "common/base/log.h"
 #include "common/base/mem.h"
-#include "daemon/engine/relaunch.h"
+#include "daemon/engine/decide/doomed.h"
+#include "daemon/engine/decide/relaunch.h"
 #include "daemon/engine/state.h"
 
 void run_destroy(struct run *run)

@@ -4,7 +4,7 @@
 #define DAEMON_ENGINE_STATE_H
 
 #include "daemon/engine/engine.h"
-#include "daemon/engine/node_memory.h"
+#include "daemon/engine/decide/node_memory.h"
 
 struct open_call;
 
@@ -147,6 +147,11 @@ double engine_calls_per_minute(struct engine *e);
 
 /* polls.c */
 int64_t engine_poll_due(struct engine *e); /* starts due polls; monotonic time of the next */
+
+/* outages.c */
+/* Asks which nodes are going away when that is due; monotonic time of the next, INT64_MAX: when
+ * something is heard. */
+int64_t engine_outages_due(struct engine *e, struct poller *p);
 
 /* ingest.c: spool lines → ledger; true when there was something new */
 bool engine_ingest(struct engine *e, struct run *run);

@@ -8,7 +8,7 @@
 #include "common/base/mem.h"
 #include "common/run/hosts.h"
 #include "daemon/engine/state.h"
-#include "daemon/engine/relaunch.h"
+#include "daemon/engine/decide/relaunch.h"
 
 static void move_run(struct engine *e, struct run *run, enum run_state to, enum cause cause,
 		     const char *text)

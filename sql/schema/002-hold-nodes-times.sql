@@ -61,7 +61,7 @@ ALTER TABLE launches ADD COLUMN last_step_ms INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE launches ADD COLUMN saved_step INTEGER NOT NULL DEFAULT -1;
 ALTER TABLE launches ADD COLUMN saved_ms INTEGER NOT NULL DEFAULT 0;
 
--- How much a node is mistrusted, and as of when: it fades with time (daemon/engine/node_memory.h). Schema 1
+-- How much a node is mistrusted, and as of when: it fades with time (node_memory.h). Schema 1
 -- kept all nodes of a job in one row, under Slurm's short form: nothing can be learned from those.
 ALTER TABLE nodes ADD COLUMN score REAL NOT NULL DEFAULT 0;
 ALTER TABLE nodes ADD COLUMN score_ms INTEGER NOT NULL DEFAULT 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* plain_submit.c - a negative control, with plain_slurm.c: an lbd (controls/lbd) that submits as
  * most scripts do. What it did not live to record it asks for again; nothing is searched for. */
-#include "daemon/engine/reconcile.h"
+#include "daemon/engine/decide/reconcile.h"
 
 struct decision __real_reconcile(const struct facts *f, const struct policy *policy,
 				 int64_t now_ms);

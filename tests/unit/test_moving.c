@@ -7,8 +7,8 @@
 #include <cmocka.h>
 
 #include "common/config/run_spec.h"
-#include "daemon/engine/moving.h"
-#include "daemon/engine/reconcile.h"
+#include "daemon/engine/decide/moving.h"
+#include "daemon/engine/decide/reconcile.h"
 #include "tests/unit/usual_policy.h"
 
 enum { NOW = 10 * 1000 * 1000, A_MINUTE_AGO = NOW - 60 * 1000 };

@@ -5,7 +5,7 @@
 
 #include <signal.h>
 
-#include "daemon/engine/node_memory.h"
+#include "daemon/engine/decide/node_memory.h"
 
 enum { HOUR = 3600 * 1000, DAY = 24 * HOUR };
 

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "common/config/run_spec.h"
-#include "daemon/engine/prequeue.h"
+#include "daemon/engine/decide/prequeue.h"
 
 enum { NOW = 1000 * 1000, A_MINUTE_AGO = NOW - 60 * 1000 };
 

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "common/config/run_spec.h"
-#include "daemon/engine/reconcile.h"
+#include "daemon/engine/decide/reconcile.h"
 #include "tests/unit/usual_policy.h"
 
 enum { NOW = 1000 * 1000, A_MINUTE_AGO = NOW - 60 * 1000, LONG_AGO = NOW - LOST_MS - 1000 };

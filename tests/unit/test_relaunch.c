@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "common/config/run_spec.h"
-#include "daemon/engine/relaunch.h"
+#include "daemon/engine/decide/relaunch.h"
 #include "tests/unit/usual_policy.h"
 
 static void pauses_grow_to_the_longest(void **state)

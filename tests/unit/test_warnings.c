@@ -6,7 +6,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "daemon/engine/warnings.h"
+#include "daemon/engine/decide/warnings.h"
 
 enum { SECOND = 1000, HOUR = 3600 * SECOND };
 

@@ -3,7 +3,7 @@
 #ifndef TESTS_UNIT_USUAL_POLICY_H
 #define TESTS_UNIT_USUAL_POLICY_H
 
-#include "daemon/engine/reconcile.h"
+#include "daemon/engine/decide/reconcile.h"
 
 static const int64_t never[] = { 42 };
 static const struct policy policy = {

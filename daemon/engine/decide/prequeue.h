@@ -8,10 +8,10 @@
  * and reconcile releases it. When the run does not go on (completed, failed, killed, on hold) it is
  * dropped: its row goes, and the next poll finds a held job that belongs to nobody, which is
  * cancelled on sight. */
-#ifndef DAEMON_ENGINE_PREQUEUE_H
-#define DAEMON_ENGINE_PREQUEUE_H
+#ifndef DAEMON_ENGINE_DECIDE_PREQUEUE_H
+#define DAEMON_ENGINE_DECIDE_PREQUEUE_H
 
-#include "daemon/engine/reconcile.h"
+#include "daemon/engine/decide/reconcile.h"
 
 enum {
 	PREQUEUE_AGAIN_MS = 10 * 60 * 1000, /* after one that came to nothing */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* attempt_end.c - how an attempt ended, by lbrun's own record, by the scheduler, or by accounting. */
-#include "daemon/engine/attempt_end.h"
+#include "daemon/engine/decide/attempt_end.h"
 
-#include "daemon/engine/canceller.h"
+#include "daemon/engine/decide/canceller.h"
 
 struct decision attempt_end(enum cause cause, const char *text)
 {

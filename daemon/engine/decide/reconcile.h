@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* reconcile.h - the heart of lbd: what is the next step for this run?
+/* decide/ - what is to happen next to a run, to its attempts, and with nodes. Pure: facts in, a decision out.
+ *
+ * reconcile.h - the heart of lbd: what is the next step for this run?
  *
  *   reconcile(facts, now) → one decision
  *
@@ -12,14 +14,14 @@
  *
  *   NEW_ATTEMPT ─▶ SUBMIT (held) ─▶ ADOPT job id ─▶ RELEASE ─▶ RELEASED ─▶ START ─▶ END
  *     intent          act             held             act        queued    running   ended */
-#ifndef DAEMON_ENGINE_RECONCILE_H
-#define DAEMON_ENGINE_RECONCILE_H
+#ifndef DAEMON_ENGINE_DECIDE_RECONCILE_H
+#define DAEMON_ENGINE_DECIDE_RECONCILE_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "common/run/run_state.h"
-#include "daemon/engine/attempt.h"
+#include "daemon/engine/decide/attempt.h"
 #include "slurm/scheduler.h"
 
 /* clang-format off */
@@ -139,9 +141,5 @@ struct decision {
 struct decision reconcile(const struct facts *f, const struct policy *policy, int64_t now_ms);
 
 const char *decision_name(enum decision_kind kind);
-
-/* Whether that is the text of an attempt that ended because what its job depends on failed: what a process
- * that dies before the run has moved leaves of the verdict. */
-bool ended_for_good(const char *end_text);
 
 #endif

@@ -11,8 +11,8 @@
  *   - its lbrun had begun, and the controller had seen it run for longer than any launch takes.
  *
  * In all other cases nobody is known to have wanted the end. */
-#ifndef DAEMON_ENGINE_CANCELLER_H
-#define DAEMON_ENGINE_CANCELLER_H
+#ifndef DAEMON_ENGINE_DECIDE_CANCELLER_H
+#define DAEMON_ENGINE_DECIDE_CANCELLER_H
 
 #include <stdbool.h>
 #include <stdint.h>

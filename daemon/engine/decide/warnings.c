@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* warnings.c - the sums and the words of each warning. */
-#include "daemon/engine/warnings.h"
+#include "daemon/engine/decide/warnings.h"
 
 #include <stdio.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* canceller.c - the proofs, one after the other. */
-#include "daemon/engine/canceller.h"
+#include "daemon/engine/decide/canceller.h"
 
 enum { ROOT = 0 };
 

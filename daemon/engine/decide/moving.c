@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* moving.c - when to ask for other nodes, when for a last checkpoint, and when to begin anew. */
-#include "daemon/engine/moving.h"
+#include "daemon/engine/decide/moving.h"
 
 #include <stddef.h>
 
-#include "daemon/engine/decision.h"
+#include "daemon/engine/decide/decision.h"
 
 static int64_t later(int64_t a, int64_t b)
 {
@@ -28,9 +28,9 @@ static struct decision behind_checkpoint(const struct facts *f, enum decision_ki
 	int64_t ask_ms = later(least_ms, room->state == CALL_NONE ? 0 : room->made_ms + pause_ms);
 
 	if (!is_fresh || room->state == CALL_OPEN)
-		return wait_until(INT64_MAX);
+		return wait_for_news();
 	if (is_asked)
-		return room->state == CALL_OK ? decide(then, f) : wait_until(INT64_MAX);
+		return room->state == CALL_OK ? decide(then, f) : wait_for_news();
 	return now_ms < ask_ms ? wait_until(ask_ms) : decide(DECISION_ASK_ROOM, f);
 }
 
@@ -88,7 +88,7 @@ static struct decision save(const struct facts *f, const struct policy *policy, 
 		return decide(DECISION_SAVE, f);
 	/* where it goes on from was chosen for its next launch only, wherever that is */
 	if (!policy->leaves || f->goes_back)
-		then = wait_until(INT64_MAX);
+		then = wait_for_news();
 	if (f->a->save.state != CALL_OK && then.kind == DECISION_WAIT && again_ms < then.at_ms)
 		then.at_ms = again_ms;
 	return then;
@@ -97,7 +97,7 @@ static struct decision save(const struct facts *f, const struct policy *policy, 
 static struct decision from_draining(const struct facts *f, int64_t now_ms)
 {
 	return f->a->saved_ms < f->a->leaving.drains_ms
-		       ? wait_until(INT64_MAX)
+		       ? wait_for_news()
 		       : behind_checkpoint(f, DECISION_LEAVE, 0, LEAVE_ASK_MS, now_ms);
 }
 
@@ -118,7 +118,7 @@ struct decision leave(const struct facts *f, const struct policy *policy, int64_
 		return save(f, policy, due_ms, now_ms,
 			    is_time ? decide(DECISION_LEAVE, f) : wait_until(end_ms));
 	}
-	d = l->draining == 0 ? wait_until(INT64_MAX)
+	d = l->draining == 0 ? wait_for_news()
 			     : save(f, policy, l->drains_ms, now_ms, from_draining(f, now_ms));
 	if (l->begins_ms > 0 && d.kind == DECISION_WAIT && due_ms < d.at_ms)
 		d.at_ms = due_ms;

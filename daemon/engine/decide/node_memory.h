@@ -7,8 +7,8 @@
  * excludes nobody. Where lbrun can name the node, by a line that told of its errors or by the first
  * rank that a signal killed, that one has all of the blame; else a job of many nodes shares it
  * among them, since Slurm does not say which one it was. */
-#ifndef DAEMON_ENGINE_NODE_MEMORY_H
-#define DAEMON_ENGINE_NODE_MEMORY_H
+#ifndef DAEMON_ENGINE_DECIDE_NODE_MEMORY_H
+#define DAEMON_ENGINE_DECIDE_NODE_MEMORY_H
 
 #include <stdbool.h>
 #include <stddef.h>

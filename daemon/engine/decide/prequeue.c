@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* prequeue.c - one rule after the other, the first that applies decides. */
-#include "daemon/engine/prequeue.h"
+#include "daemon/engine/decide/prequeue.h"
 
 #include <stddef.h>
 
 #include "common/config/run_spec.h"
-#include "daemon/engine/attempt_end.h"
-#include "daemon/engine/decision.h"
+#include "daemon/engine/decide/attempt_end.h"
+#include "daemon/engine/decide/decision.h"
 
 static bool is_wanted(const struct facts *run, const struct policy *policy)
 {
@@ -27,7 +27,7 @@ static struct decision stop_it(const struct facts *prequeued, int64_t now_ms)
 	const struct call *c = &prequeued->a->cancel;
 
 	if (c->state == CALL_OPEN)
-		return wait_until(INT64_MAX);
+		return wait_for_news();
 	if (c->state != CALL_NONE && now_ms < c->reply_ms + RECHECK_MS)
 		return wait_until(c->reply_ms + RECHECK_MS);
 	return decide(DECISION_CANCEL, prequeued);
@@ -38,12 +38,12 @@ static struct decision held(const struct facts *prequeued, int64_t now_ms)
 	if (prequeued->seen == NULL)
 		return prequeued->poll_ms > prequeued->a->watching_since_ms + SETTLE_MS
 			       ? attempt_end(CAUSE_LAUNCH_FAIL, "the scheduler lost it")
-			       : wait_until(INT64_MAX);
+			       : wait_for_news();
 	if (prequeued->seen->phase >= JOB_ENDING)
 		return attempt_end(CAUSE_LAUNCH_FAIL, "somebody cancelled it");
 	if (prequeued->seen->phase != JOB_HELD)
 		return stop_it(prequeued, now_ms);
-	return wait_until(INT64_MAX);
+	return wait_for_news();
 }
 
 bool prequeue_is_worth(int prequeue, bool has_one, bool ages_held, int64_t longest_wait_ms)
@@ -62,7 +62,7 @@ struct decision prequeue(const struct facts *run, const struct facts *prequeued,
 		return prequeued->a->state == ATTEMPT_INTENT ? reconcile(prequeued, policy, now_ms)
 							     : held(prequeued, now_ms);
 	if (!is_wanted(run, policy) || !is_worth_one(run))
-		return wait_until(INT64_MAX);
+		return wait_for_news();
 	return now_ms < not_before_ms ? wait_until(not_before_ms)
 				      : decide(DECISION_NEW_ATTEMPT, run);
 }

@@ -13,10 +13,10 @@
  *
  * The order in the attempt's folder says that the run goes on, so that nothing has to be remembered:
  * whatever dies in between, lbrun's record ends the attempt as preempted. */
-#ifndef DAEMON_ENGINE_MOVING_H
-#define DAEMON_ENGINE_MOVING_H
+#ifndef DAEMON_ENGINE_DECIDE_MOVING_H
+#define DAEMON_ENGINE_DECIDE_MOVING_H
 
-#include "daemon/engine/reconcile.h"
+#include "daemon/engine/decide/reconcile.h"
 
 enum {
 	FRESH_MS = 60 * 1000, /* so long after a checkpoint an attempt may end: work is lost */

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* attempt.h - an attempt in lbd's memory: its row of the ledger, what this lbd has asked of the
  * scheduler for it, and what polls and its files have shown. Plain data. */
-#ifndef DAEMON_ENGINE_ATTEMPT_H
-#define DAEMON_ENGINE_ATTEMPT_H
+#ifndef DAEMON_ENGINE_DECIDE_ATTEMPT_H
+#define DAEMON_ENGINE_DECIDE_ATTEMPT_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "common/run/attempt.h"
 #include "common/run/run_state.h"
-#include "daemon/engine/warnings.h"
+#include "daemon/engine/decide/warnings.h"
 #include "slurm/scheduler.h"
 
 /* One call of this lbd to the scheduler. */

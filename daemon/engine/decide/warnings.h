@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* warnings.h - what people want to hear of before it goes wrong: a training that its job's time
  * limit will cut short, a run that should run and does not. Pure; warn.c gathers the facts. */
-#ifndef DAEMON_ENGINE_WARNINGS_H
-#define DAEMON_ENGINE_WARNINGS_H
+#ifndef DAEMON_ENGINE_DECIDE_WARNINGS_H
+#define DAEMON_ENGINE_DECIDE_WARNINGS_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* node_memory.c - scores that fade, and the worst nodes above the threshold. */
-#include "daemon/engine/node_memory.h"
+#include "daemon/engine/decide/node_memory.h"
 
 #include <math.h>
 #include <signal.h>

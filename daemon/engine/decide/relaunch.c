@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* relaunch.c - the table: what each cause of an end counts for, and how long to wait. */
-#include "daemon/engine/relaunch.h"
+#include "daemon/engine/decide/relaunch.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/config/run_spec.h"
-#include "daemon/engine/reconcile.h"
+#include "daemon/engine/decide/reconcile.h"
 
 enum verdict {
 	VERDICT_COMPLETE,

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* attempt_end.h - decisions that end an attempt; part of reconcile, and as pure. */
-#ifndef DAEMON_ENGINE_ATTEMPT_END_H
-#define DAEMON_ENGINE_ATTEMPT_END_H
+#ifndef DAEMON_ENGINE_DECIDE_ATTEMPT_END_H
+#define DAEMON_ENGINE_DECIDE_ATTEMPT_END_H
 
 #include <stdbool.h>
 
-#include "daemon/engine/reconcile.h"
+#include "daemon/engine/decide/reconcile.h"
 
 struct decision attempt_end(enum cause cause, const char *text);
 /* lbrun's own record comes first. Where it says "lost" it was ended by a signal that lbd did not

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* relaunch.h - what becomes of a run when an attempt has ended: the policy table, pure. */
-#ifndef DAEMON_ENGINE_RELAUNCH_H
-#define DAEMON_ENGINE_RELAUNCH_H
+#ifndef DAEMON_ENGINE_DECIDE_RELAUNCH_H
+#define DAEMON_ENGINE_DECIDE_RELAUNCH_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,22 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* reconcile.c - the ladder of a submission and the ways an attempt ends, as rules; the first that
  * applies decides. */
-#include "daemon/engine/reconcile.h"
+#include "daemon/engine/decide/reconcile.h"
 
 #include <signal.h>
 #include <stddef.h>
 #include <string.h>
 
-#include "daemon/engine/attempt_end.h"
-#include "daemon/engine/decision.h"
-#include "daemon/engine/moving.h"
-#include "daemon/engine/relaunch.h"
-
-/* Only news (a reply, a poll, a spool line, an order) can change the answer. */
-static struct decision wait_for_news(void)
-{
-	return wait_until(INT64_MAX);
-}
+#include "daemon/engine/decide/attempt_end.h"
+#include "daemon/engine/decide/decision.h"
+#include "daemon/engine/decide/doomed.h"
+#include "daemon/engine/decide/moving.h"
+#include "daemon/engine/decide/relaunch.h"
 
 static struct decision move(enum run_state to, enum cause cause, const char *text)
 {
@@ -53,34 +48,6 @@ static struct decision call_or_wait(enum decision_kind kind, const struct facts 
 }
 
 /* --- ending an attempt ------------------------------------------------------------------------ */
-
-static const char doomed[] = "what it depends on failed: DependencyNeverSatisfied";
-static const char maybe_doomed[] =
-	"its job was to wait for another (--dependency), and is gone without having "
-	"begun: perhaps the other failed, so it is not run; if it is to run all the "
-	"same: lbctl restart";
-
-/* What the job depends on has failed, says Slurm, which may have forgotten that when the next job
- * asks for the same, and would let it run: the verdict is the run's. */
-static bool is_never_to_start(const struct facts *f)
-{
-	return !f->a->claimed && f->seen && f->seen->phase != JOB_RUNNING &&
-	       strcmp(f->seen->reason, "DependencyNeverSatisfied") == 0;
-}
-
-bool ended_for_good(const char *end_text)
-{
-	return strcmp(end_text, doomed) == 0 || strcmp(end_text, maybe_doomed) == 0;
-}
-
-static struct decision end_never_to_start(const char *why)
-{
-	struct decision d = attempt_end(CAUSE_LAUNCH_FAIL, why);
-
-	d.is_final = true;
-	d.blame_run = true;
-	return d;
-}
 
 /* Also when a hold was taken back before the attempt had ended: it was told to end, and does. */
 static bool must_end(const struct facts *f)
@@ -259,38 +226,6 @@ static struct decision intent(const struct facts *f, int64_t now_ms)
 			   "the submission never arrived");
 }
 
-/* Gone without having begun, and it was to wait for how others end: Slurm may have cancelled it
- * because they failed, and have forgotten that since. Not so when it was seen to wait for something
- * else, when the controller has lost what this lbd had only just submitted, or when the run has begun
- * before: then the others had ended well. */
-static bool may_be_doomed(const struct facts *f)
-{
-	const char *reason = f->a->seen_poll_ms > 0 ? f->a->last_seen.reason : "";
-	bool waited_for_others = strncmp(reason, "Dependency", strlen("Dependency")) == 0;
-
-	if (!f->depends || f->a->claimed || f->ever_trained)
-		return false;
-	if (f->a->fresh && !f->a->was_waiting)
-		return false;
-	return reason[0] == '\0' || waited_for_others;
-}
-
-/* Accounting may know better: that a person cancelled it, or that it ran. */
-static struct decision end_maybe_doomed(const struct facts *f)
-{
-	bool is_known = f->a->recalled.cause != CAUSE_NONE &&
-			f->a->recalled.cause != CAUSE_KILLED &&
-			f->a->recalled.cause != CAUSE_LAUNCH_FAIL;
-	bool is_users = f->a->recalled.cause == CAUSE_KILLED && f->a->recalled.has_canceller &&
-			f->a->recalled.canceller != 0 && f->a->recalled.canceller != f->node_uid;
-
-	if (f->may_recall && f->a->recall.state == CALL_NONE)
-		return decide(DECISION_RECALL, f);
-	if (f->a->recall.state == CALL_OPEN)
-		return wait_for_news();
-	return is_known || is_users ? end_by_accounting(f) : end_never_to_start(maybe_doomed);
-}
-
 static struct decision held(const struct facts *f, const struct policy *policy, int64_t now_ms)
 {
 	if (must_end(f))
@@ -299,7 +234,7 @@ static struct decision held(const struct facts *f, const struct policy *policy, 
 	if (f->a->release.state == CALL_OK || f->a->claimed)
 		return decide(DECISION_RELEASED, f);
 	if (is_never_to_start(f))
-		return end_never_to_start(doomed);
+		return end_doomed();
 	if (f->seen && f->seen->phase >= JOB_ENDING)
 		return end_by_scheduler(f);
 	if (f->seen && f->seen->phase != JOB_HELD && f->a->release.state != CALL_OPEN)
@@ -464,7 +399,7 @@ static struct decision released(const struct facts *f, const struct policy *poli
 	if (has_no_eligible_node(f, now_ms))
 		return end_no_eligible_node(f);
 	if (is_never_to_start(f))
-		return end_never_to_start(doomed);
+		return end_doomed();
 	if (may_know_who(f, now_ms, &ask))
 		return ask;
 	if (f->exited && (f->a->exit.cause != CAUSE_LOST || is_over))
