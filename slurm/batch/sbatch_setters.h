@@ -12,6 +12,10 @@
 	int sbatch_##name(struct sbatch_choice *c, const struct sbatch_option *option, \
 			  const char *value, struct err *err)
 
+/* "VALUE": must be ALLOWED. -1. */
+int sbatch_not_among(const char *value, const char *allowed, struct err *err);
+void sbatch_put_text(struct sbatch_choice *c, const char *field, const char *text);
+
 SBATCH_SETTER(set_text);
 SBATCH_SETTER(set_number);
 SBATCH_SETTER(set_flag);

@@ -34,7 +34,7 @@ static void put_gpus(struct sbatch_choice *c, const char *field, const char *tex
 
 	for (char *at = copy; (at = strchr(at, '='));)
 		*at = ':';
-	json_object_set_new(c->fields, field, js_bytes(copy));
+	sbatch_put_text(c, field, copy);
 	free(copy);
 }
 
