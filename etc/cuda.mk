@@ -64,7 +64,7 @@ $(B)/gpu/stub/libcuda.so.1: tests/gpu/stub_driver.sh
 		$(CC) -w -shared -fPIC -Wl,-soname,libcuda.so.1 -o $@ $(@D)/libcuda.c
 $(B)/obj/tests/gpu/sdpa_plans.o: CPPFLAGS += -isystem $(CUDA_HOME)/include
 $(B)/gpu/sdpa_plans: $(B)/obj/tests/gpu/sdpa_plans.o $(B)/obj/kernels/cuda/lib/sdpa.o \
-		$(B)/obj/kernels/cuda/lib/cudnn_api.o
+		$(B)/obj/kernels/cuda/lib/sdpa_graph.o $(B)/obj/kernels/cuda/lib/cudnn_api.o
 	@mkdir -p $(@D)
 	$(call say,LINK) $(CC) $(LDFLAGS) -o $@ $^ -Wl,-rpath,$(CUDA_HOME)/lib64 -Wl,--disable-new-dtags -ldl -lm
 

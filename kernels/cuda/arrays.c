@@ -2,211 +2,42 @@
 /* arrays.c - arrays of one rank to the others, by NCCL on a stream of their own, the lane (struct
  * arrays_table of kernels/comm.h). Each exchange is forked from the device's stream by an event and
  * joined to it by another, its ticket, so that within a recorded program it is a branch of the graph.
- *
- * A kernel of NCCL whose peer is gone never ends, and whoever waits for the stream waits with it. So a
- * thread of our own looks at what is under way: the events behind each exchange, the library's own
- * errors, and the words of other ranks. What stands still for too long is aborted, and the reason kept. */
+ * A thread of its own looks at what is under way: arrays_watch.c. */
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "kernels/comm.h"
-#include "kernels/cuda/cuda.h"
-#include "kernels/nccl.h"
+#include "kernels/cuda/arrays_watch.h"
 
-enum { UNDER_WAY = 64, TICKETS = 32, LOOK_MS = 20, LEAVE_MS = 500, POLL_NS = 200000 };
-
-struct arrays {
-	struct device *dev;
-	struct arrays_options options;
-	const struct nccl *nccl;
-	nccl_comm comm;
-	int gpu;
-	cudaStream_t lane;
-	cudaEvent_t forked, ticket[TICKETS]; /* at number % TICKETS */
-	uint64_t tickets;
-	struct arrays_span *span; /* to be noted; borrowed, NULL: none */
-	size_t spans, span_room;
-	pthread_t watchdog;
-	pthread_mutex_t call; /* held by a call into NCCL */
-	pthread_mutex_t lock; /* of what follows */
-	cudaEvent_t event[UNDER_WAY];
-	uint64_t queued, done; /* exchanges; events are at number % UNDER_WAY */
-	int64_t moved_ms;      /* when `done` last grew, or nothing was under way */
-	bool is_calling, ends, has_watchdog;
-	enum comm_result result;
-	char why[COMM_TEXT_BYTES];
-};
-
-static int64_t now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
-/* The first failure is kept. */
-static void fail(struct arrays *a, enum comm_result result, const char *text)
-{
-	pthread_mutex_lock(&a->lock);
-	if (a->result == COMM_OK) {
-		a->result = result;
-		snprintf(a->why, sizeof(a->why), "%s", text);
-	}
-	pthread_mutex_unlock(&a->lock);
-}
-
-static bool is_well(struct arrays *a)
-{
-	pthread_mutex_lock(&a->lock);
-	bool well = a->result == COMM_OK;
-	pthread_mutex_unlock(&a->lock);
-	return well;
-}
-
-static void fail_call(struct arrays *a, const char *what, enum nccl_result result)
-{
-	const char *last = a->nccl->last_error ? a->nccl->last_error(NULL) : NULL;
-	char text[COMM_TEXT_BYTES];
-
-	snprintf(text, sizeof(text), "NCCL: %s: %s%s%.120s", what, a->nccl->error_string(result),
-		 last && last[0] ? ": " : "", last ? last : "");
-	fail(a, COMM_FAILED, text);
-}
-
-/* --- the watchdog ------------------------------------------------------------------------------ */
-
-/* What has ended is counted; false: nothing is under way. */
-static bool count_done(struct arrays *a)
-{
-	pthread_mutex_lock(&a->lock);
-	while (a->done < a->queued &&
-	       cudaEventQuery(a->event[a->done % UNDER_WAY]) != cudaErrorNotReady) {
-		a->done++;
-		a->moved_ms = now_ms();
-	}
-	bool is_idle = a->done == a->queued && !a->is_calling;
-	if (is_idle)
-		a->moved_ms = now_ms();
-	pthread_mutex_unlock(&a->lock);
-	return !is_idle;
-}
-
-static bool is_late(struct arrays *a)
-{
-	pthread_mutex_lock(&a->lock);
-	bool late = (double)(now_ms() - a->moved_ms) * 1e-3 > a->options.deadline_s;
-	pthread_mutex_unlock(&a->lock);
-	return late;
-}
-
-/* Of the library's own; it may know before anything stands still. */
-static bool has_error(struct arrays *a)
-{
-	enum nccl_result result = NCCL_SUCCESS;
-
-	if (!a->comm || a->nccl->async_error(a->comm, &result) != NCCL_SUCCESS ||
-	    result == NCCL_SUCCESS || result == NCCL_IN_PROGRESS)
-		return false;
-	fail_call(a, "while arrays were under way", result);
-	return true;
-}
-
-/* True when something is wrong, which is then kept. */
-static bool look(struct arrays *a)
-{
-	char text[COMM_TEXT_BYTES];
-
-	if (!is_well(a) || has_error(a))
-		return true;
-	if (!count_done(a))
-		return false;
-	if (a->options.is_told && a->options.is_told(a->options.arg, text)) {
-		fail(a, COMM_TOLD, text);
-		return true;
-	}
-	if (!is_late(a))
-		return false;
-	snprintf(text, sizeof(text), "NCCL: nothing has moved for %.0f s", a->options.deadline_s);
-	fail(a, COMM_LATE, text);
-	return true;
-}
-
-/* A call that is under way in the other thread gets a moment to come back. */
-static void abort_comm(struct arrays *a)
-{
-	struct timespec until;
-
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_nsec += LEAVE_MS * 1000000L;
-	until.tv_sec += until.tv_nsec / 1000000000L;
-	until.tv_nsec %= 1000000000L;
-	bool has_call = pthread_mutex_timedlock(&a->call, &until) == 0;
-	if (a->comm)
-		a->nccl->abort(a->comm);
-	a->comm = NULL;
-	if (has_call)
-		pthread_mutex_unlock(&a->call);
-}
-
-static void *watch(void *arg)
-{
-	const struct timespec pause = { 0, LOOK_MS * 1000000L };
-	struct arrays *a = arg;
-	bool ends = false;
-
-	cudaSetDevice(a->gpu);
-	while (!ends && !look(a)) {
-		nanosleep(&pause, NULL);
-		pthread_mutex_lock(&a->lock);
-		ends = a->ends;
-		pthread_mutex_unlock(&a->lock);
-	}
-	if (!is_well(a))
-		abort_comm(a);
-	if (a->result == COMM_FAILED) /* nobody writes it any more */
-		a->options.tell(a->options.arg, a->why);
-	return NULL;
-}
+enum { POLL_NS = 200000 };
 
 /* --- calls ------------------------------------------------------------------------------------- */
-
-static void set_calling(struct arrays *a, bool is_calling)
-{
-	pthread_mutex_lock(&a->lock);
-	a->is_calling = is_calling;
-	if (a->done == a->queued)
-		a->moved_ms = now_ms();
-	pthread_mutex_unlock(&a->lock);
-}
 
 /* A communicator that does not block says "in progress" and is asked again. */
 static enum nccl_result settle(struct arrays *a, enum nccl_result result)
 {
 	const struct timespec pause = { 0, POLL_NS };
 
-	while (result == NCCL_IN_PROGRESS && is_well(a)) {
+	while (result == NCCL_IN_PROGRESS && arrays_are_well(a)) {
 		nanosleep(&pause, NULL);
 		if (a->nccl->async_error(a->comm, &result) != NCCL_SUCCESS)
 			return NCCL_INTERNAL_ERROR;
 	}
-	return is_well(a) ? result : NCCL_SUCCESS; /* why it is not is known */
+	return arrays_are_well(a) ? result : NCCL_SUCCESS; /* why it is not is known */
 }
 
 /* False: it has failed before. */
 static bool begin_call(struct arrays *a)
 {
-	if (!is_well(a) || a->dev->error[0] != '\0')
+	if (!arrays_are_well(a) || a->dev->error[0] != '\0')
 		return false;
 	pthread_mutex_lock(&a->call);
-	set_calling(a, true);
-	if (is_well(a) && a->comm)
+	arrays_set_calling(a, true);
+	if (arrays_are_well(a) && a->comm)
 		return true;
-	set_calling(a, false);
+	arrays_set_calling(a, false);
 	pthread_mutex_unlock(&a->call);
 	return false;
 }
@@ -233,10 +64,10 @@ static void end_call(struct arrays *a, const char *what, enum nccl_result result
 {
 	result = settle(a, result);
 	if (result != NCCL_SUCCESS)
-		fail_call(a, what, result);
-	else if (is_well(a))
+		arrays_fail_call(a, what, result);
+	else if (arrays_are_well(a))
 		note_queued(a, stream);
-	set_calling(a, false);
+	arrays_set_calling(a, false);
 	pthread_mutex_unlock(&a->call);
 }
 
@@ -426,7 +257,7 @@ static void close_arrays(struct arrays *a)
 {
 	if (!a)
 		return;
-	bool well = is_well(a) && a->dev->error[0] == '\0';
+	bool well = arrays_are_well(a) && a->dev->error[0] == '\0';
 	if (well) { /* while the watchdog looks on */
 		cudaStreamSynchronize(a->dev->stream);
 		cudaStreamSynchronize(a->lane);
@@ -436,7 +267,7 @@ static void close_arrays(struct arrays *a)
 	pthread_mutex_unlock(&a->lock);
 	if (a->has_watchdog)
 		pthread_join(a->watchdog, NULL);
-	if (a->comm && well && is_well(a))
+	if (a->comm && well && arrays_are_well(a))
 		a->nccl->destroy(a->comm);
 	else if (a->comm)
 		a->nccl->abort(a->comm);
@@ -492,12 +323,12 @@ static void meet(struct arrays *a)
 
 	a->options.deadline_s = o->begin_s;
 	pthread_mutex_lock(&a->call);
-	set_calling(a, true);
+	arrays_set_calling(a, true);
 	enum nccl_result result = a->nccl->init(&a->comm, o->size, *o->id, o->rank, &config);
 	result = settle(a, result);
 	if (result != NCCL_SUCCESS)
-		fail_call(a, "meeting the other ranks", result);
-	set_calling(a, false);
+		arrays_fail_call(a, "meeting the other ranks", result);
+	arrays_set_calling(a, false);
 	pthread_mutex_unlock(&a->call);
 	pthread_mutex_lock(&a->lock);
 	a->options.deadline_s = patience_s;
@@ -516,7 +347,7 @@ static struct arrays *open_arrays(struct device *dev, const struct arrays_option
 	*a = (struct arrays){ .dev = dev,
 			      .options = *options,
 			      .nccl = options->nccl,
-			      .moved_ms = now_ms(),
+			      .moved_ms = arrays_now_ms(),
 			      .result = COMM_OK };
 	pthread_mutex_init(&a->call, NULL);
 	pthread_mutex_init(&a->lock, NULL);
@@ -525,9 +356,9 @@ static struct arrays *open_arrays(struct device *dev, const struct arrays_option
 	 * (shares.c) does not allow. */
 	setenv("NCCL_GRAPH_REGISTER", "0", 0);
 	if (!make_lane(a))
-		fail(a, COMM_FAILED, dev->error);
-	else if (pthread_create(&a->watchdog, NULL, watch, a) != 0)
-		fail(a, COMM_FAILED, "no thread for the watchdog of NCCL");
+		arrays_fail(a, COMM_FAILED, dev->error);
+	else if (pthread_create(&a->watchdog, NULL, arrays_watch, a) != 0)
+		arrays_fail(a, COMM_FAILED, "no thread for the watchdog of NCCL");
 	else {
 		a->has_watchdog = true;
 		meet(a);
