@@ -8,7 +8,7 @@ $(B)/unit/%: $(B)/obj/tests/unit/%.o $(B)/obj/tests/unit/scratch.o $(ARCHIVES)
 	$(call say,LINK) $(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) -Wl,--start-group $(ARCHIVES) -Wl,--end-group $(UNIT_LIBS)
 
 # lbd and lbworker each have a config of their own, under the same names.
-$(B)/unit/test_lbworker_config: ARCHIVES := $(B)/lbworker.a $(B)/kernels.a $(B)/common.a
+$(B)/unit/test_lbworker_config $(B)/unit/test_lbworker_titan: ARCHIVES := $(B)/lbworker.a $(B)/kernels.a $(B)/common.a
 
 # Inside the table.
 $(B)/unit/test_kernel_pool: $(B)/obj/kernels/cpu/pool.o
@@ -265,7 +265,7 @@ check-layers: all
 # One stamp per file, so that a second run looks only at what changed. NODES is how far the analyzer follows
 # the paths of a function; its time is in proportion. clang's own 225000 takes nine times as long as this.
 NODES    ?= 25000
-LINTED   := $(wildcard common/*/*.c sql/*.c slurm/*.c slurm/*/*.c daemon/*.c daemon/*/*.c ctl/*.c ctl/*/*.c \
+LINTED   := $(wildcard common/*/*.c sql/*.c slurm/*.c slurm/*/*.c daemon/*.c daemon/*/*.c daemon/*/*/*.c ctl/*.c ctl/*/*.c \
 	    worker/*/*.c worker/*/*/*.c kernels/*.c kernels/comm/shared.c kernels/comm/lane.c kernels/machine/*.c kernels/formats/*.c $(call rooms,kernels/cpu) tests/sim/*.c tests/sim/ettr/*.c \
 	    $(if $(HAVE_CUDA),kernels/cuda/*.c kernels/cuda/*/*.c tests/gpu/*.c))
 LINTED   := $(if $(HAVE_SLURM),$(LINTED),$(filter-out slurm/helper/%,$(LINTED)))

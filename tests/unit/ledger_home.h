@@ -6,8 +6,12 @@
 
 #include "tests/unit/unit.h"
 
+#include <fcntl.h>
 #include <math.h>
 #include <sqlite3.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "common/base/files.h"
 #include "common/base/names.h"
@@ -178,6 +182,41 @@ static inline int put_metric(struct ledger *l, int64_t run, int64_t attempt, int
 				   .fields = "{\"lr\":0.1}" };
 
 	return ledger_metric_put(l, &m, err);
+}
+
+/* --- the file, and the log beside it, as bytes --- */
+static inline int count_event(const struct ledger_event *event, void *arg)
+{
+	*(int64_t *)arg += (int64_t)strlen(event->text);
+	return 0;
+}
+
+static inline void write_file(const char *data, size_t len)
+{
+	int fd = open(file, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, data, len), (ssize_t)len);
+	close(fd);
+}
+
+/* -1: there is none. */
+static inline off_t log_bytes(void)
+{
+	char path[112];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%s-wal", file);
+	return stat(path, &st) == 0 ? st.st_size : -1;
+}
+
+static inline void limit_file_size(rlim_t bytes)
+{
+	struct rlimit limit;
+
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+	limit.rlim_cur = bytes;
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
 }
 
 static inline void assert_same_number(double a, double b)

@@ -1,214 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* test_checkpoints.c - checkpoints of any trainer: how they are called, and which are whole. */
+/* test_checkpoints.c - checkpoints of any trainer: which are whole. */
 #include "tests/unit/unit.h"
 
-#include <endian.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/checkpoint/checkpoints.h"
-#include "common/checkpoint/layouts.h"
-#include "common/base/regexp.h"
+#include "tests/unit/newest_checkpoint.h"
 #include "tests/unit/trainer_files.h"
-
-/* --- what is found ---------------------------------------------------------------------------- */
-
-static char told[1024];
-
-static void on_bad(void *arg, const struct checkpoint *c)
-{
-	size_t len = strlen(told);
-
-	(void)arg;
-	snprintf(told + len, sizeof(told) - len, "%s\n", c->why);
-}
-
-static char found[256], found_layout[32];
-
-/* The newest valid one of a folder: its step, -1 = it tells none, -2 = there is none. */
-static int64_t newest_by(const char *layout, const char *pattern, const char *complete_when,
-			 const char *folder)
-{
-	struct err err = { 0 };
-	struct checkpoint_rules *rules = checkpoint_rules_create(layout, pattern, complete_when,
-								 &err);
-	struct look look = { .is_deep = true };
-	struct checkpoint_list list;
-	int64_t i, step = -2;
-
-	if (!rules)
-		fail_msg("%s", err.text);
-	told[0] = found[0] = '\0';
-	assert_int_equal(checkpoints_find(rules, folder, &list, NULL), 0);
-	i = checkpoints_newest(rules, &list, &look, NULL, on_bad, NULL);
-	if (i >= 0) {
-		step = list.items[i].step;
-		snprintf(found, sizeof(found), "%s", list.items[i].path);
-		snprintf(found_layout, sizeof(found_layout), "%s", list.items[i].layout);
-	}
-	checkpoint_list_clear(&list);
-	checkpoint_rules_destroy(rules);
-	return step;
-}
-
-static int64_t newest(const char *folder)
-{
-	return newest_by(NULL, NULL, NULL, folder);
-}
-
-/* --- names ------------------------------------------------------------------------------------ */
-
-static void test_step_in_name(void **state)
-{
-	static const struct {
-		const char *name;
-		int64_t step;
-	} cases[] = {
-		{ "ckpt_20", 20 },
-		{ "step-00000020", 20 },
-		{ "ckpt_20.npz", 20 },
-		{ "checkpoint-500", 500 },
-		{ "epoch=1-step=300.ckpt", 300 },
-		{ "epoch=1-step=300-v1.ckpt", 300 },
-		{ "ckpt_epoch3_loss0.52.pt", 3 },
-		{ "model-100-0.25.pt", 100 },
-		{ "iter_0000100", 100 },
-		{ "gpt2-medium_step7.pt", 7 },
-		{ "snapshot.40", 40 },
-		{ "last.ckpt", -1 },
-		{ "notes", -1 },
-		{ "20", 20 },
-		{ "model_00000020.bin", 20 },
-		{ "llama3_20.tar", 20 },
-		{ "step-99999999999999999999", -1 },
-	};
-
-	(void)state;
-	for (size_t i = 0; i < COUNT(cases); i++)
-		if (step_in_name(cases[i].name) != cases[i].step)
-			fail_msg("%s: %lld", cases[i].name, (long long)step_in_name(cases[i].name));
-}
-
-static void test_temporary_names(void **state)
-{
-	static const char *const yes[] = { "step-20.tmp-7",   "tmp-checkpoint-20", ".ckpt_20.npz",
-					   "ckpt_20.npz.tmp", "ckpt_20.npz.part",  "a~",
-					   "step-20.bad-07",  "ckpt_20.tmp.npz",   "set-aside-2" };
-	static const char *const no[] = { "template_20.pt", "ckpt_20.pt", "partition-3",
-					  "step-20" };
-
-	(void)state;
-	for (size_t i = 0; i < COUNT(yes); i++)
-		assert_true(name_is_temporary(yes[i]));
-	for (size_t i = 0; i < COUNT(no); i++)
-		assert_false(name_is_temporary(no[i]));
-}
-
-static void test_rows(void **state)
-{
-	(void)state;
-	for (size_t i = 0; i < layout_count; i++) {
-		assert_ptr_equal(layout_find(layouts[i].name), &layouts[i]);
-		assert_non_null(layouts[i].names[0]);
-		assert_non_null(layouts[i].by);
-	}
-	assert_null(layout_find("auto"));
-	assert_true(layout_name_matches("checkpoint-#", "checkpoint-20", NULL));
-	assert_false(layout_name_matches("checkpoint-#", "checkpoint-20-old", NULL));
-	assert_false(layout_name_matches("*#", "step-", NULL));
-}
-
-/* --- patterns of the run ---------------------------------------------------------------------- */
-
-static void test_patterns(void **state)
-{
-	static const struct {
-		const char *pattern, *path;
-		int64_t step;
-	} cases[] = {
-		{ "step-{step}", "step-100", 100 },
-		{ "step-{step}", "step-0100", 100 },
-		{ "step-{step}/", "step-100", 100 },
-		{ "step-{step}", "step-100.tmp", -2 },
-		{ "step-{step}", "xstep-100", -2 },
-		{ "step-{step}", "step-", -2 },
-		{ "epoch=*-step={step}.ckpt", "epoch=1-step=500.ckpt", 500 },
-		{ "model_{step}.b?n", "model_00000020.bin", 20 },
-		{ "model_{step}.bin", "model_7xbin", -2 },
-		{ "{step}", "9999999999999999999999", -2 },
-		{ "iter_(?<step>\\d+)(_final)?", "iter_0000300_final", 300 },
-		{ "iter_(?<step>\\d+)", "iter_300x", -2 },
-		{ "c_(?<step>\\w+)", "c_abc", -2 },
-		{ "run*/ckpt/{step}", "run7/ckpt/30", 30 },
-		{ "./lightning_logs/version_*/checkpoints/*step={step}.ckpt",
-		  "lightning_logs/version_3/checkpoints/epoch=0-step=9.ckpt", 9 },
-		{ "logs/v\\d/c(?<step>\\d+)", "logs/v1/c5", 5 },
-		{ "*/{step}", "a/b/7", -2 },
-	};
-
-	(void)state;
-	for (size_t i = 0; i < COUNT(cases); i++) {
-		char path[200];
-		int64_t step;
-
-		snprintf(path, sizeof(path), "p/%s/x", cases[i].path);
-		if (strstr(cases[i].path, "."))
-			path[strlen(path) - 2] = '\0';
-		put_zip(path);
-		step = newest_by("auto", cases[i].pattern, NULL, "p");
-		if (step != cases[i].step)
-			fail_msg("%s %s: %lld %s", cases[i].pattern, cases[i].path, (long long)step,
-				 told);
-		assert_int_equal(folder_remove("p", NULL), 0);
-	}
-}
-
-static void test_mistakes(void **state)
-{
-	static const struct {
-		const char *layout, *pattern, *text;
-	} cases[] = {
-		{ NULL, "step-(",
-		  "bad regular expression at character 7: missing closing parenthesis" },
-		{ NULL, "step-(\\d+)", "must contain {step}" },
-		{ NULL, "", "must contain {step}" },
-		{ NULL, "/abs/{step}", "below checkpoint.folder" },
-		{ NULL, "**/{step}", "\"**\" is not known" },
-		{ "lightening", NULL, "must be one of auto, own, lbworker" },
-	};
-
-	(void)state;
-	for (size_t i = 0; i < COUNT(cases); i++) {
-		struct err err = { 0 };
-
-		assert_null(checkpoint_rules_create(cases[i].layout, cases[i].pattern, NULL, &err));
-		assert_contains(err.text, cases[i].text);
-	}
-}
-
-static void test_complete_when(void **state)
-{
-	(void)state;
-	assert_int_equal(newest_by(NULL, "step-{step}", ".metadata", "c"), -2);
-	folder_make("c/step-20", 0700, NULL);
-	assert_int_equal(newest_by(NULL, "step-{step}", ".metadata", "c"), -2);
-	assert_contains(told, "c/step-20: it is not complete: no .metadata");
-	put_text("c/step-3/.metadata", "x");
-	assert_int_equal(newest_by(NULL, "step-{step}", ".metadata", "c"), 3);
-	assert_string_equal(found, "c/step-3");
-	put_text("c/step-20/.metadata", "x");
-	assert_int_equal(newest_by(NULL, "step-{step}", ".metadata", "c"), 20);
-	assert_string_equal(told, "");
-	/* files, with a mark beside them */
-	put_text("c/model_00000050.bin", "x");
-	put_text("c/model_00000040.bin", "");
-	put_text("c/DONE_00000040", "");
-	assert_int_equal(newest_by(NULL, "model_{step}.bin", "DONE_{step}", "c"), 40);
-	assert_int_equal(newest_by(NULL, "model_{step}.bin", NULL, "c"), -2); /* llm.c's own mark */
-	assert_int_equal(newest_by(NULL, "step-{step}", "manifest", "c"), -2);
-}
-
-/* --- layouts ---------------------------------------------------------------------------------- */
 
 /* Each: what a whole one looks like (20), what one of step 30 looks like that is not, and why. */
 static void test_files(void **state)
@@ -545,27 +343,9 @@ static void test_hostile(void **state)
 	assert_int_equal(newest("h"), -2);
 }
 
-static void test_bounded(void **state)
-{
-	struct regexp *r = regexp_create("(a+)+$", false, NULL);
-	char text[2001];
-
-	(void)state;
-	memset(text, 'a', sizeof(text) - 1);
-	text[sizeof(text) - 2] = '!';
-	assert_false(regexp_match(r, text, sizeof(text) - 1));
-	regexp_destroy(r);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_step_in_name),
-		cmocka_unit_test(test_temporary_names),
-		cmocka_unit_test(test_rows),
-		cmocka_unit_test(test_patterns),
-		cmocka_unit_test(test_mistakes),
-		cmocka_unit_test(test_complete_when),
 		cmocka_unit_test(test_files),
 		cmocka_unit_test(test_deep_looks),
 		cmocka_unit_test(test_archives_behind_each_other),
@@ -575,7 +355,6 @@ int main(void)
 		cmocka_unit_test(test_frameworks),
 		cmocka_unit_test(test_what_is_none),
 		cmocka_unit_test(test_hostile),
-		cmocka_unit_test(test_bounded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

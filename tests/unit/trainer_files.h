@@ -10,7 +10,7 @@
 
 #include "common/base/files.h"
 
-static char *parent_of(const char *path)
+static inline char *parent_of(const char *path)
 {
 	static char parent[256];
 
@@ -18,7 +18,7 @@ static char *parent_of(const char *path)
 	return parent;
 }
 
-static void put(const char *path, const void *data, size_t len)
+static inline void put(const char *path, const void *data, size_t len)
 {
 	FILE *f;
 
@@ -29,12 +29,12 @@ static void put(const char *path, const void *data, size_t len)
 	assert_int_equal(fclose(f), 0);
 }
 
-static void put_text(const char *path, const char *text)
+static inline void put_text(const char *path, const char *text)
 {
 	put(path, text, strlen(text));
 }
 
-static size_t le(unsigned char *out, uint64_t value, size_t len)
+static inline size_t le(unsigned char *out, uint64_t value, size_t len)
 {
 	for (size_t i = 0; i < len; i++, value >>= 8)
 		out[i] = (unsigned char)value;
@@ -42,7 +42,7 @@ static size_t le(unsigned char *out, uint64_t value, size_t len)
 }
 
 /* A zip archive with one stored entry. */
-static size_t zip_make(unsigned char *out, const char *name, const void *data, size_t len)
+static inline size_t zip_make(unsigned char *out, const char *name, const void *data, size_t len)
 {
 	uint32_t crc = (uint32_t)crc32(crc32(0, NULL, 0), data, (uInt)len);
 	size_t name_len = strlen(name), at = 0, directory;
@@ -74,7 +74,7 @@ static size_t zip_make(unsigned char *out, const char *name, const void *data, s
 	return at + le(out + at, 0, 2);
 }
 
-static void put_zip(const char *path)
+static inline void put_zip(const char *path)
 {
 	unsigned char zip[600];
 	/* {'iter_num': 300} */
@@ -84,7 +84,7 @@ static void put_zip(const char *path)
 }
 
 /* As torch.distributed.checkpoint writes its tensors: one archive behind the other. */
-static void put_zips(const char *path)
+static inline void put_zips(const char *path)
 {
 	unsigned char zips[600];
 	size_t at = 0;
@@ -94,7 +94,7 @@ static void put_zips(const char *path)
 	put(path, zips, at);
 }
 
-static void put_safetensors(const char *path)
+static inline void put_safetensors(const char *path)
 {
 	static const char header[] =
 		"{\"w\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]}}";
@@ -106,7 +106,7 @@ static void put_safetensors(const char *path)
 	put(path, file, at + le(file + at, 7, 8));
 }
 
-static void put_npy(const char *path)
+static inline void put_npy(const char *path)
 {
 	char file[200];
 	int len = snprintf(file + 10, 118 + 1, "%-117s\n",
