@@ -5,30 +5,14 @@
 #   make check-ranks, or B=build sh tests/ranks/check.sh [short] [cuda]; the last line counts. cuda: on emulated
 #   GPUs, arrays between ranks by the stand-in of NCCL, which takes its time
 set -u
-B=$(cd "${B:-build}" && pwd -P) || exit 1
-T=$(mktemp -d "${TMPDIR:-/tmp}/lb-ranks.XXXXXX") || exit 1
-trap 'rm -rf "$T"' EXIT
-trap 'exit 1' HUP INT TERM
-short=
-device=cpu
-for word; do
-	case $word in
-	short) short=1 ;;
-	cuda) device=cuda ;;
-	esac
-done
-case $device in cuda)
-	export LB_CUDA_LIBRARY="$B/liblbcuda-emulated.so" LB_NCCL_LIBRARY="$B/liblbnccl-standin.so" LB_NCCL_STANDIN=delay=300
-	;;
-esac
-unset LB_SOCKET LB_RUN LB_ATTEMPT LB_CHECKPOINT_DIR LB_RESUME_FROM LB_RANK
+. "$(dirname "$0")/training.sh"
+ranks_begin "$@"
+export LB_NCCL_STANDIN=delay=300
 compared=0
 different=0
 failed=0
 family=llama # whose choices of products are kept in one folder, so that they are the same ones
 
-. "$(dirname "$0")/training.sh"
-ranks_tokens "$B/lbworker" "$T" || exit 1
 cat >"$T/small.toml" <<-END
 	[model]
 	flavor = "debugmodel"

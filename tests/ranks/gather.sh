@@ -4,25 +4,8 @@
 # weights, for fewer bytes; and a scale of a rank's own part must be seen.
 #   make check-ranks, or B=build sh tests/ranks/gather.sh [short] [cuda]; the last line counts
 set -u
-B=$(cd "${B:-build}" && pwd -P) || exit 1
-T=$(mktemp -d "${TMPDIR:-/tmp}/lb-gather.XXXXXX") || exit 1
-trap 'rm -rf "$T"' EXIT
-trap 'exit 1' HUP INT TERM
-unset LB_SOCKET LB_RUN LB_ATTEMPT LB_CHECKPOINT_DIR LB_RESUME_FROM LB_RANK
-short=
-device=cpu
-for word; do
-	case $word in
-	short) short=1 ;;
-	cuda) device=cuda ;;
-	esac
-done
-case $device in cuda)
-	export LB_CUDA_LIBRARY="$B/liblbcuda-emulated.so" LB_NCCL_LIBRARY="$B/liblbnccl-standin.so"
-	;;
-esac
 . "$(dirname "$0")/training.sh"
-ranks_tokens "$B/lbworker" "$T" || exit 1
+ranks_begin "$@"
 ranks_config "$T" 4 20 2 >"$T/small.toml"
 cat >>"$T/small.toml" <<-END
 	[quantize]

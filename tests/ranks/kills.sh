@@ -4,19 +4,12 @@
 # with another number of ranks. In the end its weights are those of an undisturbed training.
 #   B=build sh tests/ranks/kills.sh [N] [SEED]; the last line counts
 set -u
-B=$(cd "${B:-build}" && pwd -P) || exit 1
+. "$(dirname "$0")/training.sh"
+ranks_begin
 kills=${1:-20}
 seed=${2:-1}
-T=$(mktemp -d "${TMPDIR:-/tmp}/lb-ranks.XXXXXX") || exit 1
-worker=
-trap '[ -z "$worker" ] || kill -KILL "$worker" 2>/dev/null; rm -rf "$T"' EXIT
-trap 'exit 1' HUP INT TERM
-unset LB_SOCKET LB_RUN LB_ATTEMPT LB_CHECKPOINT_DIR LB_RESUME_FROM LB_RANK
-
-. "$(dirname "$0")/training.sh"
 # programs of our own: a new build in the middle would end the training's claim to be the same one
 mkdir "$T/bin" && cp "$B/lbworker" "$T/bin" || exit 1
-ranks_tokens "$T/bin/lbworker" "$T" || exit 1
 { ranks_config "$T" $((100 * kills)) 30 40 && echo "keep_latest_k = 2"; } >"$T/small.toml"
 train() { # train FOLDER RANKS
 	LB_CHECKPOINT_DIR=$T/$1 exec "$T/bin/lbworker" train "$T/small.toml" --device cpu --ranks "$2"

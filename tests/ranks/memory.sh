@@ -4,14 +4,8 @@
 # `lbworker plan --ranks` says, for each way of sharing a model; off by more than a fifth fails.
 #   make check-ranks, or B=build sh tests/ranks/memory.sh; the last line counts
 set -u
-B=$(cd "${B:-build}" && pwd -P) || exit 1
-T=$(mktemp -d "${TMPDIR:-/tmp}/lb-memory.XXXXXX") || exit 1
-worker=
-trap '[ -z "$worker" ] || kill -KILL "$worker" 2>/dev/null; rm -rf "$T"' EXIT
-trap 'exit 1' HUP INT TERM
-unset LB_SOCKET LB_RUN LB_ATTEMPT LB_CHECKPOINT_DIR LB_RESUME_FROM LB_RANK
 . "$(dirname "$0")/training.sh"
-ranks_tokens "$B/lbworker" "$T" || exit 1
+ranks_begin "$@"
 ranks_config "$T" 4 60 100 >"$T/small.toml"
 echo "enable = false" >>"$T/small.toml"
 model="--model.dim 384 --model.n_layers 6 --model.n_heads 6 --model.n_kv_heads 6 --model.vocab_size 4096 --training.mixed_precision_param float32"
@@ -43,7 +37,7 @@ peak() { # peak RANKS [OPTION…]
 
 empty=$(peak 2)
 measured() { echo $(($(peak "$@") - empty)); }
-planned() { echo "$1" | sed -n 's/.* \([0-9.]*\) GiB  *\(fits\|too much\).*/\1/p' | awk '{ printf "%.0f", $1 * 1024 }'; }
+planned() { ranks_planned_memory "$1"; }
 ranks_beside_plan 0.2 "MiB of memory at most" <<-END
 	2 $copies 2 $shards 1
 	2 --parallelism.zero_stage 1

@@ -5,18 +5,12 @@
 # from by any of them. Controls must not pass.
 #   make check-ranks, or B=build sh tests/ranks/parallel.sh [short]; the last line counts
 set -u
-B=$(cd "${B:-build}" && pwd -P) || exit 1
 here=$(cd "$(dirname "$0")" && pwd -P) || exit 1
-T=$(mktemp -d "${TMPDIR:-/tmp}/lb-parallel.XXXXXX") || exit 1
-trap 'rm -rf "$T"' EXIT
-trap 'exit 1' HUP INT TERM
-short=${1:-}
-unset LB_SOCKET LB_RUN LB_ATTEMPT LB_CHECKPOINT_DIR LB_RESUME_FROM LB_RANK
+. "$here/training.sh"
+ranks_begin "$@"
 compared=0
 failed=0
 
-. "$(dirname "$0")/training.sh"
-ranks_tokens "$B/lbworker" "$T" || exit 1
 cat >"$T/small.toml" <<-END
 	[job]
 	dump_folder = "$T/dump"

@@ -4,13 +4,8 @@
 # a model; off by more than a tenth fails.
 #   make check-ranks, or B=build sh tests/ranks/traffic.sh; the last line counts
 set -u
-B=$(cd "${B:-build}" && pwd -P) || exit 1
-T=$(mktemp -d "${TMPDIR:-/tmp}/lb-traffic.XXXXXX") || exit 1
-trap 'rm -rf "$T"' EXIT
-trap 'exit 1' HUP INT TERM
-unset LB_SOCKET LB_RUN LB_ATTEMPT LB_CHECKPOINT_DIR LB_RESUME_FROM LB_RANK
 . "$(dirname "$0")/training.sh"
-ranks_tokens "$B/lbworker" "$T" || exit 1
+ranks_begin "$@"
 ranks_config "$T" 3 20 100 >"$T/small.toml"
 cat >>"$T/small.toml" <<-END
 	enable = false

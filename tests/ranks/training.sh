@@ -1,7 +1,30 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: MIT
-# training.sh - the smallest training that ranks can share, its tokens for all tests of ranks, its config for those that
-# kill some or compare with plans.
+# training.sh - what the scripts beside it begin with, and the smallest training that ranks can share: its tokens for all
+# of them, its config for those that kill some or compare with plans.
+
+# What is built, in $B; a folder in $T, which goes in the end, with the process $worker where there is one; tokens in it.
+# WORDs are the script's own: short sets $short, cuda makes $device an emulated GPU, with the stand-in of NCCL between ranks.
+ranks_begin() { # ranks_begin [WORD…]
+	B=$(cd "${B:-build}" && pwd -P) || exit 1
+	T=$(mktemp -d "${TMPDIR:-/tmp}/lb-ranks.XXXXXX") || exit 1
+	worker=
+	trap '[ -z "$worker" ] || kill -KILL "$worker" 2>/dev/null; rm -rf "$T"' EXIT
+	trap 'exit 1' HUP INT TERM
+	unset LB_SOCKET LB_RUN LB_ATTEMPT LB_CHECKPOINT_DIR LB_RESUME_FROM LB_RANK
+	short=
+	device=cpu
+	for begin_word; do
+		case $begin_word in
+		short) short=1 ;;
+		cuda)
+			device=cuda
+			export LB_CUDA_LIBRARY="$B/liblbcuda-emulated.so" LB_NCCL_LIBRARY="$B/liblbnccl-standin.so"
+			;;
+		esac
+	done
+	ranks_tokens "$B/lbworker" "$T" || exit 1
+}
 
 # Random letters as tokens in FOLDER/text.tokens, the same each time.
 ranks_tokens() { # ranks_tokens LBWORKER FOLDER
@@ -33,6 +56,11 @@ ranks_config() { # ranks_config FOLDER STEPS TIMEOUT_SECONDS INTERVAL
 		[checkpoint]
 		interval = $4
 	END
+}
+
+# MiB of a rank in a row of a plan.
+ranks_planned_memory() { # ranks_planned_memory ROW
+	echo "$1" | sed -n 's/.* \([0-9.]*\) GiB  *\(fits\|too much\).*/\1/p' | awk '{ printf "%.0f", $1 * 1024 }'
 }
 
 # What measured RANKS OPTION… says beside planned ROW, where ROW is rank 0's in the plan of $T/small.toml and $model, for
