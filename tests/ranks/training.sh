@@ -5,6 +5,7 @@
 
 # What is built, in $B; a folder in $T, which goes in the end, with the process $worker where there is one; tokens in it.
 # WORDs are the script's own: short sets $short, cuda makes $device an emulated GPU, with the stand-in of NCCL between ranks.
+# shellcheck disable=SC2034 # for the scripts that read it
 ranks_begin() { # ranks_begin [WORD…]
 	B=$(cd "${B:-build}" && pwd -P) || exit 1
 	T=$(mktemp -d "${TMPDIR:-/tmp}/lb-ranks.XXXXXX") || exit 1
