@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""recovery.py SOURCE COUNT - seconds from a trouble to the first new step, and steps made again. Called by recovery.sh.
+"""recovery.py SOURCE COUNT DONE - seconds from a trouble to the first new step, and steps made again. Called by recovery.sh.
 
-A step is new if it is beyond all that were made before the trouble; each is told with the process that made it. Each row of the table: trouble, way, how often it
+What was measured is a line of JSON in DONE; what is there already is not measured again, so that an interrupted bench goes
+on. A row whose training has not come back twice in a row is left. A step is new if it is beyond all that were made before the trouble; each is told with the process that made it. Each row of the table: trouble, way, how often it
 came back, seconds (median, most), steps made again (median, most)."""
+import concurrent.futures
+import json
 import os
 import pathlib
 import shlex
@@ -10,13 +13,16 @@ import signal
 import statistics
 import subprocess
 import sys
+import threading
 import time
 
-SOURCE, COUNT = pathlib.Path(sys.argv[1]), int(sys.argv[2])
+SOURCE, COUNT, DONE = pathlib.Path(sys.argv[1]), int(sys.argv[2]), pathlib.Path(sys.argv[3])
 T, CLUSTER = pathlib.Path(os.environ["T"]), os.environ["cluster"]
 TORCH = os.environ["LB_BENCH_TORCH"]
 TROUBLES = os.environ.get("LB_BENCH_TROUBLES", "kill hang preempt node").split()
 WAYS = os.environ.get("LB_BENCH_WAYS", "lbd requeue elastic").split()
+AT_ONCE = int(os.environ.get("LB_BENCH_AT_ONCE", "1"))
+LEFT_AFTER = 2  # trials in a row that did not come back
 GIVE_UP_S, SETTLE_STEPS = int(os.environ.get("LB_BENCH_GIVE_UP", "600")), 25
 ELASTIC = ["--max-restarts=1000", "--monitor-interval=1"]
 
@@ -70,7 +76,8 @@ class Training:
     def job(self):
         if self.way != "lbd":
             return self.job_id
-        return run("squeue", "-h", "-t", "R", "-o", "%i %j").split("\n")[0].split()[0]
+        attempts = json.loads(run("lbctl", "status", self.name, "--json"))["attempts"]
+        return str(attempts[-1]["job_id"])
 
     def node(self):
         return run("squeue", "-h", "-t", "R", "-j", self.job(), "-o", "%N")
@@ -81,9 +88,10 @@ class Training:
     def end(self):
         if self.way == "lbd":
             run("lbctl", "kill", "--now", self.name)
+            subprocess.run(["lbctl", "wait", self.name], stdout=subprocess.DEVNULL, check=False)
         else:
             run("scancel", self.job_id)
-        until(lambda: not run("squeue", "-h", "-o", "%i"), "the end of all jobs")
+            until(lambda: not run("squeue", "-h", "-n", self.name, "-o", "%i"), "the end of its job")
 
 
 # --- troubles; each gives what undoes it later ------------------------------------------------------
@@ -173,25 +181,71 @@ def measure(training, trouble):
     return result
 
 
+# --- what is done -------------------------------------------------------------------------------------
+
+writing = threading.Lock()
+
+
+def done(trouble, way):
+    """Its trials so far, each {"seconds", "again"}; seconds None: it did not come back."""
+    if not DONE.exists():
+        return []
+    # a line that a kill cut off counts as not measured
+    lines = [line for line in DONE.read_text("utf-8").split("\n")[:-1] if line.endswith("}")]
+    return [trial for trial in map(json.loads, lines) if (trial["trouble"], trial["way"]) == (trouble, way)]
+
+
+def note(trouble, way, result):
+    seconds, again = result if result else (None, None)
+    line = json.dumps({"trouble": trouble, "way": way, "seconds": seconds, "again": again, "load": os.getloadavg()[0]})
+    with writing, open(DONE, "a", encoding="utf-8") as out:
+        out.write(line + "\n")
+
+
+def is_left(trials):
+    return len(trials) >= COUNT or len(trials) >= LEFT_AFTER and not any(
+        trial["seconds"] for trial in trials[-LEFT_AFTER:])
+
+
+def trials_of(trouble, way):
+    """All that are still to be made, with one training as long as that comes back."""
+    training, number = None, 0
+    while not is_left(done(trouble, way)):
+        if not training:
+            number += 1
+            training = Training(way, f"{trouble}-{way}-{number}")
+        try:
+            result = measure(training, trouble)
+        except (TimeoutError, subprocess.CalledProcessError) as error:
+            print(f"# {trouble}, {way}: {error}", file=sys.stderr, flush=True)
+            result = None
+        note(trouble, way, result)
+        if result is None:
+            training.end()
+            training = None
+    if training:
+        training.end()
+
+
+def row(trouble, way):
+    trials = done(trouble, way)
+    found = [trial for trial in trials if trial["seconds"]]
+    seconds, again = [trial["seconds"] for trial in found], [trial["again"] for trial in found]
+    return f"{WORDS[trouble]:<28} {way:<20} {f'{len(found)}/{len(trials)}':>6} " + (
+        f"{min(seconds):>7.1f} {statistics.median(seconds):>8.1f} {max(seconds):>7.1f} "
+        f"{statistics.median(again):>12.0f} {max(again):>5}" if found else "")
+
+
 def main():
     print(f"# {COUNT} of each; PyTorch {run(TORCH, '-c', 'import torch; print(torch.__version__)')}, a checkpoint "
-          "every 40 steps of 0.1 s; SlurmdTimeout " + os.environ["MC_SLURMDTIMEOUT"] + " s")
-    print(f"{'trouble':<28} {'under':<20} {'back':>6} {'seconds':>8} {'most':>7} {'steps again':>12} {'most':>5}")
-    for trouble in TROUBLES:
-        for way in WAYS:
-            training = Training(way, f"{trouble}-{way}")
-            found = []
-            for _ in range(COUNT):
-                result = measure(training, trouble)
-                if result is None:
-                    break
-                found.append(result)
-            training.end()
-            seconds, again = [f[0] for f in found], [f[1] for f in found]
-            row = f"{len(found)}/{COUNT}"  # within GIVE_UP_S; a training that does not come back is given up
-            print(f"{WORDS[trouble]:<28} {way:<20} {row:>6} " + (
-                f"{statistics.median(seconds):>8.1f} {max(seconds):>7.1f} {statistics.median(again):>12.0f} "
-                f"{max(again):>5}" if found else ""), flush=True)
+          "every 40 steps of 0.1 s; SlurmdTimeout " + os.environ["MC_SLURMDTIMEOUT"] + " s", flush=True)
+    rows = [(trouble, way) for trouble in TROUBLES for way in WAYS]
+    with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
+        for trial in [pool.submit(trials_of, *which) for which in rows]:
+            trial.result()
+    print(f"{'trouble':<28} {'under':<20} {'back':>6} {'least':>7} {'median':>8} {'most':>7} {'steps again':>12} {'most':>5}")
+    for which in rows:
+        print(row(*which))
 
 
 main()

@@ -26,7 +26,7 @@
 
 struct ledger;
 
-enum { LEDGER_SCHEMA_VERSION = 8 };
+enum { LEDGER_SCHEMA_VERSION = 9 };
 
 /* "SQLite 3.40.1": what is below. */
 const char *ledger_library(void);
@@ -230,6 +230,7 @@ struct ledger_launch {
 	int64_t resumed_from_step, first_step, last_step; /* -1 = none */
 	int64_t first_step_ms, last_step_ms;              /* when these two were reported */
 	int64_t saved_step, saved_ms; /* its newest valid checkpoint; -1 and 0 = none */
+	const char *start; /* what its start took, JSON (docs/PROTOCOL.md); "" = not told */
 };
 
 /* Also sets the attempt's resumed_from_step when number is 1. Starting it twice is fine. */
@@ -249,6 +250,9 @@ int ledger_launch_steps(struct ledger *l, int64_t attempt_id, int64_t number,
 /* A launch that is not known is passed over. */
 int ledger_launch_saved(struct ledger *l, int64_t attempt_id, int64_t number, int64_t step,
 			int64_t now_ms, struct err *err);
+/* A launch that is not known is passed over. */
+int ledger_launch_set_start(struct ledger *l, int64_t attempt_id, int64_t number, const char *start,
+			    struct err *err);
 /* Ends every launch of the attempt that has no end yet. */
 int ledger_launch_end_open(struct ledger *l, int64_t attempt_id, enum cause cause, int64_t now_ms,
 			   struct err *err);

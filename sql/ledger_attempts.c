@@ -45,6 +45,7 @@ static const struct column launch_columns[] = {
 	COLUMN(ledger_launch, INT64, last_step_ms),
 	COLUMN(ledger_launch, INT64, saved_step),
 	COLUMN(ledger_launch, INT64, saved_ms),
+	COLUMN(ledger_launch, TEXT, start),
 	{ NULL, 0, 0 },
 };
 
@@ -317,6 +318,17 @@ int ledger_launch_saved(struct ledger *l, int64_t attempt_id, int64_t number, in
 	bind_int(s, ":number", number);
 	bind_int(s, ":saved_step", step);
 	bind_int(s, ":saved_ms", now_ms);
+	return write_rows(l, s, err) < 0 ? -1 : 0;
+}
+
+int ledger_launch_set_start(struct ledger *l, int64_t attempt_id, int64_t number, const char *start,
+			    struct err *err)
+{
+	sqlite3_stmt *s = query(l, Q_LAUNCH_SET_START);
+
+	bind_int(s, ":attempt_id", attempt_id);
+	bind_int(s, ":number", number);
+	bind_text(s, ":start", start);
 	return write_rows(l, s, err) < 0 ? -1 : 0;
 }
 

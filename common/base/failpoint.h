@@ -78,6 +78,7 @@
 	X(TRAINER_RECORDED, "trainer.recorded", "lbrun", false) \
 	X(TRAINER_ENDED, "trainer.ended", "lbrun", false) \
 	X(END_RECORDED, "end.recorded", "lbrun", false) \
+	X(CACHE_OPEN, "cache.open", "lbrun", true) \
 	X(SPOOL_BEFORE, "spool.before", "lbrun", true) \
 	X(SPOOL_APPENDED, "spool.appended", "lbrun", false) \
 	X(SPOOL_SYNC, "spool.sync", "lbrun", true) \

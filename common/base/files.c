@@ -18,6 +18,8 @@
 #include "common/base/mem.h"
 #include "common/base/names.h"
 
+enum { OURS_ALONE = 0700 };
+
 /* Non-blocking, so that a FIFO put in the place of a file cannot make us wait for ever. */
 static int open_regular(const char *path, struct stat *st, struct err *err)
 {
@@ -296,6 +298,20 @@ static int sync_path(const char *path, int flags, struct err *err)
 		rc = err_errno(err, "%s", path);
 	close(fd);
 	return rc;
+}
+
+int folder_make_ours(const char *path, struct err *err)
+{
+	struct stat st;
+
+	if (mkdir(path, OURS_ALONE) < 0 && errno != EEXIST)
+		return err_errno(err, "%s", path);
+	if (lstat(path, &st) < 0)
+		return err_errno(err, "%s", path);
+	if (!S_ISDIR(st.st_mode) || st.st_uid != geteuid() || (st.st_mode & 077))
+		return err_set(err, ERR_REFUSED, "%s: is not a folder of ours alone (mode 0700)",
+			       path);
+	return 0;
 }
 
 int folder_sync(const char *path, struct err *err)

@@ -173,6 +173,15 @@ const struct key run_spec_keys[] = {
 	KEY_LIST("watch", "node_error_regex", node_errors, NULL,
 		 "regular expressions for lines of output that tell of a broken node"),
 
+	KEY_TEXT(
+		"cache", "folder", cache_folder, NULL,
+		"a folder of the node's own disk, like \"/local/nvme\", in which compiled code is kept "
+		"between starts; none"),
+	KEY_TEXT("cache", "max_bytes", cache_bytes_text, "20G",
+		 "what is kept there may take so much: the oldest goes"),
+	KEY_LIST("cache", "variables", cache_variables, NULL,
+		 "more variables that point to a folder there, where they have no value"),
+
 	KEY_TEXT("checkpoint", "folder", checkpoint_folder, NULL,
 		 "where checkpoints are; runs/NAME/checkpoints if not given"),
 	KEY_TEXT("checkpoint", "stage", checkpoint_stage, NULL,
@@ -210,7 +219,7 @@ const size_t run_spec_key_count = sizeof(run_spec_keys) / sizeof(run_spec_keys[0
 /* --- the whole document ---------------------------------------------------------------------- */
 
 static const char *const our_sections[] = { "run",       "slurm",   "torchrun", "nsys",
-					    "preflight", "restart", "watch" };
+					    "preflight", "restart", "watch",    "cache" };
 
 static bool is_ours(const char *name)
 {

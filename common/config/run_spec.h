@@ -84,6 +84,11 @@ struct run_spec {
 	struct attempt_watch watch; /* its limits; the rest is here: */
 	char *progress_regex;
 	struct key_strings node_errors;
+	/* [cache] */
+	char *cache_folder;                 /* of the node; NULL: as lbd.toml has it */
+	char *cache_bytes_text;             /* as written; cache_bytes counts: */
+	int64_t cache_bytes;                /* that it may take */
+	struct key_strings cache_variables; /* that point there, too */
 	/* [checkpoint] - the rest of that section is the trainer's */
 	char *checkpoint_folder; /* NULL: runs/NAME/checkpoints */
 	char *checkpoint_layout, *checkpoint_pattern, *checkpoint_complete_when; /* checkpoints.h */

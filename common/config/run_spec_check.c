@@ -136,6 +136,32 @@ static int check_retention(const struct toml *toml, struct run_spec *spec, struc
 	return 0;
 }
 
+static bool is_variable(const char *text)
+{
+	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
+
+	return text[0] && strspn(text, letters) == strlen(text) &&
+	       !(text[0] >= '0' && text[0] <= '9');
+}
+
+static int check_cache(const struct toml *toml, struct run_spec *spec, struct err *err)
+{
+	const char *folder = spec->cache_folder;
+	struct err problem = { 0 };
+
+	if (folder && folder[0] != '/' && strcmp(folder, "none") != 0)
+		return keys_refuse(toml, "cache.folder", "must be an absolute path, or \"none\"",
+				   err);
+	if (spec->cache_bytes_text &&
+	    (spec->cache_bytes = bytes_parse(spec->cache_bytes_text, &problem)) < 0)
+		return refuse(toml, "cache.max_bytes", &problem, err);
+	for (size_t i = 0; i < spec->cache_variables.count; i++)
+		if (!is_variable(spec->cache_variables.items[i]))
+			return keys_refuse(toml, "cache.variables",
+					   "must be names of variables, of A-Z, 0-9 and _", err);
+	return 0;
+}
+
 static int check_save_every(const struct toml *toml, struct run_spec *spec, struct err *err)
 {
 	const char *text = spec->save_every_text;
@@ -206,7 +232,8 @@ int run_spec_check(const struct toml *toml, struct run_spec *spec, struct err *e
 {
 	if (check_slurm(toml, spec, err) < 0 || check_watch(toml, spec, err) < 0 ||
 	    check_output(toml, spec, err) < 0 || check_save_every(toml, spec, err) < 0 ||
-	    check_checkpoint(toml, spec, err) < 0 || check_retention(toml, spec, err) < 0)
+	    check_cache(toml, spec, err) < 0 || check_checkpoint(toml, spec, err) < 0 ||
+	    check_retention(toml, spec, err) < 0)
 		return -1;
 	return check_restart(toml, spec, err);
 }

@@ -143,6 +143,9 @@ int attempt_params_write(const char *folder, const struct attempt_params *p, str
 	set_bytes(o, "checkpoint_complete_when", p->complete_when);
 	set_bytes(o, "checkpoint_stage", p->stage);
 	js_set_int(o, "stage_rate", p->stage_rate);
+	set_bytes(o, "cache", p->cache);
+	js_set_int(o, "cache_bytes", p->cache_bytes);
+	set_words(o, "cache_variables", p->cache_variables);
 	js_set_int(o, "save_every_ms", p->save_every_ms);
 	js_set_int(o, "node_mtbf_ms", p->node_mtbf_ms);
 	set_bytes(o, "switches", p->switches);
@@ -210,7 +213,8 @@ static int get_commands(const json_t *o, struct attempt_params *p, struct err *e
 	    get_words(o, "srun", &p->srun, err) < 0 ||
 	    get_words(o, "torchrun", &p->torchrun, err) < 0 ||
 	    get_words(o, "profiler", &p->profiler, err) < 0 ||
-	    get_words(o, "preflight", &p->preflight, err) < 0)
+	    get_words(o, "preflight", &p->preflight, err) < 0 ||
+	    get_words(o, "cache_variables", &p->cache_variables, err) < 0)
 		return -1;
 	return p->command ? 0 : err_set(err, ERR_USAGE, "\"command\" must be a list of strings");
 }
@@ -259,6 +263,8 @@ static int fill_params(const json_t *o, void *out, struct err *err)
 	p->complete_when = take_bytes(o, "checkpoint_complete_when");
 	p->stage = take_bytes(o, "checkpoint_stage");
 	p->stage_rate = js_int(o, "stage_rate", 0);
+	p->cache = take_bytes(o, "cache");
+	p->cache_bytes = js_int(o, "cache_bytes", 0);
 	p->save_every_ms = js_int(o, "save_every_ms", 0);
 	p->node_mtbf_ms = js_int(o, "node_mtbf_ms", 0);
 	p->lbd_socket = take_bytes(o, "lbd_socket");
@@ -339,6 +345,8 @@ void attempt_params_clear(struct attempt_params *p)
 	free(p->pattern);
 	free(p->complete_when);
 	free(p->stage);
+	free(p->cache);
+	strv_free(p->cache_variables);
 	free(p->launcher);
 	free(p->resume);
 	free(p->never_on_exit_codes);

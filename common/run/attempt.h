@@ -41,7 +41,10 @@ struct attempt_params {
 	char *pattern;       /* how they are called; NULL = by the layout */
 	char *complete_when; /* NULL = not given */
 	char *stage; /* folder of the node that checkpoints are first written to; NULL = none */
-	int64_t stage_rate; /* bytes/s at most from there to checkpoint_dir; 0 = no limit */
+	int64_t stage_rate;     /* bytes/s at most from there to checkpoint_dir; 0 = no limit */
+	char *cache;            /* folder of the node for compiled code; NULL = none */
+	int64_t cache_bytes;    /* that it may take; 0 = no limit */
+	char **cache_variables; /* more that point there; NULL = none */
 	int64_t save_every_ms; /* how often the trainer is asked to save; 0 = never, or SAVE_EVERY_AUTO */
 	char *switches;        /* folder of switch files (switches.h); NULL = none */
 	char *team;            /* Unix group whose members may leave them; NULL = none */

@@ -48,11 +48,26 @@ static int check_hello(const json_t *line, struct err *err)
 	return 0;
 }
 
+/* Of a phase, in one word: what people read as a column of their own. */
+static int check_what(const json_t *what, struct err *err)
+{
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789_-";
+	const char *text = json_string_value(what);
+	size_t len = text ? json_string_length(what) : 0;
+
+	if (!what || (len > 0 && len <= PHASE_WHAT_MAX && strspn(text, letters) == len))
+		return 0;
+	return err_set(err, ERR_USAGE, "\"what\" must be 1 to %d letters a-z, digits, _ or -",
+		       PHASE_WHAT_MAX);
+}
+
 static int check_phase(const json_t *line, struct err *err)
 {
 	static const char *const words[] = { "setup", "train", "checkpoint", "eval", NULL };
 
-	return need_word(line, "name", words, "setup, train, checkpoint, eval", err);
+	if (need_word(line, "name", words, "setup, train, checkpoint, eval", err) < 0)
+		return -1;
+	return check_what(json_object_get(line, "what"), err);
 }
 
 static int check_step(const json_t *line, struct err *err)

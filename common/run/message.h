@@ -9,12 +9,12 @@
 
 #include "common/base/err.h"
 
-enum { MESSAGE_MAX_BYTES = 64 * 1024 };
+enum { MESSAGE_MAX_BYTES = 64 * 1024, PHASE_WHAT_MAX = 32 };
 
 enum message_type {
-	MESSAGE_HELLO,      /* {"type":"hello","rank":0,"world":1,"pid":123} */
-	MESSAGE_PHASE,      /* {"type":"phase","name":"setup|train|checkpoint|eval"} */
-	MESSAGE_STEP,       /* {"type":"step","step":N,"loss":x, …any numeric field…} */
+	MESSAGE_HELLO, /* {"type":"hello","rank":0,"world":1,"pid":123} */
+	MESSAGE_PHASE, /* {"type":"phase","name":"setup|train|checkpoint|eval","what":"imports"} */
+	MESSAGE_STEP,  /* {"type":"step","step":N,"loss":x, …any numeric field…} */
 	MESSAGE_CHECKPOINT, /* {"type":"checkpoint","step":N,"path":P} */
 	MESSAGE_BYE,        /* {"type":"bye","status":"done|stopped"} */
 	MESSAGE_COUNT

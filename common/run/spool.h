@@ -7,6 +7,7 @@
  * lbrun's own records:
  *   {"type":"attempt_start","host":H,"nodes":[…],"pid":N}
  *   {"type":"launch_start","number":K,"pid":N,"resumed_from_step":S|null,"resumed_from":PATH|null}
+ *   {"type":"start","number":K,"phases":{NAME:seconds,…}}, as in docs/PROTOCOL.md
  *   {"type":"launch_end","number":K,"cause":C,"exit_code":N|null,"signal":N|null,"progress":bool,
  *    "node":the one at which it began|null,"counts":false if lbrun could not write then,
  *    "text":why}

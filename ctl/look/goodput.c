@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* goodput.c - lbctl goodput: where the hours of a run went. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/clock.h"
@@ -8,6 +9,7 @@
 #include "ctl/base/command.h"
 #include "ctl/base/hours.h"
 #include "ctl/base/print.h"
+#include "ctl/base/starts.h"
 #include "ctl/look/goodput_sums.h"
 #include "ctl/team/ask.h"
 
@@ -46,6 +48,31 @@ static void print_goodput(const json_t *data)
 	}
 }
 
+/* Where start-up and restore went. */
+static void print_starts(const json_t *data, const struct style *style)
+{
+	const json_t *starts = json_object_get(data, "starts");
+	json_t *hours = json_object_get(starts, "hours"), *h;
+	double total = js_real(data, "hours_total", 0);
+	int64_t gpus = js_int(data, "gpus", 0);
+	char text[CLOCK_TEXT_MAX], gpu_text[CLOCK_TEXT_MAX];
+	const char *name;
+
+	if (json_object_size(hours) == 0)
+		return;
+	printf("\n%-25s %10s %10s %6s   (%lld)\n", "STARTS, BY PHASE", "TIME", "GPU TIME", "SHARE",
+	       (long long)js_int(starts, "launches", 0));
+	json_object_foreach(hours, name, h) {
+		double value = json_number_value(h);
+		char *words = clean_copy(starts_words(name), style);
+
+		printf("%-25s %10s %10s %5.1f%%\n", words, time_text(value, text),
+		       gpu_time_text(value * (double)gpus, gpu_text),
+		       total > 0 ? 100 * value / total : 0);
+		free(words);
+	}
+}
+
 /* What ended launches, and what was lost or hung away by it. */
 static void print_causes(const json_t *data)
 {
@@ -81,6 +108,7 @@ int goodput_run(struct ctl *ctl, struct err *err)
 		return 0;
 	}
 	print_goodput(data);
+	print_starts(data, &ctl->out);
 	print_causes(data);
 	json_decref(data);
 	return 0;

@@ -15,6 +15,7 @@
 #include "ctl/code/code.h"
 #include "ctl/look/last_output.h"
 #include "ctl/base/progress.h"
+#include "ctl/base/starts.h"
 #include "ctl/team/ask.h"
 
 enum { STEPS_PER_QUESTION = 10000, QUESTIONS = 4, LABEL_WIDTH = 12 };
@@ -134,6 +135,39 @@ static void show_speed(const struct ctl *ctl, const json_t *run, const struct pr
 		printf("%sdone in %s", isfinite(p->tokens_per_s) ? ", " : "",
 		       duration_text(p->eta_ms, eta));
 	putchar('\n');
+}
+
+/* Of the newest launch whose start is over. */
+static const json_t *newest_started(const json_t *run)
+{
+	const json_t *attempts = json_object_get(run, "attempts"), *launches, *launch;
+
+	for (size_t i = json_array_size(attempts); i-- > 0;) {
+		launches = json_object_get(json_array_get(attempts, i), "launches");
+		for (size_t k = json_array_size(launches); k-- > 0;) {
+			launch = json_array_get(launches, k);
+			if (json_object_size(json_object_get(launch, "start")) > 0)
+				return launch;
+		}
+	}
+	return NULL;
+}
+
+static void show_start(const struct ctl *ctl, const json_t *run)
+{
+	const json_t *launch = newest_started(run);
+	json_t *phases = json_object_get(launch, "start");
+	char span[CLOCK_TEXT_MAX];
+	char *text;
+
+	if (!launch)
+		return;
+	label(ctl, "start");
+	text = starts_text(phases, 1, &ctl->out);
+	printf("%s %s: %s\n", span_text(starts_sum(phases), span),
+	       js_int(launch, "first_step", -1) >= 0 ? "to the first step" : "without a step",
+	       text);
+	free(text);
 }
 
 static void show_checkpoint(const struct ctl *ctl, const json_t *run)
@@ -325,6 +359,7 @@ static void show_page(struct ctl *ctl, const json_t *run, const struct history *
 	show_step(ctl, &p);
 	show_loss(ctl, &p, h);
 	show_speed(ctl, run, &p);
+	show_start(ctl, run);
 	show_checkpoint(ctl, run);
 	show_origin(ctl, run);
 	json_array_foreach(json_object_get(run, "attempts"), i, attempt) {

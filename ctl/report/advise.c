@@ -10,10 +10,11 @@
 #include "common/run/attempt_folders.h"
 #include "ctl/base/command.h"
 #include "ctl/base/print.h"
+#include "ctl/base/starts.h"
 #include "ctl/report/advice.h"
 #include "ctl/team/ask.h"
 
-enum { READ_BYTES = 1024 * 1024, MONTH_HOURS = 30 * 24 };
+enum { READ_BYTES = 1024 * 1024, MONTH_HOURS = 30 * 24, DEAR_START_S = 60 };
 
 static int on_line(const struct spool_line *line, void *arg)
 {
@@ -39,8 +40,9 @@ static int read_run(struct advice_facts *f, const char *run_dir, struct err *err
 	return got < 0 ? -1 : 0;
 }
 
-static json_t *view(const char *run, const struct advice *a, int64_t gpus)
+static json_t *view(const char *run, const struct advice *a, json_t *goodput)
 {
+	int64_t gpus = js_int(goodput, "gpus", 0);
 	json_t *o = json_object();
 
 	js_set_str(o, "run", run);
@@ -56,16 +58,8 @@ static json_t *view(const char *run, const struct advice *a, int64_t gpus)
 	js_set_int(o, "gpus", gpus);
 	js_set_real(o, "gpu_hours_a_month",
 		    (a->lost_now - a->lost_best) * MONTH_HOURS * (double)(gpus > 0 ? gpus : 1));
+	json_object_set(o, "starts", json_object_get(goodput, "starts"));
 	return o;
-}
-
-static const char *span(double seconds, char out[CLOCK_TEXT_MAX])
-{
-	if (seconds < 10)
-		snprintf(out, CLOCK_TEXT_MAX, "%.1fs", seconds);
-	else
-		duration_text(llround(seconds) * 1000, out);
-	return out;
 }
 
 /* An lbd of an earlier version tells of none, nor does a colleague's: NULL. */
@@ -86,22 +80,44 @@ static void print_advice(const struct advice *a, const struct troubles *seen, in
 	if (seen)
 		printf(" (all runs: %.1f in %.1f, those of late weighed more)", seen->count,
 		       seen->node_days);
-	printf(", so one in %s is to be expected\n", span(a->mtbf_s, mtbf));
+	printf(", so one in %s is to be expected\n", span_text(a->mtbf_s, mtbf));
 	if (isnan(a->save_s)) {
 		printf("saving:    what it costs cannot be told from %lld saves and the steps between "
 		       "them\n",
 		       (long long)a->saves);
 		return;
 	}
-	printf("saving:    %s each (median of %lld)", span(a->save_s, cost), (long long)a->saves);
+	printf("saving:    %s each (median of %lld)", span_text(a->save_s, cost),
+	       (long long)a->saves);
 	if (isfinite(a->interval_s))
-		printf(", every %s now", span(a->interval_s, now));
-	printf("\nadvice:    save every %s (%.0f steps)", span(a->best_s, best),
+		printf(", every %s now", span_text(a->interval_s, now));
+	printf("\nadvice:    save every %s (%.0f steps)", span_text(a->best_s, best),
 	       fmax(1, round(a->best_s / a->step_s)));
 	if (isfinite(month) && month > 0)
 		printf("; that would keep %.*f %s-hours a month", month < 10 ? 1 : 0, month,
 		       gpus > 0 ? "GPU" : "run");
 	puts("\n           or checkpoint.save_every = \"auto\", for a trainer that reads orders");
+}
+
+/* Of all starts that were told, each. */
+static void print_starts(const json_t *starts, int64_t gpus, const struct style *style)
+{
+	int64_t count = js_int(starts, "launches", 0);
+	json_t *hours = json_object_get(starts, "hours");
+	double total = js_real(starts, "hours_total", 0);
+	char span[CLOCK_TEXT_MAX], *text;
+
+	if (count == 0)
+		return;
+	text = starts_text(hours, 3600 / (double)count, style);
+	printf("starts:    %s each (mean of %lld): %s\n",
+	       span_text(total * 3600 / (double)count, span), (long long)count, text);
+	if (total * 3600 / (double)count >= DEAR_START_S &&
+	    total * (double)(gpus > 0 ? gpus : 1) >= 1)
+		printf("           %.1f %s-hours so far; cache.folder keeps compiled code on the node "
+		       "(lbd-run(5))\n",
+		       total * (double)(gpus > 0 ? gpus : 1), gpus > 0 ? "GPU" : "run");
+	free(text);
 }
 
 int advise_run(struct ctl *ctl, struct err *err)
@@ -128,9 +144,11 @@ int advise_run(struct ctl *ctl, struct err *err)
 		seen = troubles_of(hours, &ledger);
 		advice_work_out(&facts, clock_wall_ms(), seen, &advice);
 		if (ctl->options.json)
-			print_json(view(name, &advice, gpus));
-		else
+			print_json(view(name, &advice, hours));
+		else {
+			print_starts(json_object_get(hours, "starts"), gpus, &ctl->out);
 			print_advice(&advice, seen, gpus);
+		}
 	}
 	advice_clear(&facts);
 	json_decref(hours);

@@ -10,6 +10,7 @@
 #include "common/base/redact.h"
 #include "ctl/base/hours.h"
 #include "ctl/base/print.h"
+#include "ctl/base/starts.h"
 #include "ctl/base/text.h"
 #include "ctl/report/html.h"
 #include "ctl/report/svg.h"
@@ -82,6 +83,24 @@ static void put_attempts(struct buf *out, const json_t *run)
 	html_table_end(out);
 }
 
+static void put_starts(struct buf *out, const json_t *starts)
+{
+	static const struct style plain = { .utf8 = true };
+	int64_t count = js_int(starts, "launches", 0);
+	char span[CLOCK_TEXT_MAX];
+	char *text;
+
+	if (count == 0)
+		return;
+	text = starts_text(json_object_get(starts, "hours"), 3600 / (double)count, &plain);
+	buf_addf(out, "<p>A start takes %s (mean of %lld): ",
+		 span_text(js_real(starts, "hours_total", 0) * 3600 / (double)count, span),
+		 (long long)count);
+	html_text(out, text);
+	buf_addf(out, "</p>\n");
+	free(text);
+}
+
 static void put_goodput(struct buf *out, const json_t *goodput)
 {
 	struct share shares[HOURS_PARTS];
@@ -93,6 +112,7 @@ static void put_goodput(struct buf *out, const json_t *goodput)
 		shares[i] = (struct share){ hours_parts[i].words,
 					    js_real(hours, hours_parts[i].name, 0) };
 	svg_waterfall(out, "where its hours went", shares, HOURS_PARTS);
+	put_starts(out, json_object_get(goodput, "starts"));
 }
 
 static void put_checkpoints(struct buf *out, const json_t *list)

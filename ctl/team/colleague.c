@@ -134,6 +134,14 @@ static void set_ending(json_t *o, const struct spool_line *spool)
 		js_set_time(o, "end_time", spool->time_ms);
 }
 
+static void on_start(struct story *s, const struct spool_line *spool)
+{
+	json_t *launch = launch_at(s), *phases = json_object_get(spool->line, "phases");
+
+	if (launch && json_is_object(phases))
+		json_object_set(launch, "start", phases);
+}
+
 static void on_launch_end(struct story *s, const struct spool_line *spool)
 {
 	const char *text = js_str(spool->line, "text", "");
@@ -189,6 +197,7 @@ static const struct {
 	{ "step", true, on_step },
 	{ "attempt_start", false, on_attempt_start },
 	{ "launch_start", false, on_launch_start },
+	{ "start", false, on_start },
 	{ "launch_end", false, on_launch_end },
 	{ "checkpoint_valid", false, on_checkpoint },
 	{ "note", false, on_note },

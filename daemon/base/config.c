@@ -72,6 +72,9 @@ const struct key config_keys[] = {
 		"new jobs keep away from so many nodes at most, the worst ones; 0: from none"),
 	KEY_DURATION("nodes", "patience", nodes.patience_ms, 0, WEEK_MS, "2m",
 		     "a job waits so long while nodes that it keeps away from are idle"),
+	KEY_TEXT(
+		"cache", "folder", cache_folder, NULL,
+		"a folder of each node's own disk, in which compiled code of runs that name none is kept between starts"),
 	KEY_TEXT("slurm", "account", slurm_account, NULL, "account of jobs that name none"),
 	KEY_TEXT("slurm", "partition", slurm_partition, NULL, "partition of jobs that name none"),
 	KEY_TEXT("slurm", "network", slurm_network, NULL,
@@ -315,6 +318,7 @@ int config_load(struct config *out, const char *home, struct err *err)
 	out->home = xstrdup(home);
 	rc = file_exists(path) ? read_file(out, path, err) : read_defaults(out, err);
 	if (rc == 0 && (check_absolute(out->ledger_path, "ledger.path", path, err) < 0 ||
+			check_absolute(out->cache_folder, "cache.folder", path, err) < 0 ||
 			check_absolute(out->runs_folder, "runs.folder", path, err) < 0 ||
 			check_absolute(out->lbrun, "runs.lbrun", path, err) < 0))
 		rc = -1;

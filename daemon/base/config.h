@@ -36,6 +36,7 @@ struct config {
 	} in_slurm;
 	struct node_rules nodes;
 	char *slurm_account, *slurm_partition, *slurm_network; /* NULL: none */
+	char *cache_folder;             /* of runs that name none; NULL: none */
 	int slurm_through;              /* enum slurm_through (slurm/pipe/helper_choice.h) */
 	int submit_with;                /* enum submit_with */
 	int64_t local_gpus;             /* -1: all that are found */

@@ -33,7 +33,7 @@ static const struct {
 	{ "not_running", "look at lbctl status; ask Slurm with scontrol show job, or its administrators" },
 	{ KIND_TEST, "none: this was a test" },
 
-	{ "no_seal", NULL }, { "rollback", NULL }, { "same_failure", NULL }, { "checkpoints_large", NULL },
+	{ "no_seal", NULL }, { "rollback", NULL }, { "cache_off", NULL }, { "same_failure", NULL }, { "checkpoints_large", NULL },
 	{ "checkpoints_removed", NULL }, { "checkpoints_stay", NULL }, { "ledger_damaged", NULL },
 	{ "attempt_end", NULL }, { "bad_line", NULL }, { "code_changed", NULL }, { "checkpoint", NULL },
 	{ "growing_back", NULL }, { "leaving", NULL }, { "created", NULL }, { "cron_disabled", NULL }, { "cron_enabled", NULL },

@@ -19,6 +19,7 @@ enum {
 	INGEST_BYTES = 2 * 1024 * 1024, /* of one spool in one turn: others want their turn, too */
 	BAD_LINES_TOLD = 3,
 	THIN_AFTER = 500, /* steps */
+	START_BYTES = 4096,
 };
 
 /* what `ls` shows, written once per turn */
@@ -359,6 +360,25 @@ static void on_note(struct ingest *in, json_t *line)
 		engine_node_broken(in->engine, in->run, text);
 }
 
+static void on_start(struct ingest *in, json_t *line)
+{
+	json_t *phases = json_object_get(line, "phases"), *seconds;
+	char *text = js_line(phases);
+	bool is_good = json_is_object(phases) && strlen(text) <= START_BYTES;
+	struct err err = { 0 };
+	const char *name;
+
+	json_object_foreach(phases, name, seconds) {
+		is_good = is_good && json_is_number(seconds);
+	}
+	if (is_good)
+		engine_wrote(in->engine,
+			     ledger_launch_set_start(in->engine->ledger, in->run->attempt.id,
+						     js_int(line, "number", 0), text, &err),
+			     &err);
+	free(text);
+}
+
 static const struct {
 	const char *type;
 	bool from_trainer;
@@ -371,6 +391,7 @@ static const struct {
 	{ "bye", true, on_nothing },
 	{ "attempt_start", false, on_attempt_start },
 	{ "launch_start", false, on_launch_start },
+	{ "start", false, on_start },
 	{ "launch_end", false, on_launch_end },
 	{ "checkpoint_valid", false, on_checkpoint_valid },
 	{ "note", false, on_note },

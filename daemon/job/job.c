@@ -127,6 +127,16 @@ static int64_t script_warn_ms(const json_t *fields)
 	return to_script ? 1000 * js_int(fields, "warn_time", 0) : 0;
 }
 
+/* Owned by the caller; NULL: none. A script has the environment that sbatch makes, unless it is asked for. */
+static char *cache_of(const struct config *config, const struct run_spec *spec)
+{
+	const char *folder = spec->cache_folder;
+
+	if (!folder && !spec->script)
+		folder = config->cache_folder;
+	return folder && strcmp(folder, "none") != 0 ? xstrdup(folder) : NULL;
+}
+
 static int write_params(const struct config *config, const struct run *run, const json_t *fields,
 			const char *folder, double node_mtbf_s, struct err *err)
 {
@@ -184,6 +194,10 @@ static int write_params(const struct config *config, const struct run *run, cons
 	if (spec->checkpoint_stage) {
 		p.stage = xstrdup(spec->checkpoint_stage);
 		p.stage_rate = spec->stage_rate;
+	}
+	if ((p.cache = cache_of(config, spec)) != NULL) {
+		p.cache_bytes = spec->cache_bytes;
+		p.cache_variables = command_copy(&spec->cache_variables);
 	}
 	/* lbworker keeps to these itself, where it saves to */
 	if (!run_spec_is_command(spec) && !spec->checkpoint_stage)

@@ -17,6 +17,12 @@ struct idle {
 	int64_t from_ms, to_ms;
 };
 
+/* What one of a launch took, phase by phase. */
+struct start {
+	int64_t at_ms;
+	char *phases; /* JSON, as the ledger has it */
+};
+
 struct goodput_history {
 	int64_t created_ms, ended_ms; /* 0 = it lives */
 	struct goodput_attempt *attempts;
@@ -25,6 +31,8 @@ struct goodput_history {
 	size_t count;
 	struct goodput_launch *launches; /* of the attempt that is being read */
 	size_t launch_count;
+	struct start *starts;
+	size_t start_count;
 	struct idle *idles;
 	size_t idle_count;
 	int64_t over_ms; /* while events are read: since when it was over; 0: it is not */
@@ -62,6 +70,10 @@ static int add_launch(const struct ledger_launch *l, void *arg)
 		.last_step_ms = l->last_step_ms,
 		.saved_ms = l->saved_ms,
 	};
+	if (l->start[0]) {
+		h->starts = xrealloc(h->starts, (h->start_count + 1) * sizeof(h->starts[0]));
+		h->starts[h->start_count++] = (struct start){ l->started_ms, xstrdup(l->start) };
+	}
 	return 0;
 }
 
@@ -116,6 +128,9 @@ void goodput_history_free(struct goodput_history *h)
 		free(h->owned[i]);
 	if (!h)
 		return;
+	for (size_t i = 0; i < h->start_count; i++)
+		free(h->starts[i].phases);
+	free(h->starts);
 	free(h->owned);
 	free(h->attempts);
 	free(h->ids);
@@ -190,6 +205,37 @@ static json_t *view(const struct goodput *g, int64_t gpus)
 	return o;
 }
 
+/* Of launches that began between these two. */
+static json_t *view_starts(const struct goodput_history *h, int64_t since_ms, int64_t until_ms,
+			   int64_t gpus)
+{
+	json_t *o = json_object(), *hours = json_object(), *seconds;
+	int64_t count = 0;
+	double sum = 0;
+
+	for (size_t i = 0; i < h->start_count; i++) {
+		const char *text = h->starts[i].phases, *name;
+		json_t *phases;
+
+		if (h->starts[i].at_ms < since_ms || h->starts[i].at_ms >= until_ms)
+			continue;
+		phases = js_parse(text, strlen(text), NULL);
+		count++;
+		json_object_foreach(phases, name, seconds) {
+			double h_of = json_number_value(seconds) / 3600;
+
+			js_set_real(hours, name, js_real(hours, name, 0) + h_of);
+			sum += h_of;
+		}
+		json_decref(phases);
+	}
+	js_set_int(o, "launches", count);
+	js_set_real(o, "hours_total", sum);
+	js_set_real(o, "gpu_hours_total", sum * (double)gpus);
+	json_object_set_new(o, "hours", hours);
+	return o;
+}
+
 /* Of all runs, each the less the longer ago it was. */
 static json_t *view_rate(const struct troubles *seen)
 {
@@ -203,7 +249,7 @@ static json_t *view_rate(const struct troubles *seen)
 json_t *goodput_answer(struct request *r, struct err *err)
 {
 	struct lbd *lbd = r->lbd;
-	int64_t now_ms = clock_wall_ms(), gpus;
+	int64_t now_ms = clock_wall_ms(), since_ms, gpus;
 	int64_t since_s = js_int(r->args, "since", 0), until_s = js_int(r->args, "until", 0);
 	struct goodput_history *h = NULL;
 	struct ledger_run run = { 0 };
@@ -217,9 +263,10 @@ json_t *goodput_answer(struct request *r, struct err *err)
 		h = goodput_history_read(lbd->ledger, &run, err);
 	if (!h)
 		return NULL;
-	goodput_history_count(h, since_s ? now_ms - since_s * 1000 : 0, now_ms - until_s * 1000,
-			      &g);
+	since_ms = since_s ? now_ms - since_s * 1000 : 0;
+	goodput_history_count(h, since_ms, now_ms - until_s * 1000, &g);
 	o = view(&g, gpus);
+	json_object_set_new(o, "starts", view_starts(h, since_ms, now_ms - until_s * 1000, gpus));
 	json_object_set_new(o, "ledger_troubles", view_rate(rate_of_troubles(lbd, 0)));
 	goodput_history_free(h);
 	return o;

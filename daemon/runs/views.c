@@ -19,7 +19,10 @@ static void set_known(json_t *object, const char *key, int64_t value, int64_t un
 
 static int add_launch(const struct ledger_launch *l, void *arg)
 {
-	json_t *o = json_object();
+	json_t *o = json_object(), *start = NULL;
+
+	if (l->start[0])
+		start = js_parse(l->start, strlen(l->start), NULL);
 
 	js_set_int(o, "number", l->number);
 	set_cause(o, l->cause);
@@ -32,6 +35,7 @@ static int add_launch(const struct ledger_launch *l, void *arg)
 	set_known(o, "resumed_from_step", l->resumed_from_step, -1);
 	set_known(o, "first_step", l->first_step, -1);
 	set_known(o, "last_step", l->last_step, -1);
+	json_object_set_new(o, "start", start ? start : json_null());
 	json_array_append_new(arg, o);
 	return 0;
 }

@@ -28,7 +28,6 @@
 #include "worker/lbrun/checkpoint/pruning.h"
 
 enum {
-	OURS_ALONE = 0700,
 	SMALL_BYTES = 64 * 1024,
 	RESULT_BYTES = 16 * 1024 * 1024,
 	WAIT_STEP_MS = 20,
@@ -55,24 +54,10 @@ char *part_folder(const char *stage, const char *node)
 	return out;
 }
 
-static int make_ours(const char *path, struct err *err)
-{
-	struct stat st;
-
-	if (mkdir(path, OURS_ALONE) < 0 && errno != EEXIST)
-		return err_errno(err, "%s", path);
-	if (lstat(path, &st) < 0)
-		return err_errno(err, "%s", path);
-	if (!S_ISDIR(st.st_mode) || st.st_uid != geteuid() || (st.st_mode & 077))
-		return err_set(err, ERR_REFUSED, "%s: is not a folder of ours alone (mode 0700)",
-			       path);
-	return 0;
-}
-
 int part_make_folder(const char *folder, struct err *err)
 {
 	char *parent = xstrndup(folder, (size_t)(path_base(folder) - folder) - 1);
-	int rc = make_ours(parent, err) < 0 ? -1 : make_ours(folder, err);
+	int rc = folder_make_ours(parent, err) < 0 ? -1 : folder_make_ours(folder, err);
 
 	free(parent);
 	return rc;

@@ -24,6 +24,7 @@
 #include "worker/lbrun/rank/rank_term.h"
 #include "worker/lbrun/meter/meter.h"
 #include "worker/lbrun/end/ending.h"
+#include "worker/lbrun/trainer/cache.h"
 #include "worker/lbrun/trainer/output.h"
 #include "worker/lbrun/trainer/output_parser.h"
 #include "worker/lbrun/end/reap.h"
@@ -233,6 +234,8 @@ static int run(int rank, bool keeps, char *const *argv)
 		output_say(&r.output, "%s", why.text);
 		return EXIT_NOT_STARTED;
 	}
+	if (cache_enter(env_number("SLURM_LOCALID") == 0, &why) < 0)
+		output_say(&r.output, "%s: without a cache", why.text);
 	what.env = environ;
 	r.is_profiler = is_profiler(argv[0]);
 	prctl(PR_SET_CHILD_SUBREAPER, 1);

@@ -44,7 +44,7 @@ static void act_look(struct shepherd *s, const struct next *next, int64_t now_ms
 static void act_check(struct shepherd *s, const struct next *next, int64_t now_ms)
 {
 	(void)next;
-	(void)now_ms;
+	starting_enter(&s->starting, STARTING_CHECK, now_ms);
 	preflight_begin(s);
 }
 
@@ -84,7 +84,7 @@ static void act_search(struct shepherd *s, const struct next *next, int64_t now_
 	struct err why = { 0 };
 
 	(void)next;
-	(void)now_ms;
+	starting_enter(&s->starting, STARTING_SEARCH, now_ms);
 	if (search_start(&s->search, &request, &why) == 0)
 		return;
 	s->facts.looking = LOOKING_FAILED;

@@ -38,6 +38,7 @@ static bool is_ours(const char *setting)
 		"LB_LAUNCH=",         "LB_RUN_DIR=",       "LB_CHECKPOINT_DIR=",
 		"LB_RESUME_FROM=",    "LB_RANK=",          "LB_REQUEUE=",
 		(METER_VARIABLE "="), (PART_VARIABLE "="), "LB_MTBF_S=",
+		(CACHE_VARIABLE "="),
 	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
@@ -72,6 +73,16 @@ static int64_t mtbf_ms(const struct attempt_params *p)
 	return (int64_t)(trouble_mtbf_s(&(struct troubles){ 0 }, (double)nodes_of_job()) * 1000);
 }
 
+/* Each rank opens that of its node. */
+static char *cache_variable(const struct attempt_params *p)
+{
+	char *value = cache_for_ranks(p->cache, p->cache_bytes, p->cache_variables);
+	char *setting = xasprintf(CACHE_VARIABLE "=%s", value);
+
+	free(value);
+	return setting;
+}
+
 static void make_env(const struct shepherd *s, const struct meeting *m, struct strv *env)
 {
 	char *stage;
@@ -89,6 +100,10 @@ static void make_env(const struct shepherd *s, const struct meeting *m, struct s
 	if ((stage = stage_for_ranks(&s->stage)) != NULL)
 		strv_add(env, xasprintf(PART_VARIABLE "=%s", stage));
 	free(stage);
+	if (s->cache.folder)
+		cache_env(&s->cache, s->params.cache_variables, env);
+	else if (s->params.cache && s->policy.is_srun)
+		strv_add(env, cache_variable(&s->params));
 	if (s->params.node_mtbf_ms > 0)
 		strv_add(env, xasprintf("LB_MTBF_S=%lld", (long long)mtbf_ms(&s->params) / 1000));
 	if (s->server.path)
@@ -226,11 +241,31 @@ static void note_scratch(struct shepherd *s)
 	}
 }
 
+/* Anew for each launch: the disk may be full by now, or have room again. */
+static void open_cache(struct shepherd *s)
+{
+	const struct cache_limits limits = { s->params.cache_bytes, CACHE_RESERVE_BYTES };
+	struct err why = { 0 };
+
+	cache_close(&s->cache);
+	if (!s->params.cache || s->policy.is_srun)
+		return;
+	starting_enter(&s->starting, STARTING_CACHE, clock_mono_ms());
+	if (cache_open(&s->cache, s->params.cache, &limits, true, &why) == 0)
+		return;
+	output_say(&s->output, "%s: without a cache", why.text);
+	if (!s->is_cache_told)
+		journal_note(&s->journal, s->facts.launch.number, "cache_off",
+			     "%s: compiled code is not kept on the node", why.text);
+	s->is_cache_told = true;
+}
+
 void launch_begin(struct shepherd *s)
 {
 	struct launch *l = &s->facts.launch;
 	struct err why = { 0 };
 
+	open_cache(s);
 	l->ooms_at_start = oom_kills(proc_cgroup, cgroup_mount);
 	note_scratch(s);
 	ranks_reset(&s->ranks);
@@ -238,6 +273,7 @@ void launch_begin(struct shepherd *s)
 	s->asking.mtbf_ms = mtbf_ms(&s->params);
 	output_parser_reset(&s->parser);
 	complaints_reset(&s->complaints);
+	starting_enter(&s->starting, STARTING_SILENT, clock_mono_ms());
 	l->pid = start(s, &why);
 	failpoint(FP_TRAINER_STARTED, NULL);
 	watch_init(&s->watch, &s->params.watch, clock_mono_ms());
@@ -331,10 +367,15 @@ static void tell(struct shepherd *s, bool progress)
 
 void launch_finish(struct shepherd *s, const struct next *end)
 {
+	int64_t now_ms = clock_mono_ms(), ended_ms = s->facts.launch.ended_ms;
+
 	redact(s->facts.ending.text, environ);
 	saves_judge(s, end);
+	record_start(s);
 	record_launch_end(s, end);
 	tell(s, end->made_progress);
 	journal_sync(&s->journal);
 	failpoint(FP_END_RECORDED, NULL);
+	starting_begin(&s->starting, STARTING_CLEAR, ended_ms);
+	starting_enter(&s->starting, STARTING_PAUSE, now_ms);
 }

@@ -19,7 +19,7 @@
 #include "worker/lbrun/shepherd/shepherd.h"
 #include "worker/lbrun/trainer/launcher.h"
 
-enum { EXIT_BROKEN = 70 };
+enum { EXIT_BROKEN = 70, JOB_START_MAX_MS = 24 * 3600 * 1000 };
 
 /* --- all parts -------------------------------------------------------------------------------- */
 
@@ -132,6 +132,15 @@ static void record_broken(const struct shepherd *s, const char *text)
 	attempt_exit_write(s->folder, &e, NULL);
 }
 
+/* What Slurm did before lbrun, a prolog mostly, in whole seconds; older releases do not tell. */
+static int64_t ms_of_job(void)
+{
+	const char *start = getenv("SLURM_JOB_START_TIME");
+	int64_t ms = start ? clock_wall_ms() - 1000 * strtoll(start, NULL, 10) : 0;
+
+	return ms > 0 && ms < JOB_START_MAX_MS ? ms : 0;
+}
+
 void opening_claim(struct shepherd *s)
 {
 	struct err why = { 0 };
@@ -149,6 +158,8 @@ void opening_claim(struct shepherd *s)
 	open_parts(s);
 	switch_watch_open(s);
 	s->facts.claimed_ms = clock_mono_ms();
+	starting_begin(&s->starting, STARTING_FENCE, s->facts.claimed_ms);
+	starting_spent(&s->starting, STARTING_JOB, ms_of_job());
 	if (s->params.preflight_ms > 0)
 		s->facts.checks_failed = preflight_failed_before(s->params.run_dir,
 								 s->params.number);
@@ -200,6 +211,7 @@ void opening_undo(struct shepherd *s)
 	free(s->preflight.folder);
 	usage_close(&s->usage);
 	stage_close(&s->stage);
+	cache_close(&s->cache);
 	journal_close(&s->journal);
 	output_parser_fini(&s->parser);
 	complaints_fini(&s->complaints);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "common/base/clock.h"
 #include "common/base/json.h"
 #include "common/run/hosts.h"
 #include "worker/lbrun/shepherd/shepherd.h"
@@ -37,6 +38,18 @@ void record_launch_start(struct shepherd *s)
 	js_set_int(line, "resumed_from_step",
 		   resumed && s->search.step >= 0 ? s->search.step : JS_NONE);
 	js_set_str(line, "resumed_from", resumed ? s->search.path : NULL);
+	journal_own(&s->journal, s->facts.launch.number, line);
+}
+
+void record_start(struct shepherd *s)
+{
+	json_t *phases = starting_end(&s->starting, clock_mono_ms()), *line;
+
+	if (!phases)
+		return;
+	line = record("start");
+	js_set_int(line, "number", s->facts.launch.number);
+	json_object_set_new(line, "phases", phases);
 	journal_own(&s->journal, s->facts.launch.number, line);
 }
 

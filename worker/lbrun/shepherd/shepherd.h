@@ -13,6 +13,7 @@
 #include "common/run/attempt.h"
 #include "common/run/order.h"
 #include "worker/lbrun/rank/rank_term.h"
+#include "worker/lbrun/trainer/cache.h"
 #include "worker/lbrun/trainer/complaints.h"
 #include "worker/lbrun/decide/decide.h"
 #include "common/checkpoint/checkpoints.h"
@@ -25,6 +26,7 @@
 #include "worker/lbrun/checkpoint/pruning.h"
 #include "worker/lbrun/watch/edits.h"
 #include "worker/lbrun/watch/slow_ranks.h"
+#include "worker/lbrun/watch/starting.h"
 #include "worker/lbrun/checkpoint/search.h"
 #include "worker/lbrun/checkpoint/stage.h"
 #include "worker/lbrun/meter/usage.h"
@@ -77,6 +79,8 @@ struct shepherd {
 	struct checkpoint_list seal_next; /* the newest that waits to be read for its seal */
 	struct pruning pruning;
 	struct stage stage;
+	struct cache cache;
+	bool is_cache_told;         /* that there is none */
 	bool is_risk_told;          /* what would be lost, to those who end the job */
 	int64_t checkpoint_look_ms; /* next look for new ones */
 	struct output_parser parser;
@@ -86,6 +90,7 @@ struct shepherd {
 	struct ranks ranks;
 	bool is_space_reported; /* that there is none */
 	struct watch watch;
+	struct starting starting;
 	struct stacks stacks;
 	struct edits edits;
 	struct usage usage;
@@ -199,6 +204,8 @@ void staging_tell_lost(struct shepherd *s);
 void record_attempt_start(struct shepherd *s);
 void record_launch_start(struct shepherd *s);
 void record_launch_end(struct shepherd *s, const struct next *end);
+/* The start is over, by the first step or by the launch's end: what it took. */
+void record_start(struct shepherd *s);
 struct told_checkpoint {
 	const char *path, *layout; /* layout "" = not known */
 	int64_t step, bytes;       /* -1 = not known */

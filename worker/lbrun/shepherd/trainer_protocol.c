@@ -123,6 +123,23 @@ static void handle_step(struct shepherd *s, int64_t rank, const json_t *line)
 	handle_pace(s, rank, line);
 }
 
+/* What a start takes is told by rank 0, its first step by whoever makes one. */
+static void handle_start(struct shepherd *s, const struct trainer_conn *conn,
+			 enum message_type type, const json_t *line)
+{
+	int64_t now_ms = clock_mono_ms();
+	const char *name = js_str(line, "name", "");
+
+	starting_sign(&s->starting, now_ms);
+	if (type == MESSAGE_STEP)
+		record_start(s);
+	if (type == MESSAGE_PHASE && conn->rank == 0)
+		starting_enter(&s->starting,
+			       js_str(line, "what",
+				      strcmp(name, "train") == 0 ? STARTING_STEP : name),
+			       now_ms);
+}
+
 static void handle_life(struct shepherd *s, struct trainer_conn *conn, enum message_type type,
 			const json_t *line)
 {
@@ -152,6 +169,7 @@ static void handle(struct shepherd *s, struct trainer_conn *conn, enum message_t
 		   const json_t *line)
 {
 	handle_life(s, conn, type, line);
+	handle_start(s, conn, type, line);
 	if (type == MESSAGE_CHECKPOINT)
 		handle_checkpoint(s, line);
 	if (type == MESSAGE_BYE)
@@ -223,6 +241,7 @@ static void on_output_step(void *arg, json_t *line, int64_t rank)
 
 	complaints_step(&s->complaints, clock_mono_ms());
 	saves_step(s, js_int(line, "step", -1));
+	record_start(s);
 	if (s->parser.steps && !may_write_step(s, line))
 		return;
 	journal_trainer(&s->journal, s->facts.launch.number, line, NULL);
@@ -275,6 +294,7 @@ static void on_output_line(void *arg, int stream, const char *node, int64_t rank
 	struct shepherd *s = arg;
 	struct heard line = { text, len, node, rank, stream == 1, clock_mono_ms() };
 
+	starting_sign(&s->starting, line.now_ms);
 	s->facts.launch.is_requeue_asked |= s->params.is_script && requeue_is_refusal(text, len);
 	complaints_hear(&s->complaints, &line);
 }

@@ -18,8 +18,9 @@
 #include "worker/lbworker/config/shape.h"
 
 /* Sections of the run spec that lbd and lbrun read from the same file. */
-static const char *const foreign_sections[] = { "run",     "slurm", "torchrun", "nsys", "preflight",
-						"restart", "watch", "notify",   NULL };
+static const char *const foreign_sections[] = { "run",       "slurm",   "torchrun", "nsys",
+						"preflight", "restart", "watch",    "cache",
+						"notify",    NULL };
 
 static void work_out_path(struct config *c)
 {

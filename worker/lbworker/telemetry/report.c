@@ -172,6 +172,11 @@ void report_phase(struct report *r, const char *name)
 	send_line(r, json_pack("{s:s, s:s}", "type", "phase", "name", name));
 }
 
+void report_setup(struct report *r, const char *what)
+{
+	send_line(r, json_pack("{s:s, s:s, s:s}", "type", "phase", "name", "setup", "what", what));
+}
+
 void rank_times_add(struct rank_times *t, int rank, double own_ms, double data_ms)
 {
 	t->count++;

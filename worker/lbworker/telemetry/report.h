@@ -48,6 +48,8 @@ struct report *report_open(const char *socket_path, int world);
 void report_close(struct report *report);
 
 void report_phase(struct report *report, const char *name); /* setup, train, checkpoint, eval */
+/* What of the set-up begins, in a word: lbrun tells people how long each took. */
+void report_setup(struct report *report, const char *what);
 void report_step(struct report *report, const struct report_step *step);
 /* How long its own part of a step took another rank than 0, and of that getting samples. */
 void report_pace(struct report *report, int64_t step, int rank, double own_ms, double data_ms);

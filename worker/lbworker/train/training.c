@@ -378,22 +378,27 @@ int training_open(struct training *t, const struct config *config, struct ranks 
 				/* rank 0 speaks for all */
 				.report = report_open(ranks->rank == 0 ? getenv("LB_SOCKET") : NULL,
 						      ranks->size) };
-	report_phase(t->report, "setup");
+	report_setup(t->report, "device");
 	ranks->is_told = ranks->rank != 0; /* all find the same; the first says it */
 	if (config_share(&t->config, ranks->size, &t->mesh, err))
 		return -1;
 	ranks->is_told = false;
 	group_ranks(t);
-	if (open_device(t, err) || check_device(t, err) || open_data(t, err) ||
-	    compare_ranks(t, err) || arrays_open(t->ranks, t->backend, t->device, err))
+	if (open_device(t, err) || check_device(t, err))
+		return -1;
+	report_setup(t->report, "data");
+	if (open_data(t, err) || compare_ranks(t, err) ||
+	    arrays_open(t->ranks, t->backend, t->device, err))
 		return -1;
 	choose(t);
 	if (plan_make(&plan, &t->config, err))
 		return -1;
 	plan_share(&plan, &t->mesh);
+	report_setup(t->report, "model");
 	if (make_model(t, &plan, err))
 		return -1;
 	say_what(t);
+	report_setup(t->report, "checkpoint");
 	if (go_on(t, err) || open_timeline(t, &plan, err))
 		return -1;
 	if (ranks->rank != 0)
