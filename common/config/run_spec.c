@@ -162,6 +162,9 @@ const struct key run_spec_keys[] = {
 		     "longest time for an evaluation; 0 = no limit"),
 	KEY_DURATION("watch", "output_timeout", watch.output_ms, 0, WEEK_MS, "0",
 		     "longest silence of a trainer that only prints; 0 = no limit"),
+	KEY_DURATION(
+		"watch", "node_timeout", watch.node_ms, 0, HOUR_MS, "30s",
+		"longest silence of a node of several, by heartbeats between lbruns; 0 = no limit"),
 	KEY_DURATION("watch", "usage_every", watch.usage_ms, 0, HOUR_MS, "1m",
 		     "how often use of GPUs, CPU and memory is told; 0 = never"),
 	KEY_DURATION("watch", "idle_gpu", watch.idle_gpu_ms, 0, DAY_MS, "15m",

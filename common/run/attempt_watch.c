@@ -20,6 +20,7 @@ static const struct {
 	{ "checkpoint_timeout_ms", offsetof(struct attempt_watch, checkpoint_ms), HALF_HOUR_MS, 0 },
 	{ "eval_timeout_ms", offsetof(struct attempt_watch, eval_ms), HALF_HOUR_MS, 0 },
 	{ "output_timeout_ms", offsetof(struct attempt_watch, output_ms), 0, 0 },
+	{ "node_timeout_ms", offsetof(struct attempt_watch, node_ms), 0, 0 },
 	{ "usage_every_ms", offsetof(struct attempt_watch, usage_ms), 0, 0 },
 	{ "idle_gpu_ms", offsetof(struct attempt_watch, idle_gpu_ms), 0, 0 },
 };

@@ -19,6 +19,7 @@ enum { WATCH_AUTO = -1 }; /* step_ms: learned from the steps themselves */
 struct attempt_watch {
 	int64_t setup_ms, step_ms, checkpoint_ms, eval_ms;
 	int64_t output_ms;    /* for a trainer that never reports */
+	int64_t node_ms;      /* so long a node of several may not be heard; 0 = no limit */
 	int64_t usage_ms;     /* how often what the machines do is told; 0 = never */
 	int64_t idle_gpu_ms;  /* so long a GPU may do nothing before that is told; 0 = never */
 	char *progress_regex; /* has a group "step"; or one of the words below; NULL = none */

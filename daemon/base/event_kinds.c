@@ -24,6 +24,7 @@ static const struct {
 	{ "node_again", "have the node looked at; slurm.exclude keeps the run away from it" },
 	{ "fewer_nodes", "none: it trains on what there is, and grows back when the others are free" },
 	{ "node_error", "have the node looked at" },
+	{ "node_lost", "none: it goes on without the node" },
 	{ "preflight_skipped", "have the nodes looked at: the run trains on them without a check" },
 	{ "gpu_idle", "look at lbctl stacks, or end it: sites cancel jobs that hold idle GPUs" },
 	{ "eta_past_limit", "none: it goes on in another job; a longer slurm.time saves the wait" },

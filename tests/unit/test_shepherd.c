@@ -172,6 +172,13 @@ static const struct {
 	 {LAUNCHED, .hung_at_ms = NOW, .is_warned = true, .stop = ASKED(STOP_WARNED, NEVER)},
 	 NEXT_WAIT, NEVER},
 
+	{"a node is lost", {LAUNCHED, .lost_node = "n2"}, NEXT_HEED, STOP_NODE},
+	{"a node is lost while it is to end well",
+	 {LAUNCHED, .lost_node = "n2", .order = ORDER_STOP, .heeded = ORDER_STOP,
+	  .stop = ASKED(STOP_ORDERED, NOW + STOP_GRACE_MS)}, NEXT_HEED, STOP_ORDERED},
+	{"and heeded", {LAUNCHED, .lost_node = "n2", .stop = ASKED(STOP_NODE, NOW)}, NEXT_KILL, 0},
+	{"a node was lost", {PAUSED, .lost_node = "n2"}, NEXT_SEARCH, 0},
+
 	/* orders, warnings, signals */
 	{"stop", {LAUNCHED, .order = ORDER_STOP}, NEXT_HEED, STOP_ORDERED},
 	{"stop, and heeded", {LAUNCHED, .order = ORDER_STOP, .heeded = ORDER_STOP,
@@ -343,6 +350,8 @@ static const struct {
 	{"the time limit", {HEARD(EXITED(1)), .is_warned = true, .stop = ASKED(STOP_SIGNALLED, NOW)},
 	 &policy, " C    "},
 	{"hung", {HEARD(KILLED_BY(SIGKILL)), .stop = ASKED(STOP_HUNG, NOW)}, &policy, " CB G "},
+	{"a node was lost", {HEARD(KILLED_BY(SIGKILL)), .lost_node = "n2", .launch.node = "n2",
+			     .launch.is_node_broken = true, .stop = ASKED(STOP_NODE, NOW)}, &by_srun, "      "},
 	{"the disk was full a moment ago", {CRASHED, .full_ms = NOW - 10}, &policy, "    G "},
 	{"the disk is full", {CRASHED, .is_full = true, .full_ms = NOW - 10}, &policy, "    G "},
 	{"the disk was full long ago", {CRASHED, .full_ms = A_MINUTE_AGO - 1}, &policy, " CB G "},

@@ -31,10 +31,9 @@ double node_blame(enum cause cause, bool blame_run, int signal, size_t nodes)
 double node_blame_named(enum cause cause)
 {
 	static const double weights[CAUSE_COUNT] = {
-		[CAUSE_CRASH] = 0.5,
-		[CAUSE_ERROR] = 0.5,
-		[CAUSE_HANG] = 0.5,
-		[CAUSE_LAUNCH_FAIL] = 1, /* it was checked, and is broken */
+		[CAUSE_CRASH] = 0.5,   [CAUSE_ERROR] = 0.5,
+		[CAUSE_HANG] = 0.5,    [CAUSE_LAUNCH_FAIL] = 1, /* it was checked, and is broken */
+		[CAUSE_NODE_FAIL] = 1,                          /* nobody hears it any more */
 	};
 
 	return weights[cause];

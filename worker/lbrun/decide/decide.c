@@ -77,6 +77,12 @@ static struct next without_claim(const struct shepherd_facts *f,
 
 /* --- who wants it to end ---------------------------------------------------------------------- */
 
+/* What is left of the launch waits for what never comes. */
+static bool is_node_lost(const struct shepherd_facts *f)
+{
+	return f->lost_node[0] && f->launch.is_open;
+}
+
 /* The strongest reason. A warning is a script's own affair: it gets the signal itself. */
 static enum stop_why wanted_end(const struct shepherd_facts *f,
 				const struct shepherd_policy *policy)
@@ -87,7 +93,9 @@ static enum stop_why wanted_end(const struct shepherd_facts *f,
 		return STOP_ORDERED;
 	if (f->signalled)
 		return STOP_SIGNALLED;
-	return f->is_warned && !policy->params->is_script ? STOP_WARNED : STOP_NOT;
+	if (f->is_warned && !policy->params->is_script)
+		return STOP_WARNED;
+	return is_node_lost(f) ? STOP_NODE : STOP_NOT;
 }
 
 static struct next heed(const struct shepherd_facts *f, enum stop_why why, bool at_once)
@@ -107,7 +115,8 @@ static bool is_to_heed(const struct shepherd_facts *f, const struct shepherd_pol
 		       int64_t now_ms, struct next *out)
 {
 	enum stop_why why = wanted_end(f, policy);
-	bool at_once = why == STOP_FENCED || f->order == ORDER_KILL_NOW || f->signalled == SIGQUIT;
+	bool at_once = why == STOP_FENCED || f->order == ORDER_KILL_NOW ||
+		       f->signalled == SIGQUIT || is_node_lost(f);
 	bool is_stronger = why > f->stop.why || (why == STOP_ORDERED && f->order > f->heeded);
 	bool is_sooner = at_once && f->stop.due_ms[STEP_KILL] > now_ms;
 

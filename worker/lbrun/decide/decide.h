@@ -128,6 +128,7 @@ struct shepherd_facts {
 	/* the trainer */
 	struct launch launch;     /* the newest */
 	bool listens;             /* some trainer reads our socket */
+	char lost_node[65];       /* of the launch: nobody hears it; "" = none */
 	int64_t hung_at_ms;       /* silent for too long from then on; INT64_MAX = never */
 	enum stacks_state stacks; /* of this silence */
 	const char *trouble;      /* why it cannot be searched or started; borrowed */

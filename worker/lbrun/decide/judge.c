@@ -131,7 +131,8 @@ struct next launch_judge(const struct shepherd_facts *f, const struct shepherd_p
 	}
 	decide_ending(f, &end.ending);
 	end.made_progress = f->launch.has_saved || has_gone_on(f, policy);
-	end.counts = !may_be_disk(f, now_ms) && !(f->launch.is_hardware && policy->in_slurm);
+	end.counts = !may_be_disk(f, now_ms) && !(f->launch.is_hardware && policy->in_slurm) &&
+		     end.ending.cause != CAUSE_NODE_FAIL;
 	end.blames = is_to_blame(f, &end, now_ms);
 	may_roll_back = end.ending.cause == CAUSE_DIVERGED && policy->params->rollback > 0;
 	end.rolls_back = may_roll_back && !f->handed->has_rolled_back;

@@ -72,10 +72,11 @@ static void note_launch(struct shepherd_facts *f, int64_t now_ms)
 	f->looking = LOOKING_IDLE;
 	f->is_handed_over = f->has_last_look = false;
 	f->wants_save = f->wants_stacks = false;
+	f->lost_node[0] = '\0';
 	f->kill_again_ms = INT64_MAX;
 }
 
-/* A hang was the launch's, not the attempt's. */
+/* A hang was the launch's, not the attempt's; so was a node. */
 static void note_finish(struct shepherd_facts *f, const struct shepherd_policy *policy,
 			const struct next *next, int64_t now_ms)
 {
@@ -88,7 +89,7 @@ static void note_finish(struct shepherd_facts *f, const struct shepherd_policy *
 	f->room_until_ms = now_ms + ROOM_WAIT_MS;
 	f->has_last_look = false;
 	f->is_over = !next->goes_on;
-	if (f->stop.why == STOP_HUNG)
+	if (f->stop.why == STOP_HUNG || f->stop.why == STOP_NODE)
 		stopping_init(&f->stop, policy->params->kill_wait_ms);
 }
 

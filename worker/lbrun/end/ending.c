@@ -125,6 +125,8 @@ static enum cause cause_when_stopped(const struct launch_facts *f, const struct 
 		return f->goes_on ? CAUSE_PREEMPTED : CAUSE_KILLED;
 	case STOP_HUNG:
 		return CAUSE_HANG;
+	case STOP_NODE:
+		return CAUSE_NODE_FAIL;
 	case STOP_WARNED:
 		return is_crash_signal(end->signal) ? CAUSE_CRASH : CAUSE_TIMEOUT;
 	case STOP_NOT:

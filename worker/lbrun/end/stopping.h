@@ -15,6 +15,7 @@
 enum stop_why { /* weakest first */
 		STOP_NOT,
 		STOP_HUNG,      /* nothing moves any more; lbrun's own verdict */
+		STOP_NODE,      /* a node of the launch is lost: all ends at once */
 		STOP_WARNED,    /* SIGUSR1, SIGUSR2: the time limit is near */
 		STOP_SIGNALLED, /* SIGTERM or SIGQUIT without an order of lbd's */
 		STOP_ORDERED,   /* a person's order, left by lbd */

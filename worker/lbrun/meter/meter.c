@@ -3,16 +3,13 @@
  * for an XID. */
 #include "worker/lbrun/meter/meter.h"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "common/base/clock.h"
@@ -20,13 +17,13 @@
 #include "common/base/json.h"
 #include "common/base/paths.h"
 #include "common/base/strv.h"
+#include "worker/lbrun/end/beside.h"
 #include "worker/lbrun/meter/minute.h"
 
 enum {
-	READINGS = 12,      /* in a minute */
-	XID_LOOK_MS = 250,  /* where there are GPUs */
-	XIDS_MAX = 32,      /* the newest are kept */
-	DESCRIPTORS = 1024, /* that may have come from our parent */
+	READINGS = 12,     /* in a minute */
+	XID_LOOK_MS = 250, /* where there are GPUs */
+	XIDS_MAX = 32,     /* the newest are kept */
 	ALIVE_LOOK_MS = 1000,
 };
 
@@ -162,29 +159,6 @@ static void __attribute__((noreturn)) measure(struct meter *m)
 	}
 }
 
-/* Nothing of the parent's is held open: pipes of a trainer, locks, the journal. */
-static void let_go(void)
-{
-	int null = open("/dev/null", O_RDWR);
-	sigset_t none;
-
-	for (int fd = 0; fd <= STDERR_FILENO && null >= 0; fd++)
-		dup2(null, fd);
-	for (int fd = STDERR_FILENO + 1; fd < DESCRIPTORS; fd++)
-		close(fd);
-	for (int signo = 1; signo < NSIG; signo++)
-		signal(signo, SIG_DFL);
-	/* what ends a job's processes politely is for the trainer */
-	signal(SIGTERM, SIG_IGN);
-	signal(SIGINT, SIG_IGN);
-	signal(SIGHUP, SIG_IGN);
-	signal(SIGUSR1, SIG_IGN);
-	signal(SIGUSR2, SIG_IGN);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-	prctl(PR_SET_NAME, "lbrun-meter");
-}
-
 static int process_fd(pid_t pid)
 {
 #ifdef SYS_pidfd_open
@@ -199,22 +173,15 @@ void meter_start(const struct meter_job *job)
 {
 	struct meter m = { .job = job, .watched = getpid() };
 	char *folder;
-	pid_t child;
 
 	if (job->every_ms <= 0)
 		return;
 	folder = path_join("%s/usage", job->folder);
-	child = folder_make(folder, 0750, NULL) == 0 ? fork() : -1;
-	free(folder);
-	if (child == 0) {
-		if (fork() != 0)
-			_exit(0);
-		let_go();
+	if (folder_make(folder, 0750, NULL) == 0 && beside_begin("lbrun-meter", NULL, 0)) {
 		m.fd = process_fd(m.watched);
 		measure(&m);
 	}
-	if (child > 0)
-		waitpid(child, NULL, 0);
+	free(folder);
 }
 
 /* --- of a rank -------------------------------------------------------------------------------- */

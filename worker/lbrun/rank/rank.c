@@ -22,6 +22,7 @@
 #include "common/base/procs.h"
 #include "worker/lbrun/checkpoint/part.h"
 #include "worker/lbrun/rank/rank_term.h"
+#include "worker/lbrun/heartbeat/beater.h"
 #include "worker/lbrun/meter/meter.h"
 #include "worker/lbrun/end/ending.h"
 #include "worker/lbrun/trainer/cache.h"
@@ -45,6 +46,7 @@ enum {
 struct rank {
 	int signal_fd;
 	struct output output;
+	struct beater beater;
 	pid_t pid;
 	bool is_profiler; /* it may end while the trainer goes on */
 	bool has_ended;
@@ -149,15 +151,29 @@ static int timeout_ms(const struct rank *r)
 	return next <= now_ms ? 0 : (int)(next - now_ms);
 }
 
+/* What it ends is no end that others follow. */
+static void hear_beater(struct rank *r)
+{
+	char text[256];
+	bool ends;
+
+	while (beater_heard(&r->beater, text, sizeof(text), &ends)) {
+		output_say(&r->output, "%s", text);
+		r->is_asked |= ends;
+	}
+}
+
 static void turn(struct rank *r)
 {
-	struct pollfd fds[1 + OUTPUT_POLL_MAX] = { { .fd = r->signal_fd, .events = POLLIN } };
-	int count = 1 + output_poll(&r->output, fds + 1);
+	struct pollfd fds[2 + OUTPUT_POLL_MAX] = { { .fd = r->signal_fd, .events = POLLIN },
+						   { .fd = r->beater.fd, .events = POLLIN } };
+	int count = 2 + output_poll(&r->output, fds + 2);
 	int64_t now_ms;
 
 	poll(fds, (nfds_t)count, timeout_ms(r));
 	now_ms = clock_mono_ms();
 	read_signals(r, now_ms);
+	hear_beater(r);
 	output_turn(&r->output, now_ms);
 	if (r->rank_term.pids && now_ms >= r->rank_term_ms) {
 		r->rank_term_ms = now_ms + RANK_TERM_EVERY_MS;
@@ -236,6 +252,7 @@ static int run(int rank, bool keeps, char *const *argv)
 	}
 	if (cache_enter(env_number("SLURM_LOCALID") == 0, &why) < 0)
 		output_say(&r.output, "%s: without a cache", why.text);
+	beater_start(&r.beater, node_name(), rank);
 	what.env = environ;
 	r.is_profiler = is_profiler(argv[0]);
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
@@ -244,6 +261,7 @@ static int run(int rank, bool keeps, char *const *argv)
 	r.pid = trainer_start(&what, output, &why);
 	if (r.pid < 0) {
 		output_say(&r.output, "%s", why.text);
+		beater_end(&r.beater);
 		return EXIT_NOT_STARTED;
 	}
 	output_attach(&r.output, 0, output[0], keeps);
@@ -251,6 +269,8 @@ static int run(int rank, bool keeps, char *const *argv)
 	while (!r.has_ended || is_outlived(&r))
 		turn(&r);
 	clear(&r);
+	hear_beater(&r);
+	beater_end(&r.beater);
 	output_finish(&r.output, clock_mono_ms());
 	if (!keeps || WIFSIGNALED(r.wait_status)) /* a launcher's status is its own */
 		tell_of_end(&r);

@@ -34,10 +34,19 @@ static const char cgroup_mount[] = "/sys/fs/cgroup";
 static bool is_ours(const char *setting)
 {
 	static const char *const names[] = {
-		"LB_SOCKET=",         "LB_RUN=",           "LB_ATTEMPT=",
-		"LB_LAUNCH=",         "LB_RUN_DIR=",       "LB_CHECKPOINT_DIR=",
-		"LB_RESUME_FROM=",    "LB_RANK=",          "LB_REQUEUE=",
-		(METER_VARIABLE "="), (PART_VARIABLE "="), "LB_MTBF_S=",
+		"LB_SOCKET=",
+		"LB_RUN=",
+		"LB_ATTEMPT=",
+		"LB_LAUNCH=",
+		"LB_RUN_DIR=",
+		"LB_CHECKPOINT_DIR=",
+		"LB_RESUME_FROM=",
+		"LB_RANK=",
+		"LB_REQUEUE=",
+		(METER_VARIABLE "="),
+		(PART_VARIABLE "="),
+		"LB_MTBF_S=",
+		(HEARTBEAT_VARIABLE "="),
 		(CACHE_VARIABLE "="),
 	};
 
@@ -57,20 +66,12 @@ static void add_meeting(const struct meeting *m, struct strv *env)
 		strv_add(env, xasprintf("MASTER_PORT=%lld", (long long)m->port));
 }
 
-static long long nodes_of_job(void)
-{
-	const char *text = getenv("SLURM_JOB_NUM_NODES");
-	long long nodes = text ? strtoll(text, NULL, 10) : 1;
-
-	return nodes > 0 ? nodes : 1;
-}
-
 /* Between troubles of this job; published rates where lbd did not say. */
 static int64_t mtbf_ms(const struct attempt_params *p)
 {
 	if (p->node_mtbf_ms > 0)
-		return p->node_mtbf_ms / nodes_of_job();
-	return (int64_t)(trouble_mtbf_s(&(struct troubles){ 0 }, (double)nodes_of_job()) * 1000);
+		return p->node_mtbf_ms / launcher_nodes();
+	return (int64_t)(trouble_mtbf_s(&(struct troubles){ 0 }, (double)launcher_nodes()) * 1000);
 }
 
 /* Each rank opens that of its node. */
@@ -85,7 +86,7 @@ static char *cache_variable(const struct attempt_params *p)
 
 static void make_env(const struct shepherd *s, const struct meeting *m, struct strv *env)
 {
-	char *stage;
+	char *stage, *beats;
 
 	for (char **setting = environ; *setting; setting++) {
 		if (!is_ours(*setting))
@@ -104,6 +105,8 @@ static void make_env(const struct shepherd *s, const struct meeting *m, struct s
 		cache_env(&s->cache, s->params.cache_variables, env);
 	else if (s->params.cache && s->policy.is_srun)
 		strv_add(env, cache_variable(&s->params));
+	if ((beats = listener_for_ranks(&s->listener, m->host, s->facts.launch.number)) != NULL)
+		strv_add(env, beats);
 	if (s->params.node_mtbf_ms > 0)
 		strv_add(env, xasprintf("LB_MTBF_S=%lld", (long long)mtbf_ms(&s->params) / 1000));
 	if (s->server.path)
@@ -158,6 +161,7 @@ static pid_t start(struct shepherd *s, struct err *err)
 	pid_t pid = -1;
 
 	choose_meeting(s, &meeting);
+	listener_open(&s->listener, s->facts.launch.number);
 	make_env(s, &meeting, &env);
 	failpoint(FP_TRAINER_BEFORE, NULL);
 	if (make_argv(s, &meeting, &argv, err) == 0) {
@@ -315,8 +319,13 @@ void launch_term(struct shepherd *s)
 		signal_steps(job, "TERM");
 }
 
-void launch_kill(const struct shepherd *s)
+void launch_kill(struct shepherd *s)
 {
+	/* Ranks on nodes that srun cannot reach end, too, and those that it can end at once. */
+	listener_close(&s->listener);
+	/* It would wait for that node: it is killed once all others are quiet, or soon. */
+	if (s->facts.lost_node[0])
+		return;
 	/* srun kills its step, on all nodes, and ends when that is gone; without it only the end of
 	 * the job would reach the other nodes. */
 	if (s->policy.is_srun) {
@@ -341,6 +350,7 @@ void launch_drain(struct shepherd *s)
 	struct launch *l = &s->facts.launch;
 
 	failpoint(FP_TRAINER_ENDED, NULL);
+	listener_close(&s->listener);
 	output_finish(&s->output, clock_mono_ms());
 	if (s->has_errors)
 		output_finish(&s->errors, clock_mono_ms());

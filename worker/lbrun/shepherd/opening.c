@@ -154,6 +154,7 @@ void opening_claim(struct shepherd *s)
 	if (s->facts.claim != CLAIM_OURS)
 		return;
 	meters_start(s);
+	heartbeats_start(s);
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	open_parts(s);
 	switch_watch_open(s);

@@ -17,7 +17,7 @@
 #include "common/base/clock.h"
 
 enum {
-	POLL_MAX = 3 + 2 * OUTPUT_POLL_MAX + SERVER_POLL_MAX,
+	POLL_MAX = 4 + 2 * OUTPUT_POLL_MAX + SERVER_POLL_MAX,
 	POLL_MAX_MS = 60 * 1000,
 	RANK_TERM_EVERY_MS = 200,
 };
@@ -205,6 +205,7 @@ static void hear(struct shepherd *s)
 	fds[count++] = (struct pollfd){ .fd = s->search.fd, .events = POLLIN };
 	fds[count++] = (struct pollfd){ .fd = switch_watch_fd(s, clock_mono_ms()),
 					.events = POLLIN };
+	fds[count++] = (struct pollfd){ .fd = s->listener.fd, .events = POLLIN };
 	count += output_poll(&s->output, fds + count);
 	if (s->has_errors)
 		count += output_poll(&s->errors, fds + count);
@@ -223,6 +224,8 @@ static void hear(struct shepherd *s)
 		output_turn(&s->errors, now_ms);
 	if (server_count > 0)
 		trainer_server_turn(&s->server, fds + server_first, server_count);
+	if (fds[3].revents)
+		heartbeats_news(s);
 	if (fds[2].revents & POLLIN)
 		switch_watch_news(s, now_ms);
 	if (now_ms >= s->switch_ms)

@@ -22,6 +22,8 @@
 #include "worker/lbrun/trainer/journal.h"
 #include "worker/lbrun/trainer/output.h"
 #include "worker/lbrun/trainer/output_parser.h"
+#include "worker/lbrun/heartbeat/beater.h"
+#include "worker/lbrun/heartbeat/listener.h"
 #include "worker/lbrun/checkpoint/asking.h"
 #include "worker/lbrun/checkpoint/pruning.h"
 #include "worker/lbrun/watch/edits.h"
@@ -67,6 +69,7 @@ struct shepherd {
 
 	struct journal journal;
 	struct trainer_server server;
+	struct listener listener; /* of heartbeats, where the trainer is on several nodes */
 	struct output output;
 	struct search search;
 	struct preflight preflight;
@@ -142,7 +145,7 @@ void launch_begin(struct shepherd *s);
 /* SIGTERM to the whole trainer. */
 void launch_term(struct shepherd *s);
 /* Ends the whole trainer. */
-void launch_kill(const struct shepherd *s);
+void launch_kill(struct shepherd *s);
 /* Its last words, after the last descendant is dead. */
 void launch_drain(struct shepherd *s);
 void launch_finish(struct shepherd *s, const struct next *end);
@@ -221,6 +224,8 @@ void trainer_protocol_init(struct shepherd *s);
 int trainer_protocol_read_output(struct shepherd *s, struct err *err);
 /* Something told of a broken node. */
 void trainer_protocol_node_error(struct shepherd *s, const char *node, const char *text);
+/* A node is gone. */
+void trainer_protocol_node_lost(struct shepherd *s, const char *node, const char *text);
 /* The newest step that had to wait for its turn. */
 void trainer_protocol_write_left_step(struct shepherd *s);
 
@@ -233,6 +238,10 @@ bool hang_is_watched(const struct shepherd *s);
 /* meters.c: what the machines do. */
 void meters_start(struct shepherd *s); /* before we are a subreaper */
 void meters_look(struct shepherd *s, int64_t now_ms);
+
+/* heartbeats.c: is each node of the launch still heard? */
+void heartbeats_start(struct shepherd *s); /* before we are a subreaper */
+void heartbeats_news(struct shepherd *s);
 
 /* stop.c: that this attempt shall end. */
 void stop_heed(struct shepherd *s, const struct next *next, int64_t now_ms);

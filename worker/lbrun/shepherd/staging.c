@@ -6,15 +6,9 @@
 
 #include "common/base/clock.h"
 #include "worker/lbrun/shepherd/shepherd.h"
+#include "worker/lbrun/trainer/launcher.h"
 
 enum { PARTS_WAIT_MS = 5 * 60 * 1000 };
-
-static int64_t nodes_of_job(void)
-{
-	const char *text = getenv("SLURM_JOB_NUM_NODES");
-
-	return text ? strtoll(text, NULL, 10) : 1;
-}
 
 /* Without it checkpoints are saved where they are shared: dearer, and as safe. */
 static void go_without(struct shepherd *s, const char *why)
@@ -30,7 +24,7 @@ void staging_open(struct shepherd *s)
 		.task = saves_task(s),
 		.generation = s->handed.generation,
 		.node = s->node,
-		.nodes = nodes_of_job(),
+		.nodes = launcher_nodes(),
 	};
 	struct err why = { 0 };
 

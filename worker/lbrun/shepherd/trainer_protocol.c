@@ -311,6 +311,12 @@ void trainer_protocol_node_error(struct shepherd *s, const char *node, const cha
 		     node[0] ? node : s->node, line);
 }
 
+void trainer_protocol_node_lost(struct shepherd *s, const char *node, const char *text)
+{
+	suspect(s, node, true);
+	journal_note(&s->journal, s->facts.launch.number, "node_lost", "%s: %s", node, text);
+}
+
 static void on_output_error(void *arg, const char *node, const char *line)
 {
 	trainer_protocol_node_error(arg, node, line);

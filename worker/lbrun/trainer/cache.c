@@ -56,7 +56,8 @@ static void weigh(struct items *all, const FTSENT *entry)
 
 	item->bytes += bytes;
 	all->bytes += bytes;
-	if (S_ISREG(st->st_mode) && used_s > item->used_s) /* looking into a folder is no use of it */
+	if (S_ISREG(st->st_mode) &&
+	    used_s > item->used_s) /* looking into a folder is no use of it */
 		item->used_s = used_s;
 }
 
@@ -205,8 +206,7 @@ void cache_close(struct cache *c)
 
 /* --- who finds it ----------------------------------------------------------------------------- */
 
-static void point(const struct cache *c, const char *variable, const char *folder,
-		  struct strv *env)
+static void point(const struct cache *c, const char *variable, const char *folder, struct strv *env)
 {
 	if (!strv_get(env->items, variable))
 		strv_add(env, xasprintf("%s=%s/%s", variable, c->folder, folder));

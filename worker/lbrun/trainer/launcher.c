@@ -83,15 +83,18 @@ static int64_t choose_port(int64_t seed)
 	return port;
 }
 
+int64_t launcher_nodes(void)
+{
+	int nodes = env_number("SLURM_JOB_NUM_NODES");
+
+	return nodes > 0 ? nodes : 1;
+}
+
 void meeting_choose(struct meeting *m, int64_t seed)
 {
-	const char *nodes = getenv("SLURM_JOB_NUM_NODES");
-
 	choose_host(m->host, sizeof(m->host));
 	m->port = choose_port(seed);
-	m->nodes = nodes ? strtoll(nodes, NULL, 10) : 1;
-	if (m->nodes < 1)
-		m->nodes = 1;
+	m->nodes = launcher_nodes();
 }
 
 /* --- words ------------------------------------------------------------------------------------ */
@@ -170,20 +173,13 @@ char **launcher_argv(const struct attempt_params *p, const struct meeting *m, co
 
 /* --- a check of the nodes ----------------------------------------------------------------------- */
 
-static long long nodes_of_job(void)
-{
-	const char *nodes = getenv("SLURM_JOB_NUM_NODES");
-
-	return nodes ? strtoll(nodes, NULL, 10) : 1;
-}
-
 /* A rank that fails must not take the others' reports with it. */
 static void add_check_srun(struct strv *w, const struct attempt_params *p)
 {
 	strv_add(w, xstrdup("srun"));
 	strv_add(w, xstrdup("--kill-on-bad-exit=0"));
 	if (!launcher_is_srun(p)) {
-		strv_add(w, xasprintf("--ntasks=%lld", nodes_of_job()));
+		strv_add(w, xasprintf("--ntasks=%lld", (long long)launcher_nodes()));
 		strv_add(w, xstrdup("--ntasks-per-node=1"));
 	}
 	for (char *const *options = p->srun; options && *options; options++)
@@ -197,7 +193,7 @@ char **launcher_check_argv(const struct attempt_params *p, const char *self, con
 	struct strv w = { 0 };
 	int64_t timeout_s = p->preflight_ms / 2000;
 
-	*is_srun = launcher_is_srun(p) || nodes_of_job() > 1;
+	*is_srun = launcher_is_srun(p) || launcher_nodes() > 1;
 	if (*is_srun) {
 		add_check_srun(&w, p);
 		add_rank(&w, self);

@@ -36,6 +36,9 @@ bool launcher_has_shepherds(const struct attempt_params *p);
  * another one for each launch. */
 void meeting_choose(struct meeting *m, int64_t seed);
 
+/* Of the job that we are in. */
+int64_t launcher_nodes(void);
+
 /* NULL-terminated, each owned by the caller. `self`: path of lbrun. `socket_folder`: what ranks in
  * a container have to see besides; NULL: nothing. */
 char **launcher_argv(const struct attempt_params *p, const struct meeting *m, const char *self,

@@ -12,17 +12,17 @@
 #include "common/run/message.h"
 
 /* lbrun's own (docs/PROTOCOL.md); the trainer tells others */
-#define STARTING_JOB    "job"    /* from the job's start to the claim */
-#define STARTING_FENCE  "fence"  /* until no older attempt can live any more */
-#define STARTING_CHECK  "check"  /* of the nodes */
-#define STARTING_CLEAR  "clear"  /* what the launch before left behind */
-#define STARTING_PAUSE  "pause"  /* between launches */
+#define STARTING_JOB "job"       /* from the job's start to the claim */
+#define STARTING_FENCE "fence"   /* until no older attempt can live any more */
+#define STARTING_CHECK "check"   /* of the nodes */
+#define STARTING_CLEAR "clear"   /* what the launch before left behind */
+#define STARTING_PAUSE "pause"   /* between launches */
 #define STARTING_SEARCH "search" /* for the checkpoint to start from */
-#define STARTING_CACHE  "cache"  /* making room in the node's cache */
+#define STARTING_CACHE "cache"   /* making room in the node's cache */
 #define STARTING_SILENT "silent" /* from the trainer's start to its first word or line */
-#define STARTING_SETUP  "setup"  /* from there on, where it tells nothing else */
-#define STARTING_STEP   "first_step"
-#define STARTING_OTHER  "other" /* those beyond STARTING_PHASES */
+#define STARTING_SETUP "setup"   /* from there on, where it tells nothing else */
+#define STARTING_STEP "first_step"
+#define STARTING_OTHER "other" /* those beyond STARTING_PHASES */
 
 enum { STARTING_PHASES = 24 };
 
