@@ -187,6 +187,46 @@ static void test_frameworks(void **state)
 		 "101/500 loss=2.5"},
 		{"01/02 10:00:00 - mmengine - INFO - Epoch(train)  [1][  50/1000]  lr: 1e-03  loss: 2.5\n", "50 loss=2.5 lr=0.001"},
 		{"[batch=5/100]:\n", "5/100"},
+		/* TRL, ms-swift: keys with more than letters */
+		{"{'loss': 0.6931, 'grad_norm': 12.5, 'learning_rate': 5e-07, 'rewards/chosen': 0.0, 'logps/rejected': -200.5, 'epoch': 0.01}\n"
+		 " 10%|#         | 10/100 [00:01<00:09, 10.0it/s]\n", "10/100 loss=0.6931 lr=5e-07 grad_norm=12.5"},
+		{"{'loss': 1.25, 'learning_rate': 1e-05, 'memory(GiB)': 10.5, 'train_speed(iter/s)': 0.5, 'global_step/max_steps': '10/100', 'percentage': '10.00%'}\n"
+		 "Train:  10%|#         | 10/100 [00:01<00:09, 10.0it/s]\n", "10/100 loss=1.25 lr=1e-05"},
+		/* NeMo 2 */
+		{"Training epoch 0, iteration 10/99 | lr: 0.0003 | global_batch_size: 8 | global_step: 10 | reduced_train_loss: 9.5 | train_step_timing in s: 1.2\n",
+		 "10/99 loss=9.5 lr=0.0003"},
+		/* Lightning with on_step and on_epoch, diffusers */
+		{"Epoch 0:  10%|#         | 10/100 [00:01<00:09,  9.9it/s, v_num=0, train_loss_step=2.500, train_loss_epoch=3.5]\n", "10 loss=2.5"},
+		{"Steps:  10%|#         | 10/100 [00:01<00:09,  1.0it/s, lr=1e-5, step_loss=0.125]\n", "10/100 loss=0.125 lr=1e-05"},
+		/* Ignite */
+		{"Epoch[1] Iteration[10/100] Loss: 2.5\nEpoch[2] Iteration[10/100] Loss: 2.25\n", "10 loss=2.5; 110 loss=2.25"},
+		/* ESPnet */
+		{"[h] 2024-01-01 10:00:00,1 (trainer:762) INFO: 1epoch:train:1-50batch: iter_time=0.1, loss_ctc=70.5, loss=65.5, optim0_lr0=1e-4\n"
+		 "[h] 2024-01-01 10:00:00,1 (trainer:762) INFO: 1epoch:train:51-100batch: iter_time=0.1, loss=64.5\n", "50 loss=65.5; 100 loss=64.5"},
+		/* icefall */
+		{"2024-01-01 10:00:00,1 INFO [train.py:877] Epoch 1, batch 50, loss[loss=0.5, over 100.00 frames.], tot_loss[loss=0.75, over 200.00 frames.], batch size: 3\n", "50 loss=0.5"},
+		/* CLU (Flax examples), verl, OLMo, Paddle, MindSpore, TensorFlow */
+		{"I0101 10:00:00.123456 1234 train.py:100] [100] loss=2.5, learning_rate=0.001, steps_per_second=5.0\n", "100 loss=2.5 lr=0.001"},
+		{"(main_task pid=123) step:12 - global_seqlen/min:100.000 - actor/pg_loss:0.010 - actor/lr:1e-06\n", "12 lr=1e-06"},
+		{"2024-01-01 10:00:00.123\thost:0\tolmo.train:100\tINFO\t[step=10/739328,epoch=0]\n", "10/739328"},
+		{"[2024-01-01 10:00:00,123] [    INFO] - loss: 9.5, learning_rate: 3e-05, global_step: 10, interval_runtime: 1.2\n", "10 loss=9.5 lr=3e-05"},
+		{"{ Epoch:[  1/  2], step:[   10/  100], loss: 9.5, per_step_time: 100ms, lr: 1e-05}\n", "10/200 loss=9.5 lr=1e-05"},
+		{"INFO:tensorflow:global_step/sec: 83.3\nINFO:tensorflow:loss = 2.5, step = 100 (1.2 sec)\n", "100 loss=2.5"},
+		/* Ultralytics */
+		{"      Epoch    GPU_mem   box_loss   cls_loss   dfl_loss  Instances       Size\n"
+		 "      1/100      2.34G      1.215      3.415      1.125         16        640:  50%|#####     | 4/8 [00:01<00:01,  4.0it/s]\n"
+		 "      1/100      2.34G      1.215      3.415      1.125         16        640: 100%|##########| 8/8 [00:02<00:00,  4.0it/s]\n"
+		 "                 Class     Images  Instances      Box(P          R      mAP50  mAP50-95): 100%|##########| 2/2 [00:00<00:00,  5.0it/s]\n"
+		 "      2/100      2.34G      1.215      3.415      1.125         16        640:  50%|#####     | 4/8 [00:01<00:01,  4.0it/s]\n",
+		 "4/800; 8/800; 12/800"},
+		/* nanotron, picotron, torchforge-like */
+		{"01/01/2024 10:00:00 [INFO|DP=0|PP=0|TP=0]: iteration: 10 / 100 | consumed_tokens: 10.5K | elapsed_time_per_iteration_ms: 1.2K | tokens_per_sec: 3.5K | lm_loss: 10.5 | lr: 0.0003 | grad_norm: 1.25\n",
+		 "10/100 loss=10.5 lr=0.0003 grad_norm=1.25 tokens_per_s=3500"},
+		{"[rank 0] Step: 10    | Loss: 9.5000 | Global batch size: 1.0K | Tokens/s: 12.5K | Tokens/s/GPU: 1.5K | Tokens: 10.2M | MFU: 12.50%\n",
+		 "10 loss=9.5 tokens_per_s=12500 mfu=0.125"},
+		{"[05/12 10:00:00 d2.utils.events]:  eta: 0:05:00  iter: 19  total_loss: 2.5  loss_cls: 0.5  time: 0.3 lr: 0.0002 max_mem: 1234M\n", "19 loss=2.5 lr=0.0002"},
+		{"Step 000100 | Loss=2.5\r\nStep 000101 | Loss=2.25\r\n", "100 loss=2.5; 101 loss=2.25"},
+		{"time=2024-01-01T10:00:00 level=info msg=train step=7 loss=2.5e+00\n", "7 loss=2.5"},
 	};
 	/* clang-format on */
 

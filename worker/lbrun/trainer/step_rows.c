@@ -31,6 +31,9 @@ const struct step_row step_rows[] = {
 	 "\\bTrain Epoch: (?<epoch>\\d+) \\[" BATCH, STEP_IN_EPOCH, false, 1},
 	{"PyTorch's examples (ImageNet)", "poch: [",
 	 "\\bEpoch: \\[(?<epoch>\\d+)\\]\\s*\\[\\s*" BATCH "\\]", STEP_IN_EPOCH, false, 0},
+	{"Ignite", "Iteration[", "\\bEpoch\\[(?<epoch>\\d+)\\] Iteration\\[" BATCH "\\]", STEP_IN_EPOCH, false, 1},
+	{"ESPnet", "epoch:train:", "\\b(?<epoch>\\d+)epoch:train:\\d+-(?<batch>\\d+)batch:", STEP_IN_EPOCH, false, 1},
+	{"Ultralytics", "%", "^\\s*(?<epoch>\\d+)/(?<epochs>\\d+)\\s+[\\d.]+[GM]\\s.*\\d%[^\\d]*" BATCH, STEP_IN_EPOCH, false, 1},
 	{"Epoch [1/5], Step [100/600]", "poch",
 	 "(?i)\\bepoch\\W*(?<epoch>\\d+)\\s*/\\s*(?<epochs>\\d+)\\W+(?:step|iter(?:ation)?)\\W*" BATCH,
 	 STEP_IN_EPOCH, false, 1},
@@ -51,7 +54,7 @@ const struct step_row step_rows[] = {
 	 "\\{.*['\"](?:train(?:er)?/)?(?:global_step|_?step|num_updates|iteration|iter)['\"]: *['\"]?(?<step>\\d+)\\b",
 	 STEP_PLAIN, true, 0},
 	{"Hugging Face's dictionaries, beside its bar", "loss'",
-	 "^\\{(?:'\\w+': [^,{}]+(?:, )?)+\\}\\s*$", STEP_FIELDS, false, 0},
+	 "^\\{'[^']+': [^,{}]+(?:, '[^']+': [^,{}]+)*\\}\\s*$", STEP_FIELDS, false, 0},
 	{"torchtitan, llm.c, nanoGPT, MaxText, most scripts of one's own", "tep",
 	 "(?i)(?<![\\w./])(?:train(?:er|ing)?[_ /-])?(?:global[_ -]?)?steps?['\"]?" OF_STEPS, STEP_PLAIN, true, 0},
 	{"the same by iterations", "ter", "(?i)(?<![\\w./])iter(?:ation)?s?" OF_STEPS, STEP_PLAIN, true, 0},
@@ -66,6 +69,7 @@ const struct step_row step_rows[] = {
 	{"Epoch 2 Batch 40, of how many is not told", "atch",
 	 "(?i)(?:" EPOCH "\\W+)?" BATCH_WORD "(?<batch>\\d+)[\\])]?(?![\\w%]|\\.\\d)", STEP_IN_EPOCH, true, 1},
 	{"a script that prints epochs only", "poch", "(?i)(?<![\\w./])epochs?" OF_STEPS, STEP_EPOCH, true, 0},
+	{"CLU (JAX): [100] loss=2.5", "] [", "\\] \\[(?<step>\\d+)\\] [\\w/]+=", STEP_PLAIN, true, 0},
 	{"[3/10] without a word", "/", "^\\W*(?<step>\\d+)\\s*/\\s*(?<target_step>\\d+)(?![\\w/])", STEP_EPOCH, true, 0},
 };
 /* clang-format on */
@@ -74,7 +78,9 @@ const size_t step_row_count = sizeof(step_rows) / sizeof(step_rows[0]);
 /* What stands between a name and its number: "loss: 3", "loss=3", "'loss': '3'", "lr=[3e-4]". */
 #define IS "['\"]?\\s*[:=]?\\s*[\\['\"]?"
 #define NUMBER \
-	"(?<v>[-+]?(?:\\d[\\d,]*\\.?\\d*(?:e[-+]?\\d+)?|\\.\\d+(?:e[-+]?\\d+)?|nan|inf(?:inity)?))(?!\\w)"
+	"(?<v>[-+]?(?:\\d[\\d,]*\\.?\\d*(?:e[-+]?\\d+)?|\\.\\d+(?:e[-+]?\\d+)?|nan|inf(?:inity)?))(?!\\w|\\.\\d)"
+
+#define TOKENS_PER_S "(?:tps|tok(?:en)?s?[_ ]?(?:/|per)[_ ]?s(?:ec(?:ond)?)?)(?:/device)?"
 
 #define OTHER_LOSS \
 	"(?<![\\w/-])(?<!val )(?<!eval )(?<!test )(?<!validation )(?:train(?:ing)?[_ /-])?"
@@ -82,7 +88,8 @@ const size_t step_row_count = sizeof(step_rows) / sizeof(step_rows[0]);
 /* clang-format off */
 const struct step_field step_fields[] = {
 	{"loss", "oss", "(?i)(?<![\\w/-])(?<!val )(?<!eval )(?<!test )(?<!valid )(?<!validation )"
-	 "(?:(?:train(?:ing)?|lm|total|avg|mean|ce|reduced|running)[_ /-])?loss(?: train)?" IS NUMBER,
+	 "(?:(?:reduced_)?(?:train(?:ing)?|lm|total|avg|mean|ce|reduced|running|step|batch)[_ /-])?loss(?: train|_step)?" IS
+	 NUMBER,
 	 1, -INFINITY},
 	{"loss", "", "(?i)" OTHER_LOSS "(?:loss|cost)\\b[^:=]{0,40}\\b(?:at|after|in|on)\\b[^:=]{0,40}[:=]\\s*" NUMBER,
 	 1, -INFINITY},
@@ -91,8 +98,8 @@ const struct step_field step_fields[] = {
 	 1, -INFINITY},
 	{"lr", "", "(?i)(?<![\\w-])(?:lr|learning[_ ]rate)" IS NUMBER, 1, 0},
 	{"grad_norm", "norm", "(?i)(?<![\\w-])(?:grad(?:ient)?[_ ]?norm|gnorm|norm)" IS NUMBER, 1, 0},
-	{"tokens_per_s", "", "(?i)(?<![\\w-])(?:tps|tok(?:en)?s?[_ ]?(?:/|per)[_ ]?s(?:ec(?:ond)?)?)"
-	 "(?:/device)?['\"]?\\s*[:=]\\s*" NUMBER, 1, 0},
+	{"tokens_per_s", "k", "(?i)(?<![\\w-])" TOKENS_PER_S "['\"]?\\s*[:=]\\s*(?<v>\\d[\\d.]*)k\\b", 1000, 0},
+	{"tokens_per_s", "", "(?i)(?<![\\w-])" TOKENS_PER_S "['\"]?\\s*[:=]\\s*" NUMBER, 1, 0},
 	{"tokens_per_s", "ok", "(?i)(?<![\\w.])" NUMBER "\\s*tok(?:en)?s?/s", 1, 0},
 	{"tokens_per_s", "k tok", "(?<![\\w.])(?<v>[\\d.]+)k tok(?:en)?s?/s", 1000, 0},
 	{"mfu", "", "(?i)(?<!\\w)mfu" IS "(?<v>-?[\\d.]+)\\s*%", 0.01, 0},
