@@ -35,7 +35,8 @@ const struct layout layouts[] = {
 	{ .name = "deepspeed", .by = "DeepSpeed", .kind = LAYOUT_FOLDER,
 	  .names = { "global_step#" },
 	  .pointer = "latest" },
-	{ .name = "megatron", .by = "Megatron-LM", .kind = LAYOUT_FOLDER, .names = { "iter_#" },
+	{ .name = "megatron", .by = "Megatron-LM, verl", .kind = LAYOUT_FOLDER,
+	  .names = { "iter_#", "global_step_#" },
 	  .pointer = "latest_checkpointed_iteration.txt" },
 	{ .name = "transformers", .by = "Hugging Face Trainer", .kind = LAYOUT_FOLDER,
 	  .names = { "checkpoint-#" },
@@ -163,21 +164,45 @@ bool layout_matches(const struct layout *row, const char *name, int64_t *step)
 	return false;
 }
 
+static const char separators[] = "=_-. (+";
+
 /* The number right behind a word, with at most separators in between; the last such word counts. */
-static int64_t number_behind(const char *name, const char *word)
+static const char *behind(const char *name, const char *word)
 {
-	int64_t step = -1;
+	const char *found = NULL;
 
 	for (const char *at = name; (at = strcasestr(at, word)) != NULL; at++) {
 		const char *from = at + strlen(word);
 
-		from += strspn(from, "=_-. (");
+		from += strspn(from, separators);
 		if (digits(from) > 0)
-			step = number(from, digits(from));
+			found = from;
 	}
-	return step;
+	return found;
 }
 
+static bool is_fraction(const char *name, const char *at, size_t len)
+{
+	return (at - name > 1 && at[-1] == '.' && isdigit((unsigned char)at[-2])) ||
+	       (at[len] == '.' && isdigit((unsigned char)at[len + 1]));
+}
+
+/* Of numbers behind each other: "checkpoint_1_500" is of epoch 1, "checkpoint_500_1" of rank 1, and
+ * the step is more than either. */
+static int64_t largest_from(const char *name, const char *at)
+{
+	int64_t most = number(at, digits(at));
+
+	for (at += digits(at); (*at == '_' || *at == '-') && digits(at + 1) > 0; at += digits(at)) {
+		at++;
+		if (!is_fraction(name, at, digits(at)) && number(at, digits(at)) > most)
+			most = number(at, digits(at));
+	}
+	return most;
+}
+
+/* The first COUNTING count steps, and nothing else. */
+enum { COUNTING = 8 };
 static const char *const step_words[] = {
 	"step", "steps",      "iter",  "iters", "iteration", "it",   "update", "batch",
 	"ckpt", "checkpoint", "chkpt", "cp",    "snapshot",  "save", "epoch",  "ep",
@@ -190,21 +215,27 @@ static const char *const other_words[] = {
 	"train", "trainer", "net",     "meta",   "rank",
 };
 
-/* The last number of a name; a fraction ("loss0.25") is none. */
+/* "ep1-ba100-rank0": whose it is. */
+static bool is_of_a_rank(const char *name, const char *at)
+{
+	while (at > name && strchr(separators, at[-1]))
+		at--;
+	return at - name >= 4 && strncasecmp(at - 4, "rank", 4) == 0;
+}
+
+/* The last number of a name; a fraction ("loss0.25") is none, and a rank only where there is no other. */
 static int64_t last_number(const char *name)
 {
-	int64_t step = -1;
+	int64_t step = -1, rank = -1;
 
 	for (const char *at = name; *at;) {
 		size_t len = digits(at);
 
-		if (len > 0 &&
-		    !(at - name > 1 && at[-1] == '.' && isdigit((unsigned char)at[-2])) &&
-		    !(at[len] == '.' && isdigit((unsigned char)at[len + 1])))
-			step = number(at, len);
+		if (len > 0 && !is_fraction(name, at, len))
+			*(is_of_a_rank(name, at) ? &rank : &step) = number(at, len);
 		at += len > 0 ? len : 1;
 	}
-	return step;
+	return step >= 0 ? step : rank;
 }
 
 /* Without its last ending, where that has a letter: "ckpt_20.npz" → "ckpt_20", "snapshot.20" stays.
@@ -221,13 +252,16 @@ static char *stem_of(const char *name)
 /* Short words only as a whole: "it" is in "recital_3". */
 static int64_t number_behind_word(const char *stem)
 {
-	int64_t step = -1;
+	for (size_t i = 0; i < sizeof(step_words) / sizeof(step_words[0]); i++) {
+		const char *at = strlen(step_words[i]) > 2 ? behind(stem, step_words[i]) : NULL;
+		int64_t step = at == NULL     ? -1
+			       : i < COUNTING ? number(at, digits(at))
+					      : largest_from(stem, at);
 
-	for (size_t i = 0; i < sizeof(step_words) / sizeof(step_words[0]) && step < 0; i++) {
-		if (strlen(step_words[i]) > 2)
-			step = number_behind(stem, step_words[i]);
+		if (step >= 0)
+			return step;
 	}
-	return step;
+	return -1;
 }
 
 bool name_tells_step(const char *name)
@@ -254,7 +288,7 @@ bool name_has_word(const char *name)
 		return false;
 	if (len == 0)
 		return name[digits(name)] == '\0'; /* digits alone */
-	while (end > 0 && strchr("=_-. (", name[end - 1]))
+	while (end > 0 && strchr(separators, name[end - 1]))
 		end--;
 	for (size_t i = 0; i < sizeof(step_words) / sizeof(step_words[0]); i++) {
 		size_t n = strlen(step_words[i]);
@@ -269,8 +303,7 @@ bool name_has_word(const char *name)
 		if (end >= n && strncasecmp(name + end - n, other_words[i], n) == 0)
 			return true;
 	}
-	return number_behind(name, "step") >= 0 || number_behind(name, "iter") >= 0 ||
-	       number_behind(name, "epoch") >= 0;
+	return behind(name, "step") || behind(name, "iter") || behind(name, "epoch");
 }
 
 /* A word with no letter on either side. */

@@ -28,6 +28,23 @@ static void test_step_in_name(void **state)
 		{ "model_00000020.bin", 20 },
 		{ "llama3_20.tar", 20 },
 		{ "step-99999999999999999999", -1 },
+		/* Composer, fairseq, TensorFlow, MindSpore, OLMo, verl, ESPnet, Keras, EasyLM */
+		{ "ep1-ba100-rank0.pt", 100 },
+		{ "ep1-ba100-rank12.pt", 100 },
+		{ "rank0_20.pt", 20 },
+		{ "checkpoint_1_500.pt", 500 },
+		{ "checkpoint_2.pt", 2 },
+		{ "checkpoint_500_3.pt", 500 }, /* of rank 3 */
+		{ "checkpoint-epoch3-1200.pt", 1200 },
+		{ "ckpt-10.index", 10 },
+		{ "ckpt-10.data-00000-of-00001", 10 },
+		{ "net-1_100.ckpt", 100 },
+		{ "step1000-unsharded", 1000 },
+		{ "global_step_10", 10 },
+		{ "5epoch.pth", 5 },
+		{ "weights.10-0.25.hdf5", 10 },
+		{ "streaming_train_state_1000", 1000 },
+		{ "iter-000100-ckpt.pth", 100 },
 	};
 
 	(void)state;

@@ -293,6 +293,42 @@ static void test_frameworks(void **state)
 	unlink("nemo/checkpoints/m--step=10-last-unfinished");
 	assert_int_equal(newest("nemo"), 10);
 	assert_string_equal(found_layout, "nemo");
+	/* verl, SpeechBrain, TensorFlow, MindSpore, Composer, fairseq by updates */
+	put_zip("ve/global_step_10/actor/model_world_size_2_rank_0.pt");
+	put_zip("ve/global_step_20/actor/model_world_size_2_rank_0.pt");
+	put_text("ve/latest_checkpointed_iteration.txt", "10");
+	assert_int_equal(newest("ve"), 10);
+	assert_string_equal(found_layout, "megatron");
+	put_zip("sb/save/CKPT+2024-05-01+12-00-00+00/model.ckpt");
+	put_text("sb/save/CKPT+2024-05-01+12-00-00+00/CKPT.yaml", "end-of-epoch: true\n");
+	assert_true(newest("sb") >= 0);
+	assert_string_equal(found, "sb/save/CKPT+2024-05-01+12-00-00+00");
+	for (int step = 10; step <= 20; step += 10) {
+		char path[60];
+
+		snprintf(path, sizeof(path), "tf/ckpt-%d.index", step);
+		put_text(path, "any");
+		snprintf(path, sizeof(path), "tf/ckpt-%d.data-00000-of-00001", step);
+		put_text(path, "any");
+		snprintf(path, sizeof(path), "ms/net-1_%d.ckpt", step);
+		put_text(path, "\nany protobuf");
+		for (int rank = 0; rank < 2; rank++) {
+			snprintf(path, sizeof(path), "co/ep1-ba%d-rank%d.pt", step, rank);
+			put_zip(path);
+		}
+		snprintf(path, sizeof(path), "fu/checkpoint_1_%d.pt", 100 * step);
+		put_zip(path);
+	}
+	put_text("tf/checkpoint", "model_checkpoint_path: \"ckpt-20\"\n");
+	assert_int_equal(newest("tf"), 20);
+	unlink("tf/ckpt-20.index");
+	assert_int_equal(newest("tf"), 10);
+	assert_int_equal(newest("ms"), 20);
+	assert_int_equal(newest("co"), 20);
+	assert_string_equal(found, "co/ep1-ba20-rank0.pt");
+	unlink("co/ep1-ba20-rank1.pt");
+	assert_int_equal(newest("co"), 10);
+	assert_int_equal(newest("fu"), 2000);
 	/* ours, where the manifest does not hold */
 	put_text("our/step-00000010/manifest.json", "{}");
 	assert_int_equal(newest("our"), -2);
