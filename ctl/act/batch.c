@@ -122,7 +122,7 @@ static void tell_of_requeue(const char *file, const char *text)
 	}
 }
 
-void batch_add_script(json_t *args, const char *file, const char *text, size_t len,
+void batch_add_script(json_t *args, const char *file, const char *text,
 		      const struct operands *operands)
 {
 	char *path = full_path(file);
@@ -130,7 +130,7 @@ void batch_add_script(json_t *args, const char *file, const char *text, size_t l
 
 	for (size_t i = 0; i < operands->rest_count; i++)
 		json_array_append_new(arguments, js_bytes(operands->rest[i]));
-	json_object_set_new(args, "script", json_stringn(text, len));
+	json_object_set_new(args, "script", js_bytes(text));
 	tell_of_requeue(file, text);
 	json_object_set_new(args, "script_path", js_bytes(path));
 	json_object_set_new(args, "arguments", arguments);
@@ -144,6 +144,6 @@ void batch_add_wrap(json_t *args, const char *command)
 	char *text = xasprintf(
 		"#!/bin/sh\n# This script was created by lbctl submit --wrap.\n\n%s\n", command);
 
-	batch_add_script(args, "wrap", text, strlen(text), &none);
+	batch_add_script(args, "wrap", text, &none);
 	free(text);
 }

@@ -69,13 +69,15 @@ static int add_file(json_t *args, const char *file, const struct ctl *ctl, struc
 		return no_such_file(args, &ctl->operands, file, err);
 	if (!text)
 		return err_set(err, ERR_USAGE, "%s", why.text);
-	if (strlen(text) != len || !text_is_utf8(text, len)) {
+	/* a script may be in whatever its author's editor wrote, as for sbatch */
+	if (strlen(text) != len || (!is_script(file, text) && !text_is_utf8(text, len))) {
 		free(text);
 		return err_set(err, ERR_USAGE,
-			       "%s: this is no text; a TOML file or a script is UTF-8", file);
+			       "%s: this is no text; a TOML file is UTF-8, a script begins with #!",
+			       file);
 	}
 	if (is_script(file, text)) {
-		batch_add_script(args, file, text, len, &ctl->operands);
+		batch_add_script(args, file, text, &ctl->operands);
 	} else {
 		json_object_set_new(args, "toml", json_stringn(text, len));
 		json_object_set_new(args, "file", js_bytes(file));

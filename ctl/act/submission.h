@@ -27,7 +27,7 @@ int submit_sweep(struct ctl *ctl, struct err *err);
 /* What sbatch would have sent: the whole environment, limits, umask. A new reference. */
 json_t *batch_environment(void);
 /* "script", "script_path", "arguments" of a submission. */
-void batch_add_script(json_t *args, const char *file, const char *text, size_t len,
+void batch_add_script(json_t *args, const char *file, const char *text,
 		      const struct operands *operands);
 /* The same of the script that sbatch makes of --wrap=COMMAND. */
 void batch_add_wrap(json_t *args, const char *command);

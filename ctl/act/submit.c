@@ -92,6 +92,7 @@ static void show_job(struct ctl *ctl, json_t *job)
 {
 	static const char *const plain[] = { "run",     "scheduler", "launcher",
 					     "workdir", "output",    "checkpoints" };
+	char *script;
 
 	if (ctl->options.json) {
 		print_json(json_incref(job));
@@ -106,7 +107,9 @@ static void show_job(struct ctl *ctl, json_t *job)
 	show_words(ctl, "profiler", json_object_get(job, "profiler"));
 	show_words(ctl, "torchrun", json_object_get(job, "torchrun"));
 	show_words(ctl, "trainer", json_object_get(job, "command"));
-	show_script(ctl, js_str(job, "script", ""));
+	script = js_bytes_take(json_object_get(job, "script"));
+	show_script(ctl, script ? script : "");
+	free(script);
 	show_object(ctl, "environment", json_object_get(job, "environment"));
 }
 

@@ -165,8 +165,8 @@ static bool file_says(const char *path, const char *word)
 static bool is_read(const json_t *args, const char *key)
 {
 	char *word = variable(key);
-	bool is = strstr(js_str(args, "script", ""), word) ||
-		  strstr(js_str(args, "toml", ""), word);
+	char *script = js_bytes_take(json_object_get(args, "script"));
+	bool is = (script && strstr(script, word)) || strstr(js_str(args, "toml", ""), word);
 	const json_t *item;
 	size_t i;
 
@@ -176,6 +176,7 @@ static bool is_read(const json_t *args, const char *key)
 		is = is || (text && (strstr(text, word) || file_says(text, word)));
 		free(text);
 	}
+	free(script);
 	free(word);
 	return is;
 }

@@ -12,7 +12,7 @@
 #include "common/base/mem.h"
 #include "slurm/batch/sbatch_options.h"
 
-enum { MAX_CANDIDATES = 32, LEFT_COLUMN = 22 };
+enum { MAX_CANDIDATES = 256, LEFT_COLUMN = 22 };
 
 const struct option_row global_options[] = {
 	{ "home", 0, OPTION_TEXT, offsetof(struct options, home), "DIR",
@@ -122,14 +122,24 @@ static int take_other(struct reader *r)
 	return 0;
 }
 
+/* Or may be: what is short for several is for lbd to refuse, in sbatch's words. */
+static bool is_of_sbatch(const char *name)
+{
+	struct err why = { 0 };
+
+	return sbatch_option_find(name, strlen(name), &why) ||
+	       strncmp(why.text, "may be", strlen("may be")) == 0;
+}
+
 static int unknown(struct reader *r, const char *name, size_t len)
 {
 	const char *candidates[MAX_CANDIDATES];
 	char *word = xstrndup(name, len);
 	const char *near;
+	bool has_others = by_kind(r, OPTION_OTHERS) != NULL;
 	size_t count = 0;
 
-	if (by_kind(r, OPTION_OTHERS)) {
+	if (has_others && is_of_sbatch(word)) {
 		free(word);
 		return take_other(r);
 	}
@@ -138,6 +148,10 @@ static int unknown(struct reader *r, const char *name, size_t len)
 			if (count < MAX_CANDIDATES)
 				candidates[count++] = row->name;
 		}
+	}
+	for (size_t i = 0; has_others && i < sbatch_option_count; i++) {
+		if (sbatch_options[i].name && count < MAX_CANDIDATES)
+			candidates[count++] = sbatch_options[i].name;
 	}
 	near = nearest(word, candidates, count);
 	if (near)
@@ -223,7 +237,7 @@ static int read_letters(struct reader *r, const char *letters)
 	for (const char *c = letters; *c; c++) {
 		const struct option_row *row = by_letter(r, *c);
 
-		if (!row && c == letters && by_kind(r, OPTION_OTHERS))
+		if (!row && c == letters && by_kind(r, OPTION_OTHERS) && sbatch_option_letter(*c))
 			return take_other(r);
 		if (!row)
 			return err_set(r->err, ERR_USAGE, "unknown option -%.4s", c);

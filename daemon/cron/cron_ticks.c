@@ -166,8 +166,8 @@ static bool add_batch(json_t *args, const char *path, const char *text, char *co
 	bool is = text && cron_is_batch(path, text);
 
 	if (is) {
-		js_set_str(args, "script", text);
-		js_set_str(args, "script_path", path);
+		json_object_set_new(args, "script", js_bytes(text));
+		json_object_set_new(args, "script_path", js_bytes(path));
 		json_object_set_new(args, "arguments", strings(argv + 1));
 	}
 	return is;

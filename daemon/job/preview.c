@@ -119,7 +119,7 @@ json_t *preview_job(const struct config *config, const struct run *run, const ch
 		script = job_script(config, run->scheduler, folder, job.text);
 		js_set_str(o, "run", run->name);
 		js_set_str(o, "scheduler", scheduler);
-		js_set_str(o, "script", script);
+		json_object_set_new(o, "script", js_bytes(script));
 		js_set_str(o, "workdir", js_str(job.fields, "work_dir", run->spec.workdir));
 		js_set_str(o, "output",
 			   run->spec.script ? js_str(job.fields, "std_out", "slurm-%j.out")

@@ -69,10 +69,12 @@ static int write_env(const struct submission *s, struct err *err)
 
 static int write_script(const struct submission *s, struct err *err)
 {
-	const char *text = js_str(s->by.args, "script", "");
+	char *text = js_bytes_take(json_object_get(s->by.args, "script"));
 	char *path = path_join("%s/slurm_script", s->dir);
-	int rc = s->spec.script ? file_write_visible(path, text, strlen(text), 0750, err) : 0;
+	int rc = s->spec.script && text ? file_write_visible(path, text, strlen(text), 0750, err)
+					: 0;
 
+	free(text);
 	free(path);
 	return rc;
 }

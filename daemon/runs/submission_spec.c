@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "common/base/bytes.h"
 #include "common/base/json.h"
 #include "common/base/strv.h"
 #include "daemon/job/launch_args.h"
@@ -143,15 +144,17 @@ static int check_followed(const struct submission *s, struct err *err)
 
 static int check_script(const struct submission *s, struct err *err)
 {
-	const char *text = js_str(s->by.args, "script", NULL);
+	char *text = js_bytes_take(json_object_get(s->by.args, "script"));
+	int rc = 0;
 
-	if (!s->spec.script)
-		return 0;
-	if (!text)
-		return err_set(err, ERR_USAGE,
-			       "run.script: lbctl submit sends the script along: name "
-			       "it on the command line");
-	return directives_check_script(text, strlen(text), s->spec.script, err);
+	if (s->spec.script && !text)
+		rc = err_set(err, ERR_USAGE,
+			     "run.script: lbctl submit sends the script along: name "
+			     "it on the command line");
+	else if (s->spec.script)
+		rc = directives_check_script(text, strlen(text), s->spec.script, err);
+	free(text);
+	return rc;
 }
 
 struct scheduler *submission_scheduler(const struct submission *s)

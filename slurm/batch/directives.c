@@ -329,6 +329,11 @@ int directives_read_script(struct directives *d, const char *text, size_t len, c
 
 int directives_check_script(const char *text, size_t len, const char *file, struct err *err)
 {
+	if (len >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0)
+		return err_set(err, ERR_USAGE,
+			       "%s:1: a byte order mark stands in front of its #!, which no "
+			       "kernel reads; dos2unix %s takes it away",
+			       file, file);
 	if (len < 2 || text[0] != '#' || text[1] != '!')
 		return err_set(err, ERR_USAGE,
 			       "%s:1: a batch script must begin with #! and its "

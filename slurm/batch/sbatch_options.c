@@ -4,8 +4,11 @@
 #include "slurm/batch/sbatch_options.h"
 
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "common/base/mem.h"
+#include "common/config/keys.h"
 #include "slurm/batch/sbatch_setters.h"
 
 #define INT32 INT32_MAX
@@ -181,6 +184,24 @@ const struct sbatch_option sbatch_options[] = {
 };
 const size_t sbatch_option_count = sizeof(sbatch_options) / sizeof(sbatch_options[0]);
 
+static void refuse_name(const char *name, size_t len, struct err *err)
+{
+	const char *names[sizeof(sbatch_options) / sizeof(sbatch_options[0])], *near;
+	char *word = xstrndup(name, len);
+	size_t count = 0;
+
+	for (size_t i = 0; i < sbatch_option_count; i++)
+		if (sbatch_options[i].name)
+			names[count++] = sbatch_options[i].name;
+	near = nearest(word, names, count);
+	free(word);
+	if (near)
+		err_set(err, ERR_USAGE, "there is no such option of sbatch; did you mean --%s?",
+			near);
+	else
+		err_set(err, ERR_USAGE, "there is no such option of sbatch");
+}
+
 const struct sbatch_option *sbatch_option_find(const char *name, size_t len, struct err *err)
 {
 	const struct sbatch_option *found = NULL;
@@ -203,7 +224,7 @@ const struct sbatch_option *sbatch_option_find(const char *name, size_t len, str
 		found = o;
 	}
 	if (!found)
-		err_set(err, ERR_USAGE, "there is no such option of sbatch");
+		refuse_name(name, len, err);
 	return found;
 }
 

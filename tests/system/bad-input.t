@@ -70,11 +70,16 @@ refused 2 'empty.toml' "an empty file" lbctl submit "$T/empty.toml"
 printf '[run]\ncommand = ["a\377b"]\n' | spec latin1
 refused 2 'latin1.toml' "a file that is not UTF-8" lbctl submit "$T/latin1.toml"
 
+printf '\357\273\277#!/bin/sh\ntrue\n' >"$T/mark.sh"
+refused 2 'mark.sh:1: a byte order mark' "a script behind a byte order mark" lbctl submit "$T/mark.sh"
+
 printf '[model]\nname = "llama"\nflavour = "x"\n' | spec training
 refused 2 'training.toml:3: model.flavour: .*"flavor"' "a typo in a training config, found by lbworker" \
 	lbctl submit "$T/training.toml"
 
 refused 2 'nowhere.toml' "a missing file" lbctl submit "$T/nowhere.toml"
+refused 2 '--nme; did you mean --name' "an option that neither lbctl nor sbatch has" lbctl submit --nme x -- true
+refused 2 'unknown option -7' "a letter likewise" lbctl submit -7 x -- true
 refused 2 '' "a folder for a file" lbctl submit "$T"
 refused 2 '' "neither file nor command" lbctl submit
 refused 2 'no_such_key' "--set of an unknown key" lbctl submit --set restart.no_such_key=1 -- true
@@ -100,6 +105,11 @@ refused 2 'did you mean' "a mistyped command" lbctl statsu
 # --- nothing half-done ----------------------------------------------------------------------
 is "$(ls "$LB_HOME/runs")" "" "no folder of a refused run is left"
 is "$(lbctl ls --all --json | json '#')" 0 "no run of it is in the ledger"
+
+printf '#!/bin/sh\n# f\374r uns\necho "f\374r uns"\n' >"$T/latin1.sh"
+ok "a script in another encoding is taken" lbctl submit --name latin "$T/latin1.sh"
+run_reaches latin completed 30
+ok "as it is" cmp "$T/latin1.sh" "$LB_HOME/runs/latin/slurm_script"
 
 lbctl submit --name taken -- true >/dev/null
 refused 4 'taken' "a name that is taken" lbctl submit --name taken -- true

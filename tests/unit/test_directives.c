@@ -141,6 +141,8 @@ static void test_refusals(void **state)
 		const char *lines, *want;
 	} cases[] = {
 		{ "#SBATCH --bogus", "train.slurm:2: --bogus: " },
+		{ "#SBATCH --tiem=5",
+		  "train.slurm:2: --tiem: there is no such option of sbatch; did you mean --time?" },
 		{ "#SBATCH\n#SBATCH -Y", "train.slurm:3: -Y: " },
 		{ "#SBATCH word", "train.slurm:2: \"word\"" },
 		{ "#SBATCH --", "train.slurm:2: \"--\"" },

@@ -678,6 +678,23 @@ static void what_may_be_doomed(void **state)
 	}
 }
 
+/* "FAILED" alone helps nobody: of a script that never began it is said where to look. */
+static void what_no_node_could_begin(void **state)
+{
+	static const struct job_status failed = { .phase = JOB_ENDED,
+						  .cause = CAUSE_LAUNCH_FAIL,
+						  .state = "FAILED",
+						  .reason = "JobLaunchFailure",
+						  .exit_code = -1 };
+	const struct known known = { QUEUED, .f.seen = &failed, .a.ended_ms = A_MINUTE_AGO };
+	struct decision d = decide(&known);
+
+	(void)state;
+	assert_int_equal(d.kind, DECISION_END);
+	assert_int_equal(d.cause, CAUSE_LAUNCH_FAIL);
+	assert_non_null(strstr(d.text, "--output"));
+}
+
 /* A kill always wins: whatever the facts, no decision brings a killed run nearer to a new
  * trainer. */
 static void a_kill_always_wins(void **state)
@@ -742,6 +759,7 @@ int main(void)
 		cmocka_unit_test(when_it_does_with_fewer_nodes),
 		cmocka_unit_test(what_walls_a_run_in),
 		cmocka_unit_test(what_may_be_doomed),
+		cmocka_unit_test(what_no_node_could_begin),
 		cmocka_unit_test(a_kill_always_wins),
 		cmocka_unit_test(a_switch_comes_first),
 		cmocka_unit_test(moves_are_legal),

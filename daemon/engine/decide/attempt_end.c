@@ -2,6 +2,8 @@
 /* attempt_end.c - how an attempt ended, by lbrun's own record, by the scheduler, or by accounting. */
 #include "daemon/engine/decide/attempt_end.h"
 
+#include <string.h>
+
 #include "daemon/engine/decide/canceller.h"
 
 struct decision attempt_end(enum cause cause, const char *text)
@@ -84,9 +86,17 @@ static struct decision end_by_word(const struct facts *f, const char *state)
 	return attempt_end(cause, state);
 }
 
+/* Slurm's word for most of what goes wrong on the node before the script begins. */
+static const char not_launched[] =
+	"FAILED (JobLaunchFailure): the node could not begin the batch script; mostly the folder of its "
+	"output file (--output, --error) is not there";
+
 struct decision end_by_scheduler(const struct facts *f)
 {
-	struct decision d = end_by_word(f, f->seen->state);
+	bool is_unlaunched = !f->a->claimed && f->seen->cause == CAUSE_LAUNCH_FAIL &&
+			     strcmp(f->seen->state, "FAILED") == 0 &&
+			     strcmp(f->seen->reason, "JobLaunchFailure") == 0;
+	struct decision d = end_by_word(f, is_unlaunched ? not_launched : f->seen->state);
 
 	d.exit_code = f->seen->exit_code;
 	d.signal = f->seen->signal;
