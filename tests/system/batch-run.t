@@ -200,6 +200,6 @@ exits 2 "what restart sets is judged at once" lbctl restart held \
 like "$err" 'nodes: "none"' "and named"
 exits 2 "an unknown limit is refused" lbctl submit --propagate=CORE,FOO once.slurm
 exits 2 "an unknown option is refused" lbctl submit --no-such=1 once.slurm
-like "$err" 'no-such: there is no such option' "and named"
+like "$err" 'unknown option --no-such' "and named"
 like "$(lbctl submit --dry-run --gpus=2 once.slurm)" 'gpus = 2' "--dry-run shows what is asked for"
 done_testing
