@@ -15,7 +15,8 @@ import time
 HOME = os.environ["LB_HOME"]
 SCRATCH = os.environ["T"]
 LINES = 200_000
-SUBMISSIONS = 50
+RUNS, LINES_EACH = 20, 8_000	# few enough for the ledger to keep each line of each run
+SUBMISSIONS = 100
 QUESTIONS = 300
 GIVE_UP_S = 120
 
@@ -64,22 +65,33 @@ def job_id(lbd, name):
 
 
 def submit(lbd):
-    """Alternating, so that both see the same machine. An lbd run is submitted held, written down,
-    then released; sbatch does none of that."""
+    """In turns, each first as often as the other, so that both see the same machine. An lbd run is
+    submitted held, written down, then released; sbatch does none of that."""
     printed, known, sbatch = [], [], []
-    for i in range(SUBMISSIONS):
-        name = f"bench-{i}"
+
+    def ours(i):
         start = time.perf_counter()
-        run("lbctl", "submit", "--name", name, "--", "true")
+        run("lbctl", "submit", "--name", f"bench-{i}", "--", "true")
         printed.append(time.perf_counter() - start)
-        until(lambda: job_id(lbd, name), "job id")
+        until(lambda: job_id(lbd, f"bench-{i}"), "job id")
         known.append(time.perf_counter() - start)
+        until(lambda: lbd.ask("status", run=f"bench-{i}")["state"] == "queued", "queued")
+
+    def theirs():
         sbatch.append(run("sbatch", "--parsable", "--output=/dev/null", "--wrap=true")[0])
+
+    for i in range(SUBMISSIONS):
+        if i % 2:
+            theirs()
+        ours(i)
+        if not i % 2:
+            theirs()
     peer = statistics.median(sbatch) * 1e3
-    say("submit, name printed (median)", statistics.median(printed) * 1e3, "ms",
-        "sbatch --parsable", peer)
-    say("submit, job id known (median)", statistics.median(known) * 1e3, "ms",
-        "sbatch --parsable", peer)
+    for what, times in (("submit, name printed (median)", printed),
+                        ("submit, job id known (median)", known)):
+        pairs = statistics.median(ours / theirs for ours, theirs in zip(times, sbatch))
+        say(what, statistics.median(times) * 1e3, "ms", "sbatch --parsable", peer,
+            f"   (median of the pairs' ratios: {pairs:.2f})")
 
 
 def percentile(times, share):
@@ -100,46 +112,54 @@ def ask(lbd):
             percentile(theirs, share), f"   (on the open socket: {percentile(raw, share):.2f} ms)")
 
 
-def sqlite_rate():
-    """The same rows into SQLite alone, from memory, as durable as the ledger: nothing to read or
+def sqlite_rate(runs, lines):
+    """As many rows into SQLite alone, from memory, as durable as the ledger: nothing to read or
     parse, so no ingest can be faster."""
-    db = sqlite3.connect(SCRATCH + "/peer.db", isolation_level=None)
+    db = sqlite3.connect(f"{SCRATCH}/peer-{runs}.db", isolation_level=None)
     db.execute("pragma synchronous = full")
     db.execute("create table m (run integer, step integer, loss real, rate real, "
                "primary key (run, step)) without rowid")
-    rows = [(1, i, 5.0 / (i + 1), 5400.0) for i in range(LINES)]
+    rows = [(run, i, 5.0 / (i + 1), 5400.0) for run in range(runs) for i in range(lines)]
     start = time.perf_counter()
-    for i in range(0, LINES, 10_000):
+    for i in range(0, len(rows), 10_000):
         db.execute("begin immediate")
         db.executemany("insert into m values (?, ?, ?, ?)", rows[i:i + 10_000])
         db.execute("commit")
-    return LINES / (time.perf_counter() - start)
+    return len(rows) / (time.perf_counter() - start)
 
 
-def ingest(lbd):
-    """Lines appended to the spool of a live run, then read by lbd and committed."""
-    name = "bench-ingest"
-    run("lbctl", "submit", "--name", name, "--set", "run.scheduler=local", "--", "sleep", "600")
-    until(lambda: lbd.ask("status", run=name)["state"] == "running", "running")
-    spool = f"{HOME}/runs/{name}/attempts/1/spool.jsonl"
-    until(lambda: os.path.exists(spool) and os.path.getsize(spool) > 0, "spool")
+def lines_for(spool, count):
     with open(spool, encoding="utf-8") as file:
         seq = len(file.readlines())
     now = int(time.time() * 1000)
-    text = "".join(
+    return "".join(
         json.dumps({"v": 1, "seq": seq + i, "time_ms": now + i, "launch": 1, "from": "trainer",
-                    "line": {"type": "step", "step": i, "loss": 5.0 / i, "target_step": LINES,
+                    "line": {"type": "step", "step": i, "loss": 5.0 / i, "target_step": count,
                              "tokens_per_s": 5400.0, "grad_norm": 1.25}},
                    separators=(",", ":")) + "\n"
-        for i in range(1, LINES + 1))
-    with open(spool, "a", encoding="utf-8") as file:
-        file.write(text)
+        for i in range(1, count + 1)).encode()
+
+
+def ingest(lbd, runs, lines, peer):
+    """Lines appended to the spools of live runs, then read by lbd and committed."""
+    names = [f"ingest-{runs}-{i}" for i in range(runs)]
+    spools = [f"{HOME}/runs/{name}/attempts/1/spool.jsonl" for name in names]
+    for name in names:
+        run("lbctl", "submit", "--name", name, "--set", "run.scheduler=local", "--", "sleep", "600")
+    for name, spool in zip(names, spools):
+        until(lambda: lbd.ask("status", run=name)["state"] == "running", "running")
+        until(lambda: os.path.exists(spool) and b"launch_start" in open(spool, "rb").read(), "spool")
+    texts = [lines_for(spool, lines) for spool in spools]
     start = time.perf_counter()
-    lbd.ask("poke", run=name)
-    until(lambda: lbd.ask("status", run=name)["step"] == LINES, "ingest")
-    say("progress ingested and committed", LINES / (time.perf_counter() - start), "lines/s",
-        "SQLite alone, the same rows", sqlite_rate())
-    run("lbctl", "kill", name, "--now")
+    for name, spool, text in zip(names, spools, texts):
+        with open(spool, "ab") as file:
+            file.write(text)
+        lbd.ask("poke", run=name)
+    for name in names:
+        until(lambda: lbd.ask("status", run=name)["step"] == lines, "ingest")
+    say(f"progress of {runs} run{'s' if runs > 1 else ''}, lines a second",
+        runs * lines / (time.perf_counter() - start), "lines/s", peer, sqlite_rate(runs, lines))
+    run("lbctl", "kill", "--now", *names)
 
 
 def rss_mb(pid):
@@ -157,9 +177,10 @@ def main():
     lbd = Lbd()
     submit(lbd)
     ask(lbd)
-    ingest(lbd)
+    ingest(lbd, RUNS, LINES_EACH, "SQLite alone, the same rows")
+    ingest(lbd, 1, LINES, "SQLite alone, all rows")	# the ledger keeps 10,000 of a run
     say("lbd resident, idle", idle, "MB", "slurmctld of the same cluster", rss_mb(slurmctld_pid))
-    say(f"lbd resident, {SUBMISSIONS + 1} runs, after ingest", rss_mb(lbd_pid), "MB",
+    say(f"lbd resident, {SUBMISSIONS + RUNS + 1} runs, after ingest", rss_mb(lbd_pid), "MB",
         "slurmctld of the same cluster", rss_mb(slurmctld_pid))
 
 

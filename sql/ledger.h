@@ -26,7 +26,7 @@
 
 struct ledger;
 
-enum { LEDGER_SCHEMA_VERSION = 9 };
+enum { LEDGER_SCHEMA_VERSION = 10 };
 
 /* "SQLite 3.40.1": what is below. */
 const char *ledger_library(void);
@@ -309,6 +309,8 @@ enum {
 /* Leaves out points of a run that has nearly LEDGER_METRICS_MAX or more: of the older ones some
  * remain, evenly spread over the steps. The spool keeps them all. */
 int ledger_metric_thin(struct ledger *l, int64_t run_id, struct err *err);
+/* The logarithm of how many steps one of those stands for, in a run that has come to last_step. */
+int ledger_metric_shift(int64_t last_step);
 /* In order of arrival, id > after_id, at most `limit`. */
 int ledger_metric_each(struct ledger *l, int64_t run_id, int64_t after_id, int64_t limit,
 		       int (*each)(const struct ledger_metric *m, void *arg), void *arg,

@@ -84,7 +84,7 @@ enum {
 
 /* Stretches of 2^shift steps: doubling them keeps the rows that were kept before in their
  * places. */
-static int shift_for(int64_t last_step)
+int ledger_metric_shift(int64_t last_step)
 {
 	int shift = 0;
 
@@ -113,7 +113,7 @@ int ledger_metric_thin(struct ledger *l, int64_t run_id, struct err *err)
 	s = query(l, Q_METRIC_THIN);
 	bind_int(s, ":run_id", run_id);
 	bind_int(s, ":dense", LEDGER_METRICS_DENSE);
-	bind_int(s, ":shift", shift_for(all.step));
+	bind_int(s, ":shift", ledger_metric_shift(all.step));
 	return write_rows(l, s, err) < 0 ? -1 : 0;
 }
 

@@ -98,8 +98,8 @@ static bool take_number(const char **at, const char *end, int64_t *out)
 	return *at > first && (*first != '0' || *at == first + 1);
 }
 
-/* As spool_append writes it, to the letter: then only what it holds needs a parser. */
-static json_t *parse_own(const char *text, size_t len, struct spool_line *out)
+/* As spool_append writes it, to the letter: then only what it holds, out->text, needs a parser. */
+static bool take_envelope(const char *text, size_t len, struct spool_line *out)
 {
 	const char *at = text, *end = text + len;
 	int64_t version;
@@ -109,28 +109,29 @@ static json_t *parse_own(const char *text, size_t len, struct spool_line *out)
 	    !take_number(&at, end, &out->seq) || out->seq < 1 || !take(&at, end, ",\"time_ms\":") ||
 	    !take_number(&at, end, &out->time_ms) || !take(&at, end, ",\"launch\":") ||
 	    !take_number(&at, end, &out->launch) || !take(&at, end, ",\"from\":"))
-		return NULL;
+		return false;
 	out->from_trainer = take(&at, end, "\"trainer\"");
 	if (!out->from_trainer && !take(&at, end, "\"lbrun\""))
-		return NULL;
+		return false;
 	if (!take(&at, end, ",\"line\":") || end - at < 3 || *at != '{' || end[-1] != '}')
-		return NULL;
+		return false;
 	out->text = at;
 	out->text_len = (size_t)(end - 1 - at);
-	out->line = js_parse(out->text, out->text_len, NULL);
-	return out->line;
+	return true;
 }
 
 /* What is to be released, with *out pointing into it; NULL with err. */
 static json_t *parse_line(const char *text, size_t len, struct spool_line *out, struct err *err)
 {
-	json_t *envelope;
+	json_t *envelope = NULL;
 
+	out->step = NULL;
 	if (len > SPOOL_MAX_LINE_BYTES) {
 		err_set(err, ERR_USAGE, "line longer than %d bytes", SPOOL_MAX_LINE_BYTES);
 		return NULL;
 	}
-	envelope = parse_own(text, len, out);
+	if (take_envelope(text, len, out))
+		out->line = envelope = js_parse(out->text, out->text_len, NULL);
 	if (envelope)
 		return envelope;
 	envelope = js_parse(text, len, err);
@@ -312,6 +313,7 @@ struct reader {
 	size_t room; /* of it: a chunk, or all that the file holds yet */
 	int64_t *offset;
 	int64_t start, stop; /* where this call began; where it ends at the latest */
+	bool wants_plain;    /* steps without a tree */
 	int (*on_line)(const struct spool_line *line, void *arg);
 	void (*on_bad)(int64_t offset, const struct err *why, void *arg);
 	void *arg;
@@ -323,14 +325,27 @@ static void tell_bad(const struct reader *r, const struct err *why)
 		r->on_bad(*r->offset, why, r->arg);
 }
 
+static bool is_plain_step(const char *text, size_t len, struct spool_line *out,
+			  struct step_line *step)
+{
+	if (len > SPOOL_MAX_LINE_BYTES || !take_envelope(text, len, out) || !out->from_trainer ||
+	    !step_line_read(out->text, out->text_len, step))
+		return false;
+	out->line = NULL;
+	out->step = step;
+	return true;
+}
+
 static int deliver(const struct reader *r, const char *text, size_t len, struct err *err)
 {
+	struct step_line step;
 	struct spool_line line;
 	struct err why = { 0 };
-	json_t *envelope = parse_line(text, len, &line, &why);
+	bool is_plain = r->wants_plain && is_plain_step(text, len, &line, &step);
+	json_t *envelope = is_plain ? NULL : parse_line(text, len, &line, &why);
 	int rc = 0;
 
-	if (!envelope) {
+	if (!envelope && !is_plain) {
 		tell_bad(r, &why);
 		return 0;
 	}
@@ -421,19 +436,13 @@ static int open_spool(const char *path, int64_t offset, int64_t *more, struct er
 	return -1;
 }
 
-int64_t spool_read(const char *path, int64_t *offset, int64_t max_bytes,
-		   int (*on_line)(const struct spool_line *line, void *arg),
-		   void (*on_bad)(int64_t offset, const struct err *why, void *arg), void *arg,
-		   struct err *err)
+static int64_t read_lines(struct reader r, int64_t max_bytes, struct err *err)
 {
-	struct reader r = {
-		.path = path, .offset = offset, .on_line = on_line, .on_bad = on_bad, .arg = arg
-	};
-	int64_t start = *offset, more;
+	int64_t start = *r.offset, more;
 	struct err why = { 0 };
 	int rc = 0;
 
-	r.fd = open_spool(path, start, &more, &why);
+	r.fd = open_spool(r.path, start, &more, &why);
 	if (r.fd < 0)
 		return why.code == ERR_NONE ? 0 : err_set(err, why.code, "%s", why.text);
 	if (max_bytes < 1)
@@ -449,5 +458,34 @@ int64_t spool_read(const char *path, int64_t *offset, int64_t max_bytes,
 		free(r.buf);
 	}
 	close(r.fd);
-	return rc < 0 ? -1 : *offset - start;
+	return rc < 0 ? -1 : *r.offset - start;
+}
+
+int64_t spool_read(const char *path, int64_t *offset, int64_t max_bytes,
+		   int (*on_line)(const struct spool_line *line, void *arg),
+		   void (*on_bad)(int64_t offset, const struct err *why, void *arg), void *arg,
+		   struct err *err)
+{
+	const struct reader r = {
+		.path = path, .offset = offset, .on_line = on_line, .on_bad = on_bad, .arg = arg
+	};
+
+	return read_lines(r, max_bytes, err);
+}
+
+int64_t spool_read_plain(const char *path, int64_t *offset, int64_t max_bytes,
+			 int (*on_line)(const struct spool_line *line, void *arg),
+			 void (*on_bad)(int64_t offset, const struct err *why, void *arg),
+			 void *arg, struct err *err)
+{
+	const struct reader r = {
+		.path = path,
+		.offset = offset,
+		.on_line = on_line,
+		.on_bad = on_bad,
+		.arg = arg,
+		.wants_plain = true,
+	};
+
+	return read_lines(r, max_bytes, err);
 }

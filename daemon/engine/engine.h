@@ -64,7 +64,7 @@ struct world {
 	/* As array_tasks_count, of this run; NULL: there are no arrays in this world. */
 	bool (*tasks)(void *self, const struct run *run, int64_t *changed_ns, int64_t *done,
 		      int64_t *all);
-	/* As spool_read, on the spool of the run's newest attempt. */
+	/* As spool_read or spool_read_plain, on the spool of the run's newest attempt. */
 	int64_t (*spool)(void *self, const struct run *run, int64_t *offset, int64_t max_bytes,
 			 int (*on_line)(const struct spool_line *line, void *arg),
 			 void (*on_bad)(int64_t offset, const struct err *why, void *arg),

@@ -14,9 +14,10 @@
 #include "common/base/text.h"
 #include "daemon/engine/state.h"
 #include "daemon/engine/decide/relaunch.h"
+#include "sql/metric_batch.h"
 
 enum {
-	INGEST_BYTES = 2 * 1024 * 1024, /* of one spool in one turn: others want their turn, too */
+	INGEST_BYTES = 4 * 1024 * 1024, /* of one spool in one turn: others want their turn, too */
 	BAD_LINES_TOLD = 3,
 	THIN_AFTER = 500, /* steps */
 	START_BYTES = 4096,
@@ -37,12 +38,14 @@ struct ingest {
 	struct run *run;
 	const struct spool_line *spool;
 	struct newest newest;
+	struct metric_batch points;
 	bool any;
 };
 
 /* --- trainer lines ---------------------------------------------------------------------------- */
 
-/* The numeric fields, as a JSON object. */
+/* The numeric fields of a line that holds others besides, as a JSON object. Plain lines are kept as
+ * they came: printing them anew would be the dearest part of the ingest. */
 static char *numeric_fields(json_t *line)
 {
 	json_t *fields = json_object();
@@ -59,27 +62,6 @@ static char *numeric_fields(json_t *line)
 	return text;
 }
 
-static bool is_plain(json_t *line)
-{
-	const char *key;
-	json_t *value;
-
-	json_object_foreach(line, key, value) {
-		if (!json_is_number(value) && strcmp(key, "type") != 0)
-			return false;
-	}
-	return true;
-}
-
-/* Most step lines hold numbers and their type only: those are kept as they came, because printing
- * them anew would be the dearest part of the ingest. */
-static char *metric_fields(const struct spool_line *spool)
-{
-	if (spool->text && is_plain(spool->line))
-		return xstrndup(spool->text, spool->text_len);
-	return numeric_fields(spool->line);
-}
-
 static void write_launch_steps(struct ingest *in)
 {
 	struct err err = { 0 };
@@ -93,7 +75,8 @@ static void write_launch_steps(struct ingest *in)
 	n->steps = no_steps;
 }
 
-static void note_newest(struct ingest *in, json_t *line, const struct ledger_metric *m)
+static void note_newest(struct ingest *in, const struct step_line *line,
+			const struct ledger_metric *m)
 {
 	struct newest *n = &in->newest;
 
@@ -107,40 +90,45 @@ static void note_newest(struct ingest *in, json_t *line, const struct ledger_met
 	n->steps.last = n->step = m->step;
 	n->steps.last_ms = m->time_ms;
 	n->loss = m->loss;
-	n->target_step = js_int(line, "target_step", n->target_step);
-	n->tokens_per_s = js_real(line, "tokens_per_s", n->tokens_per_s);
-	n->mfu = js_real(line, "mfu", n->mfu);
-	in->run->target_step = js_int(line, "target_step", in->run->target_step);
+	if (line->target_step != JS_NONE)
+		in->run->target_step = n->target_step = line->target_step;
+	if (!isnan(line->tokens_per_s))
+		n->tokens_per_s = line->tokens_per_s;
+	if (!isnan(line->mfu))
+		n->mfu = line->mfu;
 	pace_note(&in->run->attempt.pace, in->spool->launch, m->step, m->time_ms);
 }
 
-static void store_step(struct ingest *in, json_t *line)
+/* The run's progress is that of rank 0; lbrun looks at what the others tell. */
+static void store_step(struct ingest *in, const struct step_line *line, const char *text,
+		       size_t len)
 {
-	char *fields = metric_fields(in->spool);
-	struct err err = { 0 };
 	struct ledger_metric m = {
 		.run_id = in->run->id,
 		.attempt_id = in->run->attempt.id,
 		.seq = in->spool->seq,
 		.launch = in->spool->launch,
-		.step = js_int(line, "step", 0),
+		.step = line->step == JS_NONE ? 0 : line->step,
 		.time_ms = in->spool->time_ms,
-		.loss = js_real(line, "loss", NAN),
-		.fields = fields,
+		.loss = line->loss,
 	};
 
-	engine_wrote(in->engine, ledger_metric_put(in->engine->ledger, &m, &err), &err);
+	if (line->rank != JS_NONE && line->rank > 0)
+		return;
+	metric_batch_add(&in->points, &m, text, len);
 	note_newest(in, line, &m);
 	in->run->ever_trained = true;
 	in->run->dense_steps++;
-	free(fields);
 }
 
-/* The run's progress is that of rank 0; lbrun looks at what the others tell. */
 static void on_step(struct ingest *in, json_t *line)
 {
-	if (js_int(line, "rank", 0) <= 0)
-		store_step(in, line);
+	struct step_line step;
+	char *fields = numeric_fields(line);
+
+	step_line_of(line, &step);
+	store_step(in, &step, fields, strlen(fields));
+	free(fields);
 }
 
 /* The trainer's word for it; lbrun looks for itself and tells in checkpoint_valid. */
@@ -401,11 +389,23 @@ static const struct {
 
 /* --- the spool -------------------------------------------------------------------------------- */
 
+static void take_line(struct ingest *in, json_t *line)
+{
+	const char *type = js_str(line, "type", "");
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		if (kinds[i].from_trainer == in->spool->from_trainer &&
+		    strcmp(kinds[i].type, type) == 0) {
+			kinds[i].on(in, line);
+			break;
+		}
+	}
+}
+
 static int on_line(const struct spool_line *spool, void *arg)
 {
 	struct ingest *in = arg;
 	struct attempt *a = &in->run->attempt;
-	const char *type = js_str(spool->line, "type", "");
 
 	if (spool->seq <= a->spool_seq)
 		return 0;
@@ -415,13 +415,10 @@ static int on_line(const struct spool_line *spool, void *arg)
 			     (long long)spool->seq - 1);
 	in->spool = spool;
 	in->any = true;
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
-		if (kinds[i].from_trainer == spool->from_trainer &&
-		    strcmp(kinds[i].type, type) == 0) {
-			kinds[i].on(in, spool->line);
-			break;
-		}
-	}
+	if (spool->step)
+		store_step(in, spool->step, spool->text, spool->text_len);
+	else
+		take_line(in, spool->line);
 	a->spool_seq = spool->seq;
 	return in->engine->broken ? -1 : 0;
 }
@@ -491,7 +488,7 @@ bool engine_ingest(struct engine *e, struct run *run)
 		.newest = { -1, -1, NAN, NAN, NAN, 0, no_steps },
 	};
 	int64_t offset = a->spool_offset, bytes;
-	struct err err = { 0 };
+	struct err err = { 0 }, lost = { 0 };
 
 	bytes = e->world->spool(e->world->self, run, &a->spool_offset, INGEST_BYTES, on_line,
 				on_bad, &in, &err);
@@ -499,6 +496,7 @@ bool engine_ingest(struct engine *e, struct run *run)
 		log_warn("%s: spool: %s", run->name, err.text);
 	a->has_more = bytes >= INGEST_BYTES / 2;
 	a->drained = bytes >= 0 && !a->has_more;
+	engine_wrote(e, metric_batch_write(&in.points, e->ledger, &lost), &lost);
 	if (a->spool_offset == offset)
 		return false;
 	write_newest(&in);

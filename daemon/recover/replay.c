@@ -78,7 +78,7 @@ static int64_t replay_spool(void *self, const struct run *run, int64_t *offset, 
 {
 	struct reading reading = { self, on_line, arg };
 	char *folder = job_folder(run), *path = plain_spool(self, folder, *offset);
-	int64_t bytes = spool_read(path, offset, max_bytes, replay_line, NULL, &reading, err);
+	int64_t bytes = spool_read_plain(path, offset, max_bytes, replay_line, NULL, &reading, err);
 
 	(void)on_bad;
 	free(path);

@@ -195,7 +195,7 @@ static int64_t real_spool(void *self, const struct run *run, int64_t *offset, in
 			  struct err *err)
 {
 	char *folder = job_folder(run), *path = path_join("%s/spool.jsonl", folder);
-	int64_t bytes = spool_read(path, offset, max_bytes, on_line, on_bad, arg, err);
+	int64_t bytes = spool_read_plain(path, offset, max_bytes, on_line, on_bad, arg, err);
 
 	(void)self;
 	free(path);

@@ -4,5 +4,5 @@ WITH old(id, step) AS MATERIALIZED (
 	SELECT id, step FROM metrics WHERE run_id = :run_id AND id <=
 		(SELECT id FROM metrics WHERE run_id = :run_id ORDER BY id DESC LIMIT 1 OFFSET :dense)
 )
-DELETE FROM metrics WHERE id IN (SELECT id FROM old) AND id NOT IN
+DELETE FROM metrics WHERE run_id = :run_id AND id IN (SELECT id FROM old) AND id NOT IN
 	(SELECT max(id) FROM old GROUP BY step >> :shift)

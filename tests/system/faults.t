@@ -95,8 +95,8 @@ damaged() {	# WORDS SQL
 		"$CLUSTER/log/jobcomp.txt" | grep -q "^BROKEN .*$1"
 }
 mkdir "$T/damaged"
-some="(SELECT min(id) + 3 FROM metrics)"
-again="INSERT INTO metrics SELECT NULL, run_id, attempt_id, 99999, launch, step, time_ms, loss,
+some="(SELECT id FROM metrics ORDER BY run_id, id LIMIT 1 OFFSET 3)"
+again="INSERT INTO metrics SELECT run_id, id + 50000, attempt_id, 99999, launch, step, time_ms, loss,
 	fields FROM metrics WHERE id = $some"
 known=$(awk '$2 == "ack" && $3 == "submit" { print $4; exit }' "$LB_HOME/witness/orders.log")
 again=$(echo "$again" | tr '\n\t' '  ')

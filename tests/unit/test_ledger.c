@@ -111,6 +111,7 @@ static void a_ledger_of_schema_1_is_migrated(void **state)
 		    " 1, 2, 3, 4, -1, 50, 6);"
 		    "INSERT INTO launches VALUES (3, 1, 'crash', -1, 11, '', 99, 3, 4, -1, 1, 7);"
 		    "INSERT INTO events VALUES (1, 5, 1, 'created', 'ada', '', 0);"
+		    "INSERT INTO metrics VALUES (4, 5, 3, 2, 1, 8, 3, 0.5, '{}'), (2, 5, 3, 1, 1, 7, 3, 1, '{}');"
 		    "INSERT INTO nodes VALUES ('n1', 4, 2, 'crash', 5, 5), ('n[1-2]', 1, 1, 'crash', 5, 5)"),
 		SQLITE_OK);
 	ask("SELECT value FROM meta WHERE key = 'ledger_id'", id, sizeof(id));
@@ -131,6 +132,8 @@ static void a_ledger_of_schema_1_is_migrated(void **state)
 	assert_int_equal(ask_int("PRAGMA user_version"), LEDGER_SCHEMA_VERSION);
 	assert_int_equal(ask_int("SELECT count(*) FROM pragma_foreign_key_check"), 0);
 	assert_int_equal(ask_int("SELECT count(*) FROM launches WHERE saved_step = -1"), 1);
+	assert_int_equal(ask_int("SELECT step FROM metrics ORDER BY id DESC LIMIT 1"), 8);
+	assert_int_equal(ask_int("SELECT count(*) FROM metrics WHERE id = 3 << 32 | seq"), 2);
 	assert_int_equal(ask_int("SELECT count(*) FROM nodes"), 1);
 	assert_int_equal(ask_int("SELECT count(*) FROM sqlite_schema WHERE name = 'runs_live'"), 1);
 }

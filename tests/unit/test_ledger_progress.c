@@ -2,6 +2,8 @@
 /* test_ledger_progress.c - checkpoints, metrics, events and nodes in the ledger. */
 #include "tests/unit/ledger_home.h"
 
+#include "sql/metric_batch.h"
+
 /* --- checkpoints, metrics, events, nodes ------------------------------------------------------ */
 static void the_newest_valid_checkpoint(void **state)
 {
@@ -163,6 +165,43 @@ static void the_metrics_of_a_long_run_are_thinned(void **state)
 	ledger_close(l);
 }
 
+/* So many lines at once that most of their points would be left out again: they never go in, and what
+ * remains is as if they had. */
+static void many_points_at_once(void **state)
+{
+	enum { STEPS = 60000 };
+	struct ledger *l = open_ledger();
+	int64_t run = add_run(l, "r", RUN_RUNNING), a = add_attempt(l, run, 1);
+	struct ledger_metric m = { .run_id = run, .attempt_id = a };
+	struct metric_batch batch = { 0 };
+	struct points p = { 0 };
+	struct err err = { 0 };
+	char text[32];
+
+	(void)state;
+	ok(metric_batch_write(&batch, l, &err), &err); /* none */
+	for (m.step = m.seq = 1; m.step <= STEPS; m.step = ++m.seq) {
+		int len = snprintf(text, sizeof(text), "{\"step\":%lld}", (long long)m.step);
+
+		metric_batch_add(&batch, &m, text, (size_t)len);
+		assert_in_range(batch.count, 1, LEDGER_METRICS_MAX);
+	}
+	ok(metric_batch_write(&batch, l, &err), &err);
+	assert_int_equal(batch.count, 0);
+	ok(ledger_metric_thin(l, run, &err), &err);
+	commit(l);
+	ok(ledger_metric_each(l, run, 0, STEPS, see_point, &p, &err), &err);
+	assert_in_range(p.count, LEDGER_METRICS_DENSE + 1000, LEDGER_METRICS_MAX);
+	assert_in_range(p.first, 1, 32);
+	assert_int_equal(p.last, STEPS);
+	assert_true(p.dense >= LEDGER_METRICS_DENSE);
+	assert_in_range(p.widest, 2, 64);
+	ledger_close(l);
+	assert_int_equal(
+		ask_int("SELECT count(*) FROM metrics WHERE fields <> '{\"step\":' || step || '}'"),
+		0);
+}
+
 static int see_event(const struct ledger_event *e, void *arg)
 {
 	struct seen *seen = arg;
@@ -252,10 +291,10 @@ static void a_node_can_be_known_first(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		TEST(the_newest_valid_checkpoint),  TEST(a_metric_counts_once),
-		TEST(a_metric_without_loss),        TEST(the_metrics_of_a_long_run_are_thinned),
-		TEST(events_of_one_run_and_of_all), TEST(nodes_are_remembered),
-		TEST(a_node_can_be_known_first),
+		TEST(the_newest_valid_checkpoint), TEST(a_metric_counts_once),
+		TEST(a_metric_without_loss),       TEST(the_metrics_of_a_long_run_are_thinned),
+		TEST(many_points_at_once),         TEST(events_of_one_run_and_of_all),
+		TEST(nodes_are_remembered),        TEST(a_node_can_be_known_first),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -234,6 +234,67 @@ static void test_envelopes(void **state)
 	}
 }
 
+struct steps {
+	int64_t seqs[8], steps[8];
+	int count, plain, bad;
+};
+
+static int see_step(const struct spool_line *line, void *arg)
+{
+	struct steps *seen = arg;
+
+	assert_true((line->line == NULL) != (line->step == NULL));
+	seen->seqs[seen->count] = line->seq;
+	seen->plain += line->step != NULL;
+	if (line->step) {
+		assert_memory_equal(line->text, "{\"type\":\"step\"", 14);
+		assert_int_equal(line->text[line->text_len - 1], '}');
+	}
+	seen->steps[seen->count++] = line->step ? line->step->step : js_int(line->line, "step", -9);
+	return 0;
+}
+
+static void count_bad_step(int64_t offset, const struct err *why, void *arg)
+{
+	(void)offset;
+	assert_true(why->text[0]);
+	((struct steps *)arg)->bad++;
+}
+
+/* Plain steps of a trainer come without a tree, all else as ever. */
+static void test_plain_steps(void **state)
+{
+	static const char text[] =
+#define LINE(seq, from, line) \
+	"{\"v\":1,\"seq\":" #seq ",\"time_ms\":5,\"launch\":1,\"from\":\"" from \
+	"\",\"line\":" line "}\n"
+		LINE(1, "lbrun", "{\"type\":\"note\"}")
+			LINE(2, "trainer", "{\"type\":\"step\",\"step\":7,\"loss\":0.5}")
+				LINE(3, "trainer", "{\"type\":\"step\",\"step\":8,\"at\":\"n1\"}")
+					LINE(4, "lbrun", "{\"type\":\"step\",\"step\":9}")
+						LINE(5, "trainer",
+						     "{\"type\":\"step\",\"step\":07}")
+							LINE(6, "trainer",
+							     "{\"type\":\"step\",\"step\":10}")
+#undef LINE
+		;
+	static const int64_t steps[] = { -9, 7, 8, 9, 10 }, seqs[] = { 1, 2, 3, 4, 6 };
+	struct steps seen = { 0 };
+	int64_t offset = 0;
+
+	(void)state;
+	unlink("plain");
+	add_text("plain", text, sizeof(text) - 1);
+	assert_int_equal(spool_read_plain("plain", &offset, 1 << 20, see_step, count_bad_step,
+					  &seen, NULL),
+			 sizeof(text) - 1);
+	assert_int_equal(seen.count, 5);
+	assert_int_equal(seen.plain, 2);
+	assert_int_equal(seen.bad, 1);
+	assert_memory_equal(seen.steps, steps, sizeof(steps));
+	assert_memory_equal(seen.seqs, seqs, sizeof(seqs));
+}
+
 static void test_long_lines(void **state)
 {
 	static const size_t sizes[] = { SPOOL_MAX_LINE_BYTES + 1, 300 * 1024, 1024 * 1024 };
@@ -384,6 +445,7 @@ int main(void)
 		cmocka_unit_test(test_torn_at_every_byte),
 		cmocka_unit_test(test_bad_lines),
 		cmocka_unit_test(test_envelopes),
+		cmocka_unit_test(test_plain_steps),
 		cmocka_unit_test(test_long_lines),
 		cmocka_unit_test(test_append_refuses_too_long),
 		cmocka_unit_test(test_portions_and_stop),
