@@ -117,16 +117,19 @@ ifeq ($(HAVE_SLURM),)
 	@echo "note: <slurm/slurm.h> not found: lbd-slurm is left out, lbd speaks to Slurm through its commands"
 endif
 
-# lbrun must start on a bare compute node: what it uses beyond libc is linked in.
+# lbrun must start on a bare compute node: what it uses beyond libc is linked in. And lbctl is to start
+# quickly: finding its libraries took longer than most of what it does.
 STATIC_JSON := -Wl,-Bstatic -ljansson -Wl,-Bdynamic
 STATIC_PCRE := -Wl,-Bstatic -lpcre2-8 -Wl,-Bdynamic
 STATIC_ZLIB := -Wl,-Bstatic -lz -Wl,-Bdynamic
 STATIC_ZSTD := -Wl,-Bstatic -lzstd -Wl,-Bdynamic
+# (ASan must find the library's __cxa_throw)
+STATIC_CXX  := $(if $(SAN),-lstdc++,-static-libgcc -Wl,-Bstatic -lstdc++ -Wl,-Bdynamic)
 LIBS_lbd       := -luv -lsqlite3 -ljansson -lpcre2-8 -lzstd -lz -lstdc++ -ldl -lm -lpthread
-LIBS_lbctl     := -lncursesw -ltinfo -ljansson -lpcre2-8 -lzstd -lz -lstdc++ -lm
+LIBS_lbctl     := -lncursesw -ltinfo $(STATIC_JSON) $(STATIC_PCRE) $(STATIC_ZSTD) $(STATIC_ZLIB) $(STATIC_CXX) -lm
 LIBS_lbrun     := $(STATIC_JSON) $(STATIC_PCRE) $(STATIC_ZLIB) -ldl -lm
 LIBS_lbworker  := $(STATIC_JSON) $(STATIC_PCRE) $(STATIC_ZSTD) $(STATIC_ZLIB) -lstdc++ -ldl -lm -lpthread
-LIBS_lbd-slurm := -ljansson -lslurm
+LIBS_lbd-slurm := -ljansson -lslurm -lpthread
 LIBS_lbd-slurm-commands := -ljansson
 
 include etc/portable.mk

@@ -290,6 +290,17 @@ static int start_helper(struct slurm *s, struct err *err)
 	return helper_start(s->helper, err);
 }
 
+/* What the helper can begin with at once does not wait for the loop: who asked may go on with
+ * something that takes long. No answer comes from here. */
+static void send_now(struct slurm *s, const struct request *r)
+{
+	bool is_next = !s->current && s->urgent.first == r && !s->idle.first &&
+		       helper_is_running(s->helper);
+
+	if (is_next && strlen(r->line) < WIRE_MAX_REQUEST)
+		send_request(s, next_request(s));
+}
+
 static void on_kick(uv_timer_t *timer)
 {
 	struct slurm *s = timer->data;
@@ -327,6 +338,7 @@ static void slurm_submit(struct scheduler *base, const struct job_request *job, 
 
 	snprintf(r->ref.token, sizeof(r->ref.token), "%s", job->token);
 	r->line = request_job_line(r, job);
+	send_now((struct slurm *)base, r);
 }
 
 static void slurm_probe(struct scheduler *base, const struct job_request *job, scheduler_done done,
@@ -335,6 +347,7 @@ static void slurm_probe(struct scheduler *base, const struct job_request *job, s
 	struct request *r = enqueue((struct slurm *)base, OP_CHECK, done, arg);
 
 	r->line = request_job_line(r, job);
+	send_now((struct slurm *)base, r);
 }
 
 static void slurm_room(struct scheduler *base, const struct job_request *job, scheduler_done done,
@@ -362,6 +375,7 @@ static void control(struct scheduler *base, enum op op, const struct job_ref *jo
 
 	r->ref = *job;
 	r->line = request_order_line(r, signo);
+	send_now((struct slurm *)base, r);
 }
 
 static void slurm_release(struct scheduler *base, const struct job_ref *job, scheduler_done done,

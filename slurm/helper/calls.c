@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/base/clock.h"
 #include "common/base/json.h"
 #include "common/base/paths.h"
 #include "slurm/helper/calls.h"
@@ -20,6 +21,14 @@ static struct {
 	struct timespec mtime;
 	bool has_one_controller;
 } conf;
+
+enum {
+	FRESH_MS = 250, /* who has just answered is not asked whether it is there */
+	RULES_AGE_MS = 10 * 60 * 1000,
+};
+
+/* Monotonic: when a controller was there last; 0: not known. Written by any thread that fails. */
+static _Atomic int64_t answered_ms;
 
 /* Does the file name exactly one controller, beyond doubt? With several, or with parts in other
  * files, only libslurm can tell who should answer. */
@@ -74,7 +83,10 @@ int slurm_ready(struct answer *a)
 
 	if (load_conf(a))
 		return -1;
+	if (answered_ms && clock_mono_ms() - answered_ms < FRESH_MS)
+		return 0;
 	rc = slurm_ping(0);
+	answered_ms = rc == 0 ? clock_mono_ms() : 0;
 	if (rc == 0)
 		return 0;
 	/* A backup may be in charge. Pinging one that does not exist reads past libslurm's own
@@ -88,6 +100,22 @@ int slurm_ready(struct answer *a)
 	rc = rc > 0 ? rc : errno;
 	js_set_bool(a->body, rc == SLURM_PROTOCOL_VERSION_ERROR ? "unfit" : "unreachable", true);
 	return answer_set(a, SCHEDULER_DOWN, "Slurm does not answer: %s", slurm_strerror(rc));
+}
+
+bool slurm_qos_counts(void)
+{
+	static int64_t asked_ms;
+	static bool counts;
+	slurm_conf_t *ctl = NULL;
+
+	if (asked_ms && clock_mono_ms() - asked_ms < RULES_AGE_MS)
+		return counts;
+	if (slurm_load_ctl_conf(0, &ctl) != 0)
+		return true;
+	asked_ms = clock_mono_ms();
+	counts = ctl->accounting_storage_enforce != 0;
+	libslurm_free_conf(ctl);
+	return counts;
 }
 
 /* Nothing was done, but may be when asked again. */
@@ -136,6 +164,7 @@ int slurm_failed(struct answer *a, int rc, bool has_acted, const char *what)
 {
 	int code = rc > 0 ? rc : errno; /* some calls return the error, some set errno */
 
+	answered_ms = 0;
 	if (code == SLURM_PROTOCOL_VERSION_ERROR)
 		js_set_bool(a->body, "unfit", true);
 	return answer_set(a, judge(code, has_acted), "%s: %s (Slurm error %d)", what,

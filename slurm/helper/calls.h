@@ -4,7 +4,7 @@
  *
  * calls.h - what the operations of lbd-slurm share: libslurm, with its errors judged.
  *
- * One operation at a time, one thread. Every call may block for as long as libslurm likes: lbd
+ * One operation at a time, in one thread but for check.c. Every call may block for as long as libslurm likes: lbd
  * holds the deadline and the SIGKILL. */
 #ifndef SLURM_HELPER_CALLS_H
 #define SLURM_HELPER_CALLS_H
@@ -17,8 +17,13 @@
 #include "slurm/helper/libslurm.h"
 
 /* Makes libslurm usable and sees that a controller answers: a ping fails at once where the other
- * calls would retry for many seconds. 0, or -1 with SCHEDULER_DOWN. */
+ * calls would retry for many seconds. One that has answered within the last moments is not asked:
+ * a submission is several operations in a row. 0, or -1 with SCHEDULER_DOWN. */
 int slurm_ready(struct answer *a);
+
+/* May a QOS lift the limits of a partition? Then only Slurm knows them. As of some minutes ago: it
+ * takes a new configuration of the controller to change. */
+bool slurm_qos_counts(void);
 
 /* What a call returned, but 0 where a site keeps that to itself (PrivateData): then it is not there. */
 int slurm_or_nothing(int rc);

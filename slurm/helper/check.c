@@ -5,6 +5,7 @@
  * Slurm plans the job as for "sbatch --test-only". Its "no" to a configuration may mean "never" or
  * "not while a node is down"; cluster.h tells them apart, and what is not sure is accepted. */
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -125,25 +126,48 @@ static void refuse(const struct draft *d, int code, const struct heard *heard, s
 			   slurm_strerror(code), colon, said);
 }
 
-/* A QOS may lift the limits of a partition: where those count, only Slurm knows. */
-static bool qos_counts(void)
-{
-	slurm_conf_t *conf = NULL;
-	bool counts = slurm_load_ctl_conf(0, &conf) != 0 || conf->accounting_storage_enforce != 0;
+/* The cluster is read while Slurm plans the job. */
+struct look {
+	pthread_t thread;
+	bool is_begun;
+	struct cluster cluster;
+	struct answer ignored;
+	int rc;
+};
 
-	libslurm_free_conf(conf);
-	return counts;
+static void *read_cluster(void *arg)
+{
+	struct look *l = arg;
+
+	l->rc = cluster_load(&l->cluster, &l->ignored);
+	return NULL;
 }
 
-static void check_limits(const json_t *request, bool is_refused, struct answer *a)
+static void look_begin(struct look *l)
 {
-	struct answer ignored = { 0 };
-	struct cluster c = { 0 };
+	*l = (struct look){ .rc = -1 };
+	l->is_begun = !slurm_qos_counts() && pthread_create(&l->thread, NULL, read_cluster, l) == 0;
+}
 
-	if ((is_refused || !qos_counts()) && cluster_load(&c, &ignored) == 0)
-		cluster_judge(&c, json_object_get(request, "fields"), a);
-	json_decref(ignored.body);
-	cluster_fini(&c);
+/* A QOS that may lift the limits of partitions is Slurm's affair, unless Slurm is not sure. */
+static void check_limits(struct look *l, const json_t *request, bool is_refused, struct answer *a)
+{
+	if (!l->is_begun && is_refused)
+		read_cluster(l);
+	if (l->rc == 0)
+		cluster_judge(&l->cluster, json_object_get(request, "fields"), a);
+}
+
+static void look_wait(struct look *l)
+{
+	if (l->is_begun)
+		pthread_join(l->thread, NULL);
+}
+
+static void look_end(struct look *l)
+{
+	json_decref(l->ignored.body);
+	cluster_fini(&l->cluster);
 }
 
 /* *code is Slurm's error for the job, 0 for none, with what it said. False: *a says it all. */
@@ -175,18 +199,22 @@ static bool ask(struct draft *d, const json_t *request, struct heard *heard, int
 	return true;
 }
 
-static void check(struct draft *d, const json_t *request, struct answer *a)
+static void check(struct draft *d, const json_t *request, struct look *look, struct answer *a)
 {
+	bool is_heard;
 	const struct passing *p;
 	struct heard heard;
 	int code;
 
 	draft_release(d);
-	if (!ask(d, request, &heard, &code, a))
+	look_begin(look);
+	is_heard = ask(d, request, &heard, &code, a);
+	look_wait(look);
+	if (!is_heard)
 		return;
 	p = find_passing(d, code, NULL);
 	if (code == 0 || (p && p->is_configuration)) {
-		check_limits(request, code != 0, a);
+		check_limits(look, request, code != 0, a);
 	} else if (p == NULL) {
 		errno = code;
 		slurm_failed(a, code, false, "checking the job");
@@ -198,6 +226,7 @@ static void check(struct draft *d, const json_t *request, struct answer *a)
 void op_check(const json_t *request, struct answer *a)
 {
 	struct err why = { 0 };
+	struct look look = { .rc = -1 };
 	struct draft d;
 
 	if (slurm_ready(a))
@@ -205,6 +234,7 @@ void op_check(const json_t *request, struct answer *a)
 	if (draft_init(&d, request, &why) < 0)
 		answer_set(a, SCHEDULER_REFUSED, "%s", why.text);
 	else
-		check(&d, request, a);
+		check(&d, request, &look, a);
+	look_end(&look);
 	draft_fini(&d);
 }
