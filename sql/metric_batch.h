@@ -9,7 +9,8 @@
 #include "sql/ledger.h"
 
 struct metric_batch {
-	struct ledger_metric *rows; /* .fields is NULL: their text lies in `text`, one behind the other */
+	struct ledger_metric
+		*rows; /* .fields is NULL: their text lies in `text`, one behind the other */
 	size_t count, cap;
 	char *text;
 	size_t text_len, text_cap;

@@ -108,13 +108,13 @@ static int64_t whole(const struct word *number)
 static bool note(struct step_line *out, const struct word *name, const struct word *number,
 		 bool is_whole)
 {
-	int64_t *counted = IS(name, "step")	     ? &out->step
-			   : IS(name, "rank")	     ? &out->rank
+	int64_t *counted = IS(name, "step")          ? &out->step
+			   : IS(name, "rank")        ? &out->rank
 			   : IS(name, "target_step") ? &out->target_step
 						     : NULL;
-	double *measured = IS(name, "loss")	      ? &out->loss
+	double *measured = IS(name, "loss")           ? &out->loss
 			   : IS(name, "tokens_per_s") ? &out->tokens_per_s
-			   : IS(name, "mfu")	      ? &out->mfu
+			   : IS(name, "mfu")          ? &out->mfu
 						      : NULL;
 	char *end;
 

@@ -54,20 +54,40 @@ static void plain_lines_are_read(void **state)
 static void all_else_is_left(void **state)
 {
 	static const char *const lines[] = {
-		"", "{", "{}", "[]", "{\"type\":\"step\"", "{\"type\":\"step\",}",
-		"{\"type\":\"step\"}}", "{\"type\":\"step\"} ", "{ \"type\":\"step\"}",
-		"{\"step\":1}", "{\"type\":\"hello\",\"step\":1}", "{\"type\":1}",
-		"{\"type\":\"step\",\"type\":\"step\"}", "{\"type\":\"step\",\"a\":1,\"a\":1}",
-		"{\"type\":\"step\",\"step\":1.0}", "{\"type\":\"step\",\"step\":1e2}",
-		"{\"type\":\"step\",\"step\":1000000000000000000}", "{\"type\":\"step\",\"step\":01}",
-		"{\"type\":\"step\",\"loss\":1.}", "{\"type\":\"step\",\"loss\":.5}",
-		"{\"type\":\"step\",\"loss\":-}", "{\"type\":\"step\",\"loss\":+1}",
-		"{\"type\":\"step\",\"loss\":1e}", "{\"type\":\"step\",\"loss\":1e999}",
-		"{\"type\":\"step\",\"loss\":0x10}", "{\"type\":\"step\",\"loss\":NaN}",
-		"{\"type\":\"step\",\"loss\":null}", "{\"type\":\"step\",\"loss\":\"1\"}",
-		"{\"type\":\"step\",\"node\":\"n1\"}", "{\"type\":\"step\",\"a\":{}}",
-		"{\"type\":\"step\",\"l\\u006fss\":1}", "{\"type\":\"step\",\"\xc3\xa4\":1}",
-		"{\"type\":\"step\",\"a\xff\":1}", "{\"type\":\"step\" ,\"a\":1}",
+		"",
+		"{",
+		"{}",
+		"[]",
+		"{\"type\":\"step\"",
+		"{\"type\":\"step\",}",
+		"{\"type\":\"step\"}}",
+		"{\"type\":\"step\"} ",
+		"{ \"type\":\"step\"}",
+		"{\"step\":1}",
+		"{\"type\":\"hello\",\"step\":1}",
+		"{\"type\":1}",
+		"{\"type\":\"step\",\"type\":\"step\"}",
+		"{\"type\":\"step\",\"a\":1,\"a\":1}",
+		"{\"type\":\"step\",\"step\":1.0}",
+		"{\"type\":\"step\",\"step\":1e2}",
+		"{\"type\":\"step\",\"step\":1000000000000000000}",
+		"{\"type\":\"step\",\"step\":01}",
+		"{\"type\":\"step\",\"loss\":1.}",
+		"{\"type\":\"step\",\"loss\":.5}",
+		"{\"type\":\"step\",\"loss\":-}",
+		"{\"type\":\"step\",\"loss\":+1}",
+		"{\"type\":\"step\",\"loss\":1e}",
+		"{\"type\":\"step\",\"loss\":1e999}",
+		"{\"type\":\"step\",\"loss\":0x10}",
+		"{\"type\":\"step\",\"loss\":NaN}",
+		"{\"type\":\"step\",\"loss\":null}",
+		"{\"type\":\"step\",\"loss\":\"1\"}",
+		"{\"type\":\"step\",\"node\":\"n1\"}",
+		"{\"type\":\"step\",\"a\":{}}",
+		"{\"type\":\"step\",\"l\\u006fss\":1}",
+		"{\"type\":\"step\",\"\xc3\xa4\":1}",
+		"{\"type\":\"step\",\"a\xff\":1}",
+		"{\"type\":\"step\" ,\"a\":1}",
 	};
 	struct step_line got;
 
@@ -83,7 +103,8 @@ static void all_else_is_left(void **state)
 /* Lines with any byte changed, taken out or doubled, in a fixed order. */
 static void what_is_taken_is_json(void **state)
 {
-	static const char line[] = "{\"type\":\"step\",\"step\":12,\"rank\":0,\"loss\":2.5e-1,\"mfu\":1}";
+	static const char line[] =
+		"{\"type\":\"step\",\"step\":12,\"rank\":0,\"loss\":2.5e-1,\"mfu\":1}";
 	static const char bytes[] = "{}[]\",:.-+eE0 1astp\\\x01\x7f\xc3";
 	enum { SIZE = sizeof(line) - 1 };
 	int taken = 0;
