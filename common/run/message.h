@@ -6,6 +6,9 @@
 #define COMMON_RUN_MESSAGE_H
 
 #include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #include "common/base/err.h"
 
@@ -24,5 +27,20 @@ enum message_type {
  * returned (the caller decrefs). NULL with err (ERR_USAGE) says what is wrong with it. Unknown
  * extra fields are kept; an unknown type is an error. */
 json_t *message_parse(const char *line, size_t len, enum message_type *type, struct err *err);
+
+/* --- step lines, without a tree of JSON: spools hold millions --- */
+
+/* What is not told: JS_NONE (common/base/json.h), NaN. */
+struct step_line {
+	int64_t step, rank, target_step;
+	double loss, tokens_per_s, mfu;
+};
+
+/* A line that holds {"type":"step"} and otherwise numbers alone, without blanks and escapes, as
+ * lbrun writes it. False: it is something else, or cannot be told here; ask jansson. */
+bool step_line_read(const char *text, size_t len, struct step_line *out);
+
+/* The same of any step line that jansson has read. */
+void step_line_of(const json_t *line, struct step_line *out);
 
 #endif

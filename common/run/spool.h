@@ -24,7 +24,7 @@
 #include <jansson.h>
 
 #include "common/base/err.h"
-#include "common/run/step_line.h"
+#include "common/run/message.h"
 
 enum { SPOOL_VERSION = 1, SPOOL_MAX_LINE_BYTES = 80 * 1024 };
 

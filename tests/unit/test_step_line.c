@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* test_step_line.c - what is read without a tree is what jansson reads, and nothing that it refuses. */
+/* test_step_line.c - message.h's plain step lines: what is read without a tree is what jansson reads, and nothing that it refuses. */
 #include "tests/unit/unit.h"
 
 #include <math.h>
 
 #include "common/base/json.h"
-#include "common/run/step_line.h"
+#include "common/run/message.h"
 
 static bool same(double a, double b)
 {
