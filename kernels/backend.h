@@ -80,8 +80,8 @@ enum gemm_then { GEMM_PLAIN, GEMM_GELU, GEMM_GELU_BACKWARD };
  * whose scales do not change along k (at most 131,071), the sum over k is one of integers, exact on
  * CPUs: C[i,j] = alpha (a_i (b_j sum)) + ... in fp32, with the scales a and b. Bias and the sums know
  * nothing of any of it. A device that has no such products leaves `quantize` NULL and is not asked.
- * only_faster: where a device has a product of such codes, but one of A and B as they are takes less time, it
- * is the latter that is made.
+ * only_faster: where the product of A and B as they are takes less time, on a device that has both, it is that which
+ * is made; what a device would emulate takes more.
  * shared, not NULL: the one of a and b that two products in a row have, unchanged: this one and the next where
  * is_first, else the one before and this one. What becomes of it may be made once for both.
  * aside: what is queued behind it, up to the next join(), neither reads C nor writes A, B or C; so

@@ -195,6 +195,8 @@ int check_report_write(const char *folder, const struct check_result *r,
 	js_set_int(o, "rank", r->rank);
 	js_set_str(o, "device", r->device);
 	js_set_str(o, "fault", r->fault);
+	if (r->past[0])
+		js_set_str(o, "past_xids", r->past);
 	for (int k = 0; k < CHECK_SPEEDS; k++) {
 		js_set_real(o, speeds[k].key, r->speed[k]);
 		js_set_real(least, speeds[k].key, limits->least[k]);
@@ -239,6 +241,7 @@ static void take_report(const json_t *o, struct check_result *r, struct check_li
 	snprintf(r->host, sizeof(r->host), "%s", js_str(o, "host", ""));
 	snprintf(r->device, sizeof(r->device), "%s", js_str(o, "device", ""));
 	snprintf(r->fault, sizeof(r->fault), "%s", js_str(o, "fault", ""));
+	snprintf(r->past, sizeof(r->past), "%s", js_str(o, "past_xids", ""));
 	for (int k = 0; k < CHECK_SPEEDS; k++) {
 		r->speed[k] = js_real(o, speeds[k].key, 0);
 		limits->least[k] = js_real(least, speeds[k].key, 0);

@@ -37,6 +37,8 @@ struct check_result {
 	double clock_s; /* ahead of rank 0's, as far as one can tell */
 	struct check_nic nic[CHECK_NICS_MAX];
 	int nics;
+	char past
+		[160]; /* what is known of XIDs before the check; "": nobody asked, or there is no GPU */
 	char fault[192]; /* ""; else what is broken */
 };
 

@@ -25,6 +25,9 @@ struct calls {
 	int (*temperature)(nvmlDevice_t device, int sensor, unsigned *celsius);
 	int (*ecc)(nvmlDevice_t device, int type, int counter, unsigned long long *count);
 	int (*link)(nvmlDevice_t device, unsigned link, int counter, unsigned long long *count);
+	int (*remapped)(nvmlDevice_t device, unsigned *corrected, unsigned *uncorrected,
+			unsigned *pending, unsigned *failed);
+	int (*fields)(nvmlDevice_t device, int count, struct nvml_field *fields);
 	int (*events)(void **set);
 	int (*watch)(nvmlDevice_t device, unsigned long long types, void *set);
 	int (*wait)(void *set, struct nvml_event *event, unsigned ms);
@@ -57,6 +60,8 @@ static const struct {
 	{ "nvmlDeviceGetTemperature", offsetof(struct calls, temperature) },
 	{ "nvmlDeviceGetTotalEccErrors", offsetof(struct calls, ecc) },
 	{ "nvmlDeviceGetNvLinkErrorCounter", offsetof(struct calls, link) },
+	{ "nvmlDeviceGetRemappedRows", offsetof(struct calls, remapped) },
+	{ "nvmlDeviceGetFieldValues", offsetof(struct calls, fields) },
 	{ "nvmlEventSetCreate", offsetof(struct calls, events) },
 	{ "nvmlDeviceRegisterEvents", offsetof(struct calls, watch) },
 	{ "nvmlEventSetWait", offsetof(struct calls, wait) },
@@ -215,6 +220,20 @@ void nvml_read(struct nvml *n, int gpu, struct gpu_reading *out)
 	out->ecc_corrected = ecc_errors(n, device, ECC_CORRECTED);
 	out->ecc_uncorrected = ecc_errors(n, device, ECC_UNCORRECTED);
 	out->nvlink_errors = link_errors(n, device);
+}
+
+void nvml_past(struct nvml *n, int gpu, struct gpu_past *out)
+{
+	struct nvml_field recovery = { .id = FIELD_RECOVERY };
+	nvmlDevice_t device = n->devices[gpu];
+	unsigned unused, failed;
+
+	*out = (struct gpu_past){ -1, -1 };
+	if (n->call.remapped && n->call.remapped(device, &unused, &unused, &unused, &failed) == 0)
+		out->remap_failed = failed;
+	if (n->call.fields && n->call.fields(device, 1, &recovery) == 0 && recovery.status == 0 &&
+	    recovery.type == VALUE_UNSIGNED)
+		out->recovery = recovery.value.number;
 }
 
 bool nvml_wait_xid(struct nvml *n, int ms, int *gpu, int64_t *xid)

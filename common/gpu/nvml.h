@@ -26,6 +26,19 @@ struct gpu_reading {
 	int64_t nvlink_errors; /* replays, recoveries and CRC errors of all links */
 };
 
+/* What is left of faults of before, also where no log may be read. -1 = not known */
+struct gpu_past {
+	int64_t remap_failed; /* rows of memory could not be replaced, ever: 1 */
+	int64_t recovery;     /* what its driver asks for, enum gpu_recovery */
+};
+enum gpu_recovery {
+	RECOVERY_NONE,
+	RECOVERY_RESET,
+	RECOVERY_REBOOT,
+	RECOVERY_DRAIN,
+	RECOVERY_KINDS
+};
+
 struct nvml;
 
 /* NULL where there is no driver, or no GPU. CUDA_VISIBLE_DEVICES chooses among them. */
@@ -35,6 +48,7 @@ int nvml_count(const struct nvml *n);
 /* Its index as nvidia-smi has it. */
 int nvml_index(const struct nvml *n, int gpu);
 void nvml_read(struct nvml *n, int gpu, struct gpu_reading *out);
+void nvml_past(struct nvml *n, int gpu, struct gpu_past *out);
 /* Waits up to so many ms for an XID of any of them. True: *gpu (-1 = another one) and *xid. */
 bool nvml_wait_xid(struct nvml *n, int ms, int *gpu, int64_t *xid);
 

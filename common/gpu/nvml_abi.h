@@ -16,6 +16,15 @@ struct nvml_event {
 	unsigned long long type, data;
 	unsigned gpu_instance, compute_instance;
 };
+struct nvml_field {
+	unsigned id, scope;
+	long long timestamp, latency_us;
+	int type, status; /* type: VALUE_UNSIGNED; status: 0, or an error */
+	union {
+		unsigned number;
+		unsigned long long widest;
+	} value;
+};
 
 enum {
 	SM_CLOCK = 1,
@@ -24,6 +33,8 @@ enum {
 	ECC_UNCORRECTED = 1,
 	ECC_VOLATILE = 0,
 	XID_EVENT = 8,
+	FIELD_RECOVERY = 230,
+	VALUE_UNSIGNED = 1,
 	LINKS = 36,        /* as many as any GPU has */
 	LINK_COUNTERS = 4, /* replays, recoveries, CRC errors of flits and of data */
 };

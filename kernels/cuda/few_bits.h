@@ -5,21 +5,11 @@
 #define KERNELS_CUDA_FEW_BITS_H
 
 #include "kernels/cuda/cuda.h"
-#include "kernels/formats/operand.h"
+#include "kernels/formats/modes.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/* Where the scale of a tile goes. across, along: its place among the tiles; K-major and the like are
- * cuBLAS 13.1, 3.1.4 "Narrow Precision Data Types Usage". */
-enum scale_layout {
-	LAYOUT_TILES,  /* [across][along] fp32 */
-	LAYOUT_SCALAR, /* one fp32 */
-	LAYOUT_VECTOR, /* of each row of what is not summed over, fp32; a scalar is repeated */
-	LAYOUT_VEC128, /* [along][row] fp32 */
-	LAYOUT_BLOCKS  /* [across][along rounded up to 4] fp32 */
-};
 
 /* What shares a scale, in a stored matrix. */
 struct tiles {
@@ -37,9 +27,10 @@ struct few_bits {
 	void *values;
 	bool values_fp32;
 	/* ... or codes, what is summed over along memory; and the same with the other side along it, or NULL. Rows
-	 * and columns are multiples of 16 then, unless the codes lie as the operand does. */
+	 * and columns are multiples of 16 then, unless the codes lie as the operand does. A byte each; with
+	 * LAYOUT_E4M3 two in a byte, the first in its lower half. */
 	uint8_t *codes, *turned;
-	float *scales; /* with codes */
+	void *scales; /* with codes, as the layout has them */
 	enum scale_layout layout;
 };
 
@@ -47,9 +38,15 @@ struct few_bits {
 void cuda_few_bits(struct device *dev, const struct place *at, const struct few_bits *f);
 /* Bytes of work area that takes. */
 size_t cuda_few_bits_area(const struct operand_cast *cast, const struct stored *shape);
-/* Floats of scales in that layout. */
-size_t cuda_scale_floats(enum scale_layout layout, const struct operand_cast *cast,
-			 const struct stored *shape);
+/* Bytes of codes without gaps, and of scales, in that layout. */
+size_t cuda_code_bytes(enum scale_layout layout, const struct stored *shape);
+size_t cuda_scale_bytes(enum scale_layout layout, const struct operand_cast *cast,
+			const struct stored *shape);
+/* S of the tensor, behind its scales: LAYOUT_E4M3. */
+float *cuda_tensor_scale(void *scales, const struct stored *shape);
+/* Queues out[0] = alpha a b and out[1] = beta, in the device's memory. */
+void cuda_factors(struct device *dev, const struct place *at, float *out, const float *a,
+		  const float *b, float alpha, float beta);
 
 void cuda_quantize(struct device *dev, float *out, const float *x, const struct stored *shape,
 		   const struct operand_use *use);

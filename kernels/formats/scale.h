@@ -112,6 +112,29 @@ FORMAT_INLINE struct scale e4m3_scale(float amax, float tensor, float most)
 	return s;
 }
 
+/* The code of a scale of that kind. NaN is 255 there, and 127. */
+FORMAT_INLINE uint32_t e8m0_code(float scale)
+{
+	return bits_of(scale) >> 23 & 0xffu;
+}
+
+FORMAT_INLINE uint32_t e4m3_code(float scale)
+{
+	const uint32_t least = 121u << 3; /* the least normal number's exponent and mantissa */
+
+	if (scale != scale)
+		return 0x7f;
+	if (bits_of(scale) >> 20 < least)
+		return (uint32_t)(int32_t)(scale * 512.0f);
+	return (bits_of(scale) >> 20) - least + 8;
+}
+
+/* e4m3 of a scale of two levels, which is that times `tensor`. */
+FORMAT_INLINE uint32_t level_code(float scale, float tensor)
+{
+	return e4m3_code(round_to_e4m3(scale / tensor));
+}
+
 FORMAT_INLINE struct scale scale_by_rule(const struct scale_rule *r, float amax, float tensor,
 					 float most)
 {

@@ -3,10 +3,12 @@
 // beta C + bias, fp32 sums, and nothing but the attributes and epilogues that the backend sets.
 // LB_EMULATION_EPILOGUES=bias: of the epilogues only that one is offered, as on an older GPU; =none: not even
 // that one; =slow: each takes its time. Sums of parts in the output's type are refused: backend.h promises fp32.
-// FP8: what the manual (13.1, 3.1.4) asks of types, order, alignment and scales on compute capability 9.0;
-// LB_EMULATION_FP8=none: the library has no such product; =slow: each takes its time.
+// FP8 and FP4: what the manual (13.1, 3.1.4, and cublasLtMatmul) asks of types, order, alignment and scales on the
+// emulated compute capability. LB_EMULATION_FP8=none: the library has no such product; =slow: each takes its time.
+// LB_EMULATION_MODES: the file that tells at the end how many products there were in each scale mode of B, from 0 on.
 #include <cublasLt.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -29,13 +31,37 @@ struct what {
 	const void *bias;	// or where the sums of an operand go
 	void *aux;
 	int64_t aux_ld;
-	const float *scale_a, *scale_b;
-	int32_t mode_a, mode_b;
+	const void *scale_a, *scale_b;
+	int32_t mode_a, mode_b, pointers;
 };
+
+struct modes {
+	unsigned long count[CUBLASLT_MATMUL_MATRIX_SCALE_END];
+	~modes()
+	{
+		const char *path = getenv("LB_EMULATION_MODES");
+		FILE *to = path ? fopen(path, "w") : NULL;
+		for (unsigned long n : count)
+			if (to)
+				fprintf(to, "%lu ", n);
+		if (to)
+			fclose(to);
+	}
+} of_mode;
+
+bool is_fp4(const layout &l)
+{
+	return l.type == CUDA_R_4F_E2M1;
+}
 
 bool is_fp8(const layout &l)
 {
 	return l.type == CUDA_R_8F_E4M3 || l.type == CUDA_R_8F_E5M2;
+}
+
+bool is_narrow(const layout &l)
+{
+	return is_fp8(l) || is_fp4(l);
 }
 
 // OCP 8-bit floating point specification 1.0
@@ -50,11 +76,35 @@ float decoded(uint8_t code, bool e5m2)
 				: ldexpf((float)part, 1 - bias - y));
 }
 
-// The scale of element `inner` of the sum in row `outer` of an operand that has so many of each.
-float scale_of(const float *scale, int32_t mode, size_t outer, size_t inner, size_t outers, size_t inners)
+// OCP microscaling formats specification 1.0; two in a byte, the first in its lower half
+float decoded_fp4(const void *x, size_t i)
 {
+	static const float numbers[8] = { 0, 0.5f, 1, 1.5f, 2, 3, 4, 6 };
+	const int code = ((const uint8_t *)x)[i / 2] >> i % 2 * 4;
+	return code & 8 ? -numbers[code & 7] : numbers[code & 7];
+}
+
+// Section "1D Block Scaling Factors Layout": where the scale of a block lies, in bytes.
+size_t tiled_at(size_t outer, size_t block, size_t blocks)
+{
+	const size_t sf_inner_dim = (blocks + 3) / 4 * 4;
+	const size_t tile = (block / 4 * 4 + outer / 128 * sf_inner_dim) * 128;
+	return tile + outer % 32 * 16 + outer % 128 / 32 * 4 + block % 4;
+}
+
+// The scale of element `inner` of the sum in row `outer` of an operand that has so many of each.
+float scale_of(const void *at, int32_t mode, size_t outer, size_t inner, size_t outers, size_t inners)
+{
+	const float *scale = (const float *)at;
+	const uint8_t *byte = (const uint8_t *)at;
 	const size_t blocks = (inners + 127) / 128;
 	switch (mode) {
+	case CUBLASLT_MATMUL_MATRIX_SCALE_VEC16_UE4M3: // the sign is ignored
+		return decoded(byte[tiled_at(outer, inner / 16, (inners + 15) / 16)] & 0x7f, false);
+	case CUBLASLT_MATMUL_MATRIX_SCALE_VEC32_UE8M0: {
+		const int e = byte[tiled_at(outer, inner / 32, (inners + 31) / 32)];
+		return e == 255 ? NAN : ldexpf(1, e - 127);
+	}
 	case CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F: return scale[outer];
 	case CUBLASLT_MATMUL_MATRIX_SCALE_VEC128_32F: return scale[inner / 128 * outers + outer];
 	case CUBLASLT_MATMUL_MATRIX_SCALE_BLK128x128_32F:
@@ -80,6 +130,8 @@ float read(const void *x, cudaDataType_t type, size_t i)
 {
 	if (type == CUDA_R_32F)
 		return ((const float *)x)[i];
+	if (type == CUDA_R_4F_E2M1)
+		return decoded_fp4(x, i);
 	if (type == CUDA_R_8F_E4M3 || type == CUDA_R_8F_E5M2)
 		return decoded(((const uint8_t *)x)[i], type == CUDA_R_8F_E5M2);
 	uint32_t bits = (uint32_t)((const uint16_t *)x)[i] << 16;
@@ -120,9 +172,9 @@ void product(const what &w, float alpha, const void *a, const layout &la, const 
 	std::vector<float> right = opened(b, lb, w.b != CUBLAS_OP_T);
 	size_t inner = left.size() / lc.rows;
 
-	for (size_t i = 0; is_fp8(la) && i < left.size(); i++)
+	for (size_t i = 0; is_narrow(la) && i < left.size(); i++)
 		left[i] *= scale_of(w.scale_a, w.mode_a, i / inner, i % inner, lc.rows, inner);
-	for (size_t i = 0; is_fp8(lb) && i < right.size(); i++)
+	for (size_t i = 0; is_narrow(lb) && i < right.size(); i++)
 		right[i] *= scale_of(w.scale_b, w.mode_b, i / inner, i % inner, lc.columns, inner);
 	for (size_t j = 0; j < lc.columns; j++)
 		for (size_t i = 0; i < lc.rows; i++) {
@@ -181,30 +233,45 @@ bool offered(const what &w, const layout &c)
 	       w.epilogue == CUBLASLT_EPILOGUE_DEFAULT;
 }
 
-// A pair of scale modes that goes together on Hopper.
+// A pair of scale modes of FP8 that goes together on this GPU.
 bool go_together(int32_t a, int32_t b)
 {
 	const int32_t scalar = CUBLASLT_MATMUL_MATRIX_SCALE_SCALAR_32F;
 	const int32_t vector = CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F;
 	const int32_t blocks = CUBLASLT_MATMUL_MATRIX_SCALE_BLK128x128_32F;
 	const int32_t vec128 = CUBLASLT_MATMUL_MATRIX_SCALE_VEC128_32F;
-	return (a == scalar && b == scalar) || (a == vector && b == vector) ||
-	       (a == vec128 && b == vec128) || (a == vec128 && b == blocks) ||
-	       (a == blocks && b == vec128);
+	const int32_t vec32 = CUBLASLT_MATMUL_MATRIX_SCALE_VEC32_UE8M0;
+	if (a == scalar && b == scalar)
+		return emulated_capability() >= 89;
+	if (a == vec32 && b == vec32)
+		return emulated_capability() >= 100;
+	return emulated_capability() == 90 &&
+	       ((a == vector && b == vector) || (a == vec128 && b == vec128) ||
+		(a == vec128 && b == blocks) || (a == blocks && b == vec128));
 }
 
-// What the manual asks of FP8: A turned and B not, all sides multiples of 16 bytes, not both of e5m2, scales
-// that lie on 16 bytes, and D no FP8.
-bool is_fp8_product(const what &w, const layout &a, const layout &b, const layout &c)
+bool is_pair(const what &w, const layout &a, const layout &b)
 {
-	const size_t out = c.type == CUDA_R_32F ? 4 : 2;
+	const int32_t vec16 = CUBLASLT_MATMUL_MATRIX_SCALE_VEC16_UE4M3;
+	if (is_fp4(a) && is_fp4(b))
+		return w.mode_a == vec16 && w.mode_b == vec16 && emulated_capability() >= 100;
+	return is_fp8(a) && is_fp8(b) && !(a.type == CUDA_R_8F_E5M2 && b.type == CUDA_R_8F_E5M2) &&
+	       go_together(w.mode_a, w.mode_b);
+}
+
+// What the manual asks: A turned and B not, all sides multiples of 16 bytes, scales that lie on 16 bytes, and a D
+// of more bits. Blocks of scales are taken to be whole.
+bool is_narrow_product(const what &w, const layout &a, const layout &b, const layout &c)
+{
+	const size_t out = c.type == CUDA_R_32F ? 4 : 2, per_16_bytes = is_fp4(a) ? 32 : 16;
 	const char *how = getenv("LB_EMULATION_FP8");
-	return is_fp8(b) && !(a.type == CUDA_R_8F_E5M2 && b.type == CUDA_R_8F_E5M2) &&
-	       w.a == CUBLAS_OP_T && w.b == CUBLAS_OP_N && !(how && strcmp(how, "none") == 0) &&
-	       (a.rows | a.columns | b.columns | (uint64_t)a.ld | (uint64_t)b.ld) % 16 == 0 &&
-	       (uint64_t)c.ld * out % 16 == 0 && w.scale_a && w.scale_b &&
-	       (uintptr_t)w.scale_a % 16 == 0 && (uintptr_t)w.scale_b % 16 == 0 &&
-	       go_together(w.mode_a, w.mode_b) && w.epilogue == CUBLASLT_EPILOGUE_DEFAULT &&
+	const bool in_blocks = w.mode_a == CUBLASLT_MATMUL_MATRIX_SCALE_VEC32_UE8M0;
+	return is_pair(w, a, b) && w.a == CUBLAS_OP_T && w.b == CUBLAS_OP_N &&
+	       !(how && strcmp(how, "none") == 0) && a.columns % 16 == 0 && b.columns % 16 == 0 &&
+	       (a.rows | (uint64_t)a.ld | (uint64_t)b.ld) % per_16_bytes == 0 &&
+	       !(in_blocks && a.rows % 32) && (uint64_t)c.ld * out % 16 == 0 && w.scale_a &&
+	       w.scale_b && (uintptr_t)w.scale_a % 16 == 0 && (uintptr_t)w.scale_b % 16 == 0 &&
+	       w.epilogue == CUBLASLT_EPILOGUE_DEFAULT &&
 	       (c.type == CUDA_R_32F || c.type == CUDA_R_16BF);
 }
 
@@ -251,7 +318,7 @@ cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t *out, cublasCompute
 		return CUBLAS_STATUS_NOT_SUPPORTED;
 	*out = (cublasLtMatmulDesc_t) new what{ CUBLAS_OP_N, CUBLAS_OP_N,
 						CUBLASLT_EPILOGUE_DEFAULT, NULL, NULL, 0,
-						NULL, NULL, 0, 0 };
+						NULL, NULL, 0, 0, CUBLASLT_POINTER_MODE_HOST };
 	return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -268,6 +335,7 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t d,
 		 : name == CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD ? (void *)&w->aux_ld
 		 : name == CUBLASLT_MATMUL_DESC_A_SCALE_POINTER ? (void *)&w->scale_a
 		 : name == CUBLASLT_MATMUL_DESC_B_SCALE_POINTER ? (void *)&w->scale_b
+		 : name == CUBLASLT_MATMUL_DESC_POINTER_MODE ? (void *)&w->pointers
 		 : name == CUBLASLT_MATMUL_DESC_A_SCALE_MODE ? (void *)&w->mode_a
 		 : name == CUBLASLT_MATMUL_DESC_B_SCALE_MODE ? (void *)&w->mode_b : NULL;
 	if (!to)
@@ -329,8 +397,8 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
 	if (!fits(*(what *)d, *(layout *)a, *(layout *)b, *(layout *)c))
 		return CUBLAS_STATUS_INVALID_VALUE;
 	if (!offered(*(what *)d, *(layout *)c) ||
-	    (is_fp8(*(layout *)a) &&
-	     !is_fp8_product(*(what *)d, *(layout *)a, *(layout *)b, *(layout *)c)))
+	    (is_narrow(*(layout *)a) &&
+	     !is_narrow_product(*(what *)d, *(layout *)a, *(layout *)b, *(layout *)c)))
 		return CUBLAS_STATUS_NOT_SUPPORTED;
 	for (int i = 0; i < room && i < 3; i++, ++*count) {
 		memset(&out[i], 0, sizeof(out[i]));
@@ -374,21 +442,29 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t d, const vo
 {
 	const what w = *(what *)d;
 	const layout first = *(layout *)la, second = *(layout *)lb, third = *(layout *)lc;
-	const float by = *(const float *)alpha, kept = *(const float *)beta;
+	const bool on_device = w.pointers == CUBLASLT_POINTER_MODE_DEVICE;
+	const float *by = (const float *)alpha, *kept = (const float *)beta;
+	// of the host they are read now, of the device when it is the product's turn
+	const float host[2] = { on_device ? 0 : *by, on_device ? 0 : *kept };
 
 	if (c != out || !algo || algo->data[0] / 2 != 0xe0 / 2 || !fits(w, first, second, third) ||
 	    !offered(w, third))
 		return CUBLAS_STATUS_INVALID_VALUE;
-	if (is_fp8(first) && (!is_fp8_product(w, first, second, third) || (uintptr_t)a % 16 ||
-			      (uintptr_t)b % 16 || (uintptr_t)out % 16))
+	if (is_narrow(first) && (!is_narrow_product(w, first, second, third) || (uintptr_t)a % 16 ||
+				 (uintptr_t)b % 16 || (uintptr_t)out % 16))
 		return CUBLAS_STATUS_NOT_SUPPORTED;
+	if (is_narrow(first))
+		of_mode.count[w.mode_b]++;
 	const char *fp8 = getenv("LB_EMULATION_FP8");
-	if (is_fp8(first) && fp8 && strcmp(fp8, "slow") == 0)
+	if (is_narrow(first) && fp8 && strcmp(fp8, "slow") == 0)
 		usleep(20 * 1000);
 	const char *how = getenv("LB_EMULATION_EPILOGUES");
 	if (how && strcmp(how, "slow") == 0 && w.epilogue != CUBLASLT_EPILOGUE_DEFAULT)
 		usleep(20 * 1000);
-	emulated_enqueue_on(stream, [=] { product(w, by, a, first, b, second, kept, out, third); });
+	emulated_enqueue_on(stream, [=] {
+		product(w, on_device ? *by : host[0], a, first, b, second, on_device ? *kept : host[1],
+			out, third);
+	});
 	return CUBLAS_STATUS_SUCCESS;
 }
 

@@ -121,6 +121,12 @@ extern "C" __attribute__((visibility("default"))) void lb_emulated_enqueue(void 
 	emulated_enqueue_on(stream, [=] { work(arg); });
 }
 
+int emulated_capability(void)
+{
+	const char *capability = getenv("LB_EMULATION_CAPABILITY");
+	return capability ? (int)strtol(capability, NULL, 10) : 90;
+}
+
 bool emulated_is_capturing(void)
 {
 	return captured != NULL;
@@ -155,7 +161,8 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *p, int)
 {
 	memset(p, 0, sizeof(*p));
 	strncpy(p->name, "emulated GPU", sizeof(p->name) - 1);
-	p->major = 9;
+	p->major = emulated_capability() / 10;
+	p->minor = emulated_capability() % 10;
 	p->multiProcessorCount = 132;
 	p->totalGlobalMem = device_bytes();
 	return cudaSuccess;

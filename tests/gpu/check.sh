@@ -138,11 +138,12 @@ once() { [ -e "$T/one/checkpoints/step-$last" ] || train one --device cuda $fixe
 twice() { once && train two --device cuda $fixed && same one two "$last"; }
 part deterministic-twice twice
 # Operands of few bits, of every recipe: the CPU's codes and scales to the bit, then products of them, FP8 by the library
-# where it has it. Trainings beside the CPU's with the same recipe.
+# where it has it, and MXFP8 and NVFP4 on Blackwell; products whose sums have one term are exact. Trainings beside the CPU's with the same recipe.
 few_bits() {
 	for type in --fp32 "--seed 9"; do
 		limited $MOST "$B/gpu/ops" $type --only few_bits --rounds "$rounds" &&
-			limited $MOST "$B/gpu/ops" $type --only few_bits_products --rounds 4 || return 1
+			limited $MOST "$B/gpu/ops" $type --only few_bits_products --rounds 4 &&
+			limited $MOST "$B/gpu/ops" $type --only few_bits_exact --rounds 4 || return 1
 	done
 }
 part few-bits few_bits

@@ -41,6 +41,7 @@ static const struct {
 	{ "sent", ops_sent },
 	{ "shares", ops_shares },
 	{ "few_bits_products", ops_few_bits_products },
+	{ "few_bits_exact", ops_few_bits_exact },
 	{ "qk_norm", ops_qk_norm },
 	{ "geglu", ops_geglu },
 	{ "softcap", ops_softcap },

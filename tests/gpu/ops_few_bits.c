@@ -300,3 +300,106 @@ void ops_few_bits_products(struct suite *s)
 			if (s->only || draw(s) % 4 == 0)
 				one_product(s, recipe_row(r), (enum product)p);
 }
+
+/* --- products that must be exact ----------------------------------------------------------------- */
+
+/* x by v on the diagonal: each sum has one term, so that C is codes times scales times v to the bit, by whatever
+ * adds up. v and the largest number of x give the upper level of two a power of two. */
+static const struct exact {
+	const char *x, *one;
+	float v, most;
+} exacts[] = {
+	{ "e4m3fn 1x32 up", "e4m3fn 1x32 up", 1, 0 },
+	{ "e4m3fn 32x32 floor", "e4m3fn 1x32 up", 1, 0 },
+	{ "e5m2 1x32 even", "e4m3fn 32x32 up", 1, 0 },
+	{ "e4m3fn 1x64 up stochastic", "e4m3fn 1x32 up", 1, 0 },
+	{ "e4m3fn row pow2", "e4m3fn row pow2", 1, 0 },
+	{ "e4m3fn row pow2", "e4m3fn 1x32 up", 1, 0 },
+	{ "e2m1 1x16 e4m3", "e2m1 1x16 e4m3", 0x1.5p-1f, 336 },
+	{ "e2m1 16x16 e4m3", "e2m1 1x16 e4m3", 0x1.5p-1f, 336 },
+	{ "e2m1 1x16 e4m3 stochastic", "e2m1 16x16 e4m3", 0x1.5p-1f, 336 },
+};
+
+static void hold_within(struct suite *s, struct tensor *t, float most)
+{
+	for (size_t i = 0; most > 0 && i < t->count; i++)
+		t->cpu[i] = i == 0 ? most : fmaxf(-most, fminf(most, t->cpu[i]));
+	to_gpu(s, t);
+}
+
+static struct tensor *diagonal(struct suite *s, struct tensors *all, size_t k, float v)
+{
+	struct tensor *t = add(s, all, k * k, true);
+
+	memset(t->cpu, 0, k * k * sizeof(float));
+	for (size_t i = 0; i < k; i++)
+		t->cpu[i * k + i] = v;
+	to_gpu(s, t);
+	return t;
+}
+
+/* As numbers: a sum has no negative zero. */
+static void compare_exact(struct suite *s, const struct operand *o, const struct tensor *c,
+			  const float *want, float v)
+{
+	size_t k = o->shape.k_along_memory ? o->shape.columns : o->shape.rows;
+	size_t differ = 0, at = 0;
+
+	s->be->download(s->gpu, c->got, c->gpu, c->count * sizeof(float));
+	for (size_t i = 0; i < c->count; i++) {
+		size_t place = o->shape.k_along_memory ? i : i % k * o->shape.columns + i / k;
+		if (c->got[i] != want[place] * v && differ++ == 0)
+			at = i;
+	}
+	s->compared++;
+	s->failed += differ > 0;
+	printf("%-6s %-20s %-9s %-28s %zu of %zu differ, the first at %zu\n",
+	       differ ? "not ok" : "ok", "few_bits_exact", "c", s->shape, differ, c->count, at);
+}
+
+static void one_exact(struct suite *s, const struct exact *e, bool along)
+{
+	struct tensors all = { .count = 0 };
+	struct operand_cast one;
+	struct operand o = { 0 };
+	struct err err = { 0 };
+	size_t m = 16 * between(s, 1, pick(s, 20, 90)), k = 32 * between(s, 1, 12);
+
+	if (slot_parse(&o.cast, e->x, &err) || slot_parse(&one, e->one, &err))
+		exit(1);
+	const struct operand_use use = { .cast = &one, .random = stream };
+	o.shape = (struct stored){ along ? m : k, along ? k : m, along ? k : m, along };
+	shape(s, "%zux%zu%s %s", m, k, along ? "" : " T", e->x);
+	make(s, &all, &o, true);
+	hold_within(s, o.x, e->most);
+	struct tensor *b = diagonal(s, &all, k, e->v), *c = poisoned(s, &all, m * k, false);
+	struct tensor *want = add(s, &all, m * k, false);
+	const struct gemm g = { .m = m,
+				.n = k,
+				.k = k,
+				.a = o.x->gpu,
+				.lda = along ? k : m,
+				.trans_a = !along,
+				.b = b->gpu,
+				.ldb = k,
+				.trans_b = draw(s) % 2,
+				.c = c->gpu,
+				.ldc = k,
+				.c_is_gradient = true,
+				.alpha = 1,
+				.use_a = &o.gpu,
+				.use_b = &use };
+	s->be->gemm(s->gpu, &g);
+	backend_cpu()->quantize(s->cpu, want->cpu, o.x->cpu, &o.shape, &o.cpu);
+	compare_exact(s, &o, c, want->cpu, e->v);
+	s->be->free(s->gpu, o.now);
+	release(s, &all);
+}
+
+void ops_few_bits_exact(struct suite *s)
+{
+	for (size_t i = 0; i < sizeof(exacts) / sizeof(exacts[0]); i++) {
+		one_exact(s, &exacts[i], true);
+		one_exact(s, &exacts[i], false);
+	}
+}

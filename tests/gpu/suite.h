@@ -104,5 +104,6 @@ void ops_few_bits(struct suite *s);
 void ops_shares(struct suite *s);
 void ops_sent(struct suite *s);
 void ops_few_bits_products(struct suite *s);
+void ops_few_bits_exact(struct suite *s);
 
 #endif

@@ -39,7 +39,23 @@ PLACED(struct nvml_event, type, nvmlEventData_t, eventType);
 PLACED(struct nvml_event, data, nvmlEventData_t, eventData);
 PLACED(struct nvml_event, gpu_instance, nvmlEventData_t, gpuInstanceId);
 PLACED(struct nvml_event, compute_instance, nvmlEventData_t, computeInstanceId);
+SAME(sizeof(struct nvml_field), sizeof(nvmlFieldValue_t));
+PLACED(struct nvml_field, id, nvmlFieldValue_t, fieldId);
+PLACED(struct nvml_field, scope, nvmlFieldValue_t, scopeId);
+PLACED(struct nvml_field, timestamp, nvmlFieldValue_t, timestamp);
+PLACED(struct nvml_field, latency_us, nvmlFieldValue_t, latencyUsec);
+PLACED(struct nvml_field, type, nvmlFieldValue_t, valueType);
+PLACED(struct nvml_field, status, nvmlFieldValue_t, nvmlReturn);
+PLACED(struct nvml_field, value, nvmlFieldValue_t, value);
+PLACED(struct nvml_field, value.number, nvmlFieldValue_t, value.uiVal);
 
+SAME(VALUE_UNSIGNED, NVML_VALUE_TYPE_UNSIGNED_INT);
+#ifdef NVML_FI_DEV_GET_GPU_RECOVERY_ACTION /* since 12.8 */
+SAME(FIELD_RECOVERY, NVML_FI_DEV_GET_GPU_RECOVERY_ACTION);
+SAME(RECOVERY_RESET, NVML_GPU_RECOVERY_ACTION_GPU_RESET);
+SAME(RECOVERY_REBOOT, NVML_GPU_RECOVERY_ACTION_NODE_REBOOT);
+SAME(RECOVERY_DRAIN, NVML_GPU_RECOVERY_ACTION_DRAIN_P2P);
+#endif
 SAME(SM_CLOCK, NVML_CLOCK_SM);
 SAME(GPU_SENSOR, NVML_TEMPERATURE_GPU);
 SAME(ECC_CORRECTED, NVML_MEMORY_ERROR_TYPE_CORRECTED);
@@ -75,6 +91,8 @@ TYPED(nvmlDeviceGetTotalEccErrors, nvmlDevice_t, nvmlMemoryErrorType_t, nvmlEccC
       unsigned long long *);
 TYPED(nvmlDeviceGetNvLinkErrorCounter, nvmlDevice_t, unsigned, nvmlNvLinkErrorCounter_t,
       unsigned long long *);
+TYPED(nvmlDeviceGetRemappedRows, nvmlDevice_t, unsigned *, unsigned *, unsigned *, unsigned *);
+TYPED(nvmlDeviceGetFieldValues, nvmlDevice_t, int, nvmlFieldValue_t *);
 TYPED(nvmlEventSetCreate, nvmlEventSet_t *);
 TYPED(nvmlDeviceRegisterEvents, nvmlDevice_t, unsigned long long, nvmlEventSet_t);
 TYPED(nvmlEventSetWait_v2, nvmlEventSet_t, nvmlEventData_t *, unsigned);

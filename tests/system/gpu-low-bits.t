@@ -18,6 +18,29 @@ for type in --fp32 --seed\ 3; do
 	# shellcheck disable=SC2086 # words
 	agree "products of few bits, by FP8 where the library has it (${type%% *})" $type --only few_bits_products --rounds 2
 done
+exact() { # exact NAME ARGUMENTS...: and $modes, how many products the library made in each mode of scales
+	name=$1
+	shift
+	export LB_EMULATION_MODES="$T/modes"
+	agree "$name" "$@"
+	unset LB_EMULATION_MODES
+	read -r modes <"$T/modes"
+}
+exact "a product whose sums have one term is codes times scales to the bit" --fp32 --only few_bits_exact --rounds 1
+[ "$(echo "$modes" | cut -d ' ' -f 2,3)" = "0 0" ]
+ok $? "… where a GPU has no blocks of scales without them ($modes)"
+export LB_EMULATION_CAPABILITY=100
+for type in --fp32 --seed\ 5; do
+	# shellcheck disable=SC2086 # words
+	exact "Blackwell's MXFP8 and NVFP4: codes, packed, and scales in boxes are the CPU's (${type%% *})" $type --only few_bits_exact --rounds 2
+	echo "$modes" | grep -qE '^0 [1-9][0-9]* [1-9][0-9]* 0 0 0$'
+	ok $? "… by its matrix units ($modes)"
+	# shellcheck disable=SC2086 # words
+	exact "products of each recipe there (${type%% *})" $type --only few_bits_products --rounds 2
+	echo "$modes" | grep -qE '^[1-9][0-9]* [1-9][0-9]* [1-9][0-9]* 0 0 0$'
+	ok $? "… by them, too, none in a mode of Hopper's alone ($modes)"
+done
+unset LB_EMULATION_CAPABILITY
 LB_EMULATION_FP8=none agree "… where it has none" --fp32 --only few_bits_products --rounds 1
 LB_CUDA_FEW_BITS=emulated agree "… and where it is not asked" --fp32 --only few_bits_products --rounds 1 --seed 5
 
@@ -40,6 +63,15 @@ for recipe in $("$B/lbworker" recipes | sed -n 's/^\([a-z][^ :]*\):.*/\1/p' | gr
 	near "gpu-$recipe" "cpu-$recipe" 8 4e-4 && ! losses "gpu-$recipe" | cmp -s - "$T/before"
 	ok $? "a training with $recipe goes as on the CPU"
 	losses "gpu-$recipe" >"$T/before"
+done
+# On Blackwell. Two sequences, so that 32 are summed over in the gradients of weights, too.
+for recipe in mxfp8 nvfp4 rowwise; do
+	train "cpu-32-$recipe" --device cpu --quantize.recipe "$recipe" --checkpoint.enable false --training.local_batch_size 2
+	export LB_EMULATION_CAPABILITY=100 LB_EMULATION_MODES="$T/modes"
+	train "blackwell-$recipe" --device cuda --quantize.recipe "$recipe" --checkpoint.enable false --training.local_batch_size 2
+	unset LB_EMULATION_CAPABILITY LB_EMULATION_MODES
+	near "blackwell-$recipe" "cpu-32-$recipe" 8 4e-4 && grep -qE '^0 ([1-9][0-9]* 0|0 [1-9][0-9]*) 0 0 0' "$T/modes"
+	ok $? "a training with $recipe by Blackwell's matrix units goes as on the CPU ($(cat "$T/modes"))"
 done
 # Other codes in the middle of a training are another program of the device.
 for device in cpu cuda; do
@@ -71,6 +103,10 @@ losses slow >"$T/a" && losses none | cmp -s - "$T/a" &&
 	cmp "$T/slow/checkpoints/step-00000008/model.safetensors" \
 		"$T/slow-again/checkpoints/step-00000008/model.safetensors" >"$T/out"
 ok $? "products that FP8 does not make faster stay as they are, where that is asked for"
+# What is emulated is never faster.
+train no-mode --device cuda --quantize.recipe mxfp8 --quantize.only_faster true --checkpoint.enable false
+losses no-mode >"$T/a" && losses none | cmp -s - "$T/a"
+ok $? "nor does what no matrix unit multiplies become slower by being emulated, there"
 "$B/lbworker" plan "$T/small.toml" --device H100 --training.mixed_precision_param bfloat16 --quantize.recipe nvfp4 >"$T/out" 2>"$T/err" &&
 	grep -q '^few bits  *[0-9.]* GiB of the activations' "$T/out"
 ok $? "the plan has the memory of codes and scales"

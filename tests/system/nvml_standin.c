@@ -4,6 +4,7 @@
  *
  *   use memory_mb total_mb milliwatts mhz celsius throttle_bits ecc_corrected ecc_uncorrected crc_errors
  *
+ * and behind these, where they are known, remap_failed and recovery.
  * A file "xid", "GPU XID", is an event, and is removed when it is told. Where the folder has one with the name of the
  * Slurm node, the files are in there. */
 #include <stdio.h>
@@ -13,7 +14,8 @@
 
 struct device {
 	unsigned index;
-	unsigned long long values[10];
+	unsigned long long values[12];
+	int known;
 };
 static struct device devices[8];
 static unsigned count;
@@ -40,11 +42,12 @@ static int read_device(struct device *d)
 
 	snprintf(name, sizeof(name), "gpu%u", d->index);
 	f = open_file(name, path);
-	while (f && got < 10 && fscanf(f, "%llu", &d->values[got]) == 1)
+	while (f && got < 12 && fscanf(f, "%llu", &d->values[got]) == 1)
 		got++;
 	if (f)
 		fclose(f);
-	return got == 10 ? 0 : 999;
+	d->known = got;
+	return got >= 10 ? 0 : 999;
 }
 
 int nvmlInit_v2(void);
@@ -148,6 +151,34 @@ int nvmlDeviceGetNvLinkErrorCounter(const struct device *d, unsigned link, int c
 {
 	*out = counter == 2 ? d->values[9] : 0;
 	return link < 2 ? 0 : 3; /* two links, the others not supported */
+}
+
+int nvmlDeviceGetRemappedRows(const struct device *d, unsigned *corrected, unsigned *uncorrected,
+			      unsigned *pending, unsigned *failed);
+int nvmlDeviceGetRemappedRows(const struct device *d, unsigned *corrected, unsigned *uncorrected,
+			      unsigned *pending, unsigned *failed)
+{
+	*corrected = *uncorrected = *pending = 0;
+	*failed = (unsigned)d->values[10];
+	return d->known > 10 ? 0 : 3;
+}
+
+struct field {
+	unsigned id, scope;
+	long long timestamp, latency;
+	int type, status;
+	unsigned long long value;
+};
+
+int nvmlDeviceGetFieldValues(const struct device *d, int count_of, struct field *fields);
+int nvmlDeviceGetFieldValues(const struct device *d, int count_of, struct field *fields)
+{
+	for (int i = 0; i < count_of; i++) {
+		fields[i].status = fields[i].id == 230 && d->known > 11 ? 0 : 3;
+		fields[i].type = 1;
+		fields[i].value = d->values[11];
+	}
+	return 0;
 }
 
 int nvmlEventSetCreate(void **set);

@@ -212,7 +212,7 @@ ok $? "network interfaces and InfiniBand ports are read; errors of before are no
 nvml() { # nvml GPU0's figures
 	mkdir -p "$T/nvml"
 	echo "$1" >"$T/nvml/gpu0"
-	NCCL_STANDIN=$T/nvml LD_LIBRARY_PATH=$B/tests/nvml check "$B/lbworker" check
+	NCCL_STANDIN=$T/nvml LD_LIBRARY_PATH=$B/tests/nvml check "$B/lbworker" check --xid-hours 0
 }
 nvml "50 1000 80000 300000 1500 60 0 4 0 0"
 [ "$status" = 0 ]
@@ -227,6 +227,29 @@ echo "0 79" >"$T/nvml/xid"
 nvml "50 1000 80000 300000 1500 60 0 0 0 0"
 [ "$status" = 5 ] && grep -q 'BROKEN: GPU 0: XID 79: ' "$T/log"
 ok $? "nor where its driver tells of an XID that means hardware"
+# what was before: the driver's own memory of it, and the kernel's log, if it may be read
+nvml "50 1000 80000 300000 1500 60 0 0 0 0 1 0"
+[ "$status" = 5 ] && grep -q 'BROKEN: GPU 0: a row of its memory could not be replaced' "$T/log"
+ok $? "nor a GPU that ran out of spare rows before"
+nvml "50 1000 80000 300000 1500 60 0 0 0 0 0 1"
+[ "$status" = 5 ] && grep -q 'BROKEN: GPU 0: after a fault its driver asks for a reset of it' "$T/log"
+ok $? "nor one that was not reset after a fault"
+read -r up _ </proc/uptime
+past() { # past HOURS_AGO XID: a kernel's log with one of then
+	awk -v up="$up" -v ago="$1" -v xid="$2" 'BEGIN { printf "6,1,0,-;Linux version 6.1\n4,2,%.0f,-;NVRM: Xid (PCI:0000:3b:00): %d, pid=9, x\n",
+		(up - ago * 3600) * 1e6, xid }' >"$T/kmsg"
+	check "$B/lbworker" check --kernel-log "$T/kmsg" --xid-hours 1
+}
+past 0.001 79
+[ "$status" = 5 ] && grep -q 'BROKEN: GPU 0000:3b:00: XID 79, 0.0 h ago: GPU has fallen off the bus' "$T/log"
+ok $? "nor with an XID that means hardware before the check began"
+past 0.001 31
+[ "$status" = 0 ] && grep -q 'OK .*, no XID of the hardware in the [0-9.]* h' "$T/log"
+ok $? "with one of the application it is"
+check "$B/lbworker" check --kernel-log "$T/nowhere" --reports "$T/reports"
+[ "$status" = 0 ] && grep -q "OK .*, XIDs of before cannot be read: $T/nowhere: No such file" "$T/log" &&
+	grep -q '"past_xids":"XIDs of before cannot be read' "$T/reports/rank-0.json"
+ok $? "what cannot be read is said, and no fault"
 check "$B/lbworker" check --folder "$T/none"
 [ "$status" = 0 ] # the last folder counts
 ok $? "one rank alone checks its node"

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* test_node_check.c - who is worse than the others, reports as files, and the bad node among many. */
+#include <math.h>
+
 #include "common/base/files.h"
 #include "common/check/node_report.h"
 #include "common/check/node_search.h"
+#include "common/gpu/past_xids.h"
 #include "tests/unit/unit.h"
 #include "worker/lbworker/check/health.h"
 
@@ -262,7 +265,8 @@ static void test_links(void **state)
 	put("sys/class/infiniband/mlx5_0/ports/1/counters/symbol_error", "3\n");
 	put("sys/class/infiniband/mlx5_0/ports/1/counters/link_downed", "1\n");
 	put("sys/class/infiniband/mlx5_0/ports/2/state", "1: DOWN\n");
-	struct health *health = health_begin("sys");
+	const struct health_options how = { .sys = "sys" };
+	struct health *health = health_begin(&how);
 	put("sys/class/infiniband/mlx5_0/ports/1/counters/symbol_error", "9\n");
 	health_end(health, &r);
 	assert_int_equal(r.nics, 4); /* lo has no hardware */
@@ -277,6 +281,56 @@ static void test_links(void **state)
 			    "network: mlx5_0/1 counted 6 errors while the node was checked");
 }
 
+/* --- XIDs of before ------------------------------------------------------------------------------- */
+
+static void test_past_xids(void **state)
+{
+	struct past_xids x;
+
+	(void)state;
+	/* as the kernel gives its log */
+	write_text(
+		"kmsg",
+		"6,1,1000000,-;Linux version 6.1\n"
+		"4,77,2000000,-;NVRM: Xid (PCI:0000:3b:00): 79, pid=9, GPU has fallen off the bus.\n"
+		" SUBSYSTEM=pci\n"
+		"4,78,3000000,-;NVRM: Xid (0000:5e:00): 31, pid=9, MMU Fault\n"
+		"4,79,4000000,-;NVRM: Xid (PCI:0000:3b:00): 79, pid=9, again\n"
+		"4,80,5000000,-;NVRM: Xid without more\n");
+	past_xids_read(&x, "kmsg");
+	assert_int_equal(x.count, 2);
+	assert_int_equal(x.xid[0].xid, 31);
+	assert_string_equal(x.xid[0].pci, "0000:5e:00");
+	assert_int_equal(x.xid[1].xid, 79);
+	assert_string_equal(x.xid[1].pci, "0000:3b:00");
+	assert_true(fabs(x.xid[0].age_s - x.xid[1].age_s - 1) < 1e-3);
+	assert_true(fabs(x.reach_s - x.xid[1].age_s - 3) < 1e-3);
+	assert_string_equal(x.source, "kmsg");
+	/* journalctl's, syslog's, and one without times */
+	write_text(
+		"log",
+		"[    2.500000] n1 kernel: NVRM: Xid (PCI:0000:01:00): 48, pid=1\n"
+		"Nov  3 10:00:00 n1 kernel: [    4.000000] NVRM: Xid (PCI:0000:02:00): 63, pid=1\n"
+		"Nov  3 10:00:00 n1 kernel: NVRM: Xid (PCI:0000:03:00): 95, pid=1\n");
+	past_xids_read(&x, "log");
+	assert_int_equal(x.count, 3);
+	assert_true(fabs(x.xid[0].age_s - x.xid[1].age_s - 1.5) < 1e-3);
+	assert_int_equal(x.xid[2].xid, 95);
+	assert_true(x.xid[2].age_s == -1);
+	/* more than are kept: the newest stay */
+	FILE *to = fopen("many", "we");
+	for (int i = 0; i < 100; i++)
+		fprintf(to, "4,%d,%d,-;NVRM: Xid (PCI:0000:%02x:00): 79, x\n", i, i, (unsigned)i);
+	fclose(to);
+	past_xids_read(&x, "many");
+	assert_int_equal(x.count, PAST_XIDS_MAX);
+	assert_string_equal(x.xid[PAST_XIDS_MAX - 1].pci, "0000:63:00");
+	assert_string_equal(x.xid[0].pci, "0000:44:00");
+	past_xids_read(&x, "none");
+	assert_string_equal(x.source, "");
+	assert_string_equal(x.why, "none: No such file or directory");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -289,6 +343,7 @@ int main(void)
 		cmocka_unit_test(test_bound),
 		cmocka_unit_test(test_reports),
 		cmocka_unit_test(test_links),
+		cmocka_unit_test(test_past_xids),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

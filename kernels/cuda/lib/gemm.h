@@ -26,7 +26,7 @@ enum {
 	FLAG_SLOPE = 256,
 	FLAG_SUM_A = 512,
 	FLAG_SUM_B = 1024,
-	FLAG_CODES = 2048, /* A and B are codes of 8 bits, e4m3fn or */
+	FLAG_CODES = 2048, /* A and B are codes: e2m1 where scales are e4m3, else e4m3fn or */
 	FLAG_A_E5M2 = 4096,
 	FLAG_B_E5M2 = 8192,
 	FLAG_MEASURED = 16384, /* no product: whether that of codes is slower than one of A and B */
@@ -36,6 +36,11 @@ enum {
 };
 /* What the library may be asked to do behind a product. */
 enum { FLAGS_FUSED = FLAG_BIAS | FLAG_GELU | FLAG_SLOPE | FLAG_SUM_A | FLAG_SUM_B };
+
+static inline uint32_t scale_mode(uint32_t flags, int mode_bit)
+{
+	return flags >> mode_bit & 7;
+}
 
 struct product {
 	struct kind kind;
@@ -57,14 +62,15 @@ struct gemm_state {
 	bool is_new; /* something was measured that is not in the cache */
 	/* products of few bits (narrow.c): A and B as numbers, or as codes with their scales behind them */
 	struct work_area operand[2];
-	const float *scale[2];
+	void *scale[2];
+	const float *factors; /* alpha and beta of a product of e2m1, in the device's memory */
 	/* The other order of the codes that the product before had of an operand; in: of which, NULL: none */
 	struct {
 		struct work_area area;
 		const void *in;
 		struct stored shape;
 		struct format format;
-		const float *scale;
+		float *scale;
 	} kept;
 	bool emulates; /* LB_CUDA_FEW_BITS=emulated: never as codes */
 };

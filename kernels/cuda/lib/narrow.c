@@ -1,20 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* narrow.c - products of operands of few bits: by the matrix units for 8 bits where cuBLASLt has such a
- * product on this GPU, else emulated: codes times their scales, in the type that the device computes in.
+/* narrow.c - products of operands of few bits: by the matrix units where cuBLASLt has such a product on this GPU
+ * (kernels/formats/modes.h), else emulated: codes times their scales, in the type that the device computes in.
  *
- *   scales                       cuBLASLt's mode           compute capability
- *   one for a tensor             SCALAR_32F                8.9 and later
- *   one for a row                OUTER_VEC_32F             9.0
- *   128 along, 1 or 128 across   VEC128_32F, BLK128x128    9.0 (not both of 128 x 128)
- *
- * Of codes what is summed over lies along memory in both operands: before compute capability 10 the library has
- * no other order. Bias, GELU and sums of an operand are kernels of ours behind it. */
+ * Of codes what is summed over lies along memory in both operands. Bias, GELU and sums of an operand are
+ * kernels of ours behind it. */
 #include <cublasLt.h>
 
 #include "kernels/cuda/few_bits.h"
 #include "kernels/cuda/lib/gemm.h"
 
-enum { SIDES = 2, ALIGN = 16, LIBRARY_ALIGN = 256, BLOCK_128 = 128, REPEATS = 3 };
+enum { SIDES = 2, ALIGN = 16, LIBRARY_ALIGN = 256, REPEATS = 3, TENSOR_FLOATS = 3 };
+/* With scales in boxes; 12.8 mixes up its proposals for these and for one scale a tensor. */
+enum { LIBRARY_OF_BOXES = 120900 };
 
 /* An operand as it is given. */
 struct side {
@@ -46,67 +43,27 @@ static void *operand_area(struct device *dev, const struct place *at, int side, 
 
 /* --- by the hardware --------------------------------------------------------------------------- */
 
-/* How a slot's scales are handed over; false: the library has no such mode. */
-static bool layout_of(const struct operand_cast *c, enum scale_layout *layout)
-{
-	bool is_fp32 = c->scale == SCALE_FP32 || c->scale == SCALE_POW2;
-
-	if (c->along == OPERAND_ALL && c->across == OPERAND_ALL)
-		*layout = LAYOUT_SCALAR;
-	else if (c->along == OPERAND_ALL && c->across == 1)
-		*layout = LAYOUT_VECTOR;
-	else if (c->along == BLOCK_128 && c->across == 1)
-		*layout = LAYOUT_VEC128;
-	else if (c->along == BLOCK_128 && c->across == BLOCK_128)
-		*layout = LAYOUT_BLOCKS;
-	else
-		return false;
-	return is_fp32;
-}
-
-/* Scales of both sides go together: a scalar beside a vector is repeated. */
-static bool layouts_of(const struct device *dev, const struct gemm *g,
-		       enum scale_layout layout[SIDES])
-{
-	const int hopper = 90, ada = 89;
-
-	if (!layout_of(g->use_a->cast, &layout[0]) || !layout_of(g->use_b->cast, &layout[1]))
-		return false;
-	if (layout[0] == LAYOUT_SCALAR && layout[1] == LAYOUT_SCALAR)
-		return dev->capability >= ada;
-	if (dev->capability != hopper)
-		return false;
-	for (int i = 0; i < SIDES; i++)
-		if (layout[i] == LAYOUT_SCALAR && layout[1 - i] == LAYOUT_VECTOR)
-			layout[i] = LAYOUT_VECTOR;
-	if (layout[0] == LAYOUT_VECTOR || layout[1] == LAYOUT_VECTOR)
-		return layout[0] == layout[1];
-	return layout[0] != LAYOUT_SCALAR && layout[1] != LAYOUT_SCALAR &&
-	       (layout[0] == LAYOUT_VEC128 || layout[1] == LAYOUT_VEC128);
-}
-
 static bool is_e5m2(const struct operand_use *use)
 {
 	return use->cast->format.exponent == 5;
 }
 
-static bool is_fp8(const struct operand_use *use)
+static const struct operand_cast *cast_of(const struct operand_use *use)
 {
-	const struct format *f = &use->cast->format;
-
-	return (f->kind == FORMAT_FN && f->exponent == 4 && f->mantissa == 3) ||
-	       (f->kind == FORMAT_IEEE && f->exponent == 5 && f->mantissa == 2);
+	return use ? use->cast : NULL;
 }
 
 static bool hardware_has(const struct device *dev, const struct gemm *g,
 			 enum scale_layout layout[SIDES])
 {
 	const size_t out = g->c_is_gradient ? sizeof(float) : compute_bytes(dev->compute);
+	const struct product_sizes sizes = { g->m, g->n, g->k };
 
-	return !dev->gemms->emulates && g->use_a && g->use_b && is_fp8(g->use_a) &&
-	       is_fp8(g->use_b) && !(is_e5m2(g->use_a) && is_e5m2(g->use_b)) &&
-	       (g->m | g->n | g->k) % ALIGN == 0 && g->ldc * out % ALIGN == 0 &&
-	       (uintptr_t)g->c % ALIGN == 0 && layouts_of(dev, g, layout);
+	return !dev->gemms->emulates &&
+	       !codes_refused(cast_of(g->use_a), cast_of(g->use_b), &sizes, dev->capability,
+			      layout) &&
+	       g->ldc * out % ALIGN == 0 && (uintptr_t)g->c % ALIGN == 0 &&
+	       (layout_block(layout[0]) == 0 || cublasLtGetVersion() >= LIBRARY_OF_BOXES);
 }
 
 static uint32_t mode_of(enum scale_layout layout)
@@ -118,6 +75,10 @@ static uint32_t mode_of(enum scale_layout layout)
 		return CUBLASLT_MATMUL_MATRIX_SCALE_VEC128_32F;
 	case LAYOUT_BLOCKS:
 		return CUBLASLT_MATMUL_MATRIX_SCALE_BLK128x128_32F;
+	case LAYOUT_E8M0:
+		return CUBLASLT_MATMUL_MATRIX_SCALE_VEC32_UE8M0;
+	case LAYOUT_E4M3:
+		return CUBLASLT_MATMUL_MATRIX_SCALE_VEC16_UE4M3;
 	default:
 		return CUBLASLT_MATMUL_MATRIX_SCALE_SCALAR_32F;
 	}
@@ -171,14 +132,16 @@ static bool keep_codes(struct device *dev, const struct place *at, int i, struct
 	return true;
 }
 
-/* Codes, and behind them their scales. */
+/* Codes, and behind them their scales; where these have two levels, room for what multiplies the product. */
 static const uint8_t *coded(struct device *dev, const struct place *at, const struct gemm *g, int i,
 			    const struct side *side, enum scale_layout layout)
 {
 	const uint8_t *kept = layout == LAYOUT_SCALAR ? kept_codes(dev, g, i, side) : NULL;
-	size_t codes = up_to_library(side->shape.rows * side->shape.columns);
-	size_t scales = cuda_scale_floats(layout, side->use->cast, &side->shape) * sizeof(float);
-	uint8_t *memory = kept ? NULL : operand_area(dev, at, i, codes + scales);
+	size_t codes = up_to_library(cuda_code_bytes(layout, &side->shape));
+	size_t scales = cuda_scale_bytes(layout, side->use->cast, &side->shape);
+	uint8_t *memory = kept ? NULL
+			       : operand_area(dev, at, i,
+					      codes + scales + TENSOR_FLOATS * sizeof(float));
 	struct few_bits f = { .in = side->in,
 			      .shape = side->shape,
 			      .use = side->use,
@@ -187,13 +150,26 @@ static const uint8_t *coded(struct device *dev, const struct place *at, const st
 
 	if (kept || !memory)
 		return kept;
-	f.scales = (float *)(void *)(memory + codes);
+	f.scales = memory + codes;
 	dev->gemms->scale[i] = f.scales;
 	if (layout == LAYOUT_SCALAR && g->shared == side->in && g->is_first &&
 	    is_same_in_both(side->use->cast) && !keep_codes(dev, at, i, &f))
 		return NULL;
 	cuda_few_bits(dev, at, &f);
 	return memory;
+}
+
+/* The scales of both tensors, alpha and beta, to where the library reads them: behind A's. */
+static void set_factors(struct device *dev, const struct place *at, const struct gemm *g,
+			const struct side side[SIDES])
+{
+	struct gemm_state *s = dev->gemms;
+	float *tensor[SIDES];
+
+	for (int i = 0; i < SIDES; i++)
+		tensor[i] = cuda_tensor_scale(s->scale[i], &side[i].shape);
+	s->factors = tensor[0] + 1;
+	cuda_factors(dev, at, tensor[0] + 1, tensor[0], tensor[1], g->alpha, g->beta);
 }
 
 /* False: the library turned out to have no such product, or there is a failure. */
@@ -223,6 +199,8 @@ static bool by_codes(struct device *dev, const struct place *at, const struct ge
 	}
 	if (!g->is_first)
 		dev->gemms->kept.in = NULL;
+	if (layout[0] == LAYOUT_E4M3)
+		set_factors(dev, at, g, side);
 	f.a = codes[0];
 	f.b = codes[1];
 	struct product *p = gemm_ready(dev, at, &f, f.b, flags);
@@ -237,24 +215,33 @@ static bool by_codes(struct device *dev, const struct place *at, const struct ge
 	return true;
 }
 
-/* Milliseconds of some of either, after one to warm up. */
+/* As if they were of many bits. */
+static void by_operands(struct device *dev, const struct gemm *g)
+{
+	struct gemm plain = *g;
+
+	plain.use_a = plain.use_b = NULL;
+	gemm_plain(dev, &plain);
+}
+
+/* Milliseconds of some of either, after one to warm up; a huge number where there is no such product. */
 static float time_of(struct device *dev, const struct place *at, const struct gemm *g,
 		     const struct side side[SIDES], const enum scale_layout layout[SIDES],
 		     bool as_codes)
 {
 	const struct gemm_state *s = dev->gemms;
-	struct gemm plain = *g;
+	const float never = 1e30f;
+	struct gemm alone = *g;
 	float ms = 0;
 
-	plain.use_a = plain.use_b = NULL;
-	plain.aside = false;
+	alone.aside = false;
 	for (int i = 0; i <= REPEATS; i++) {
 		if (i == 1)
 			cudaEventRecord(s->start, dev->stream);
-		if (as_codes)
-			(void)by_codes(dev, at, g, side, layout);
-		else
-			gemm_plain(dev, &plain);
+		if (!as_codes)
+			by_operands(dev, &alone);
+		else if (!by_codes(dev, at, g, side, layout))
+			return never;
 	}
 	cudaEventRecord(s->end, dev->stream);
 	if (!cuda_ok(dev, at, cudaEventSynchronize(s->end)) ||
@@ -344,15 +331,14 @@ static void of_few_bits(struct device *dev, const struct gemm *g)
 	if (dev->error[0] != '\0')
 		return;
 	bool has = hardware_has(dev, g, layout);
-	if (has && g->only_faster && codes_lose(dev, at, g, side, layout)) {
-		struct gemm plain = *g;
-		plain.use_a = plain.use_b = NULL;
-		gemm_plain(dev, &plain);
+	if (has && g->only_faster && codes_lose(dev, at, g, side, layout))
+		has = false;
+	if ((has && by_codes(dev, at, g, side, layout)) || dev->error[0] != '\0')
 		return;
-	}
-	if (has && by_codes(dev, at, g, side, layout))
-		return;
-	if (dev->error[0] == '\0')
+	/* emulated it takes the product of the operands as they are, and more: no stopwatch is needed */
+	if (g->only_faster)
+		by_operands(dev, g);
+	else
 		by_numbers(dev, at, g, side);
 }
 

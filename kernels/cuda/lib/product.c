@@ -18,6 +18,13 @@ bool gemm_lt_ok(struct device *dev, const struct place *at, cublasStatus_t statu
 	return false;
 }
 
+/* Whose scales have two levels: the upper one is a factor of the product, and made on the device. */
+static bool is_fp4(uint32_t flags)
+{
+	return (flags & FLAG_CODES) &&
+	       scale_mode(flags, MODE_A_BIT) == CUBLASLT_MATMUL_MATRIX_SCALE_VEC16_UE4M3;
+}
+
 static bool make_layouts(struct device *dev, const struct place *at, struct product *p)
 {
 	const struct kind *k = &p->kind;
@@ -26,7 +33,9 @@ static bool make_layouts(struct device *dev, const struct place *at, struct prod
 	cudaDataType_t out = k->flags & FLAG_GRADIENT ? CUDA_R_32F : in;
 	cudaDataType_t first = in, second = in; /* the library's */
 
-	if (k->flags & FLAG_CODES) {
+	if (is_fp4(k->flags)) {
+		first = second = CUDA_R_4F_E2M1;
+	} else if (k->flags & FLAG_CODES) {
 		first = k->flags & FLAG_B_E5M2 ? CUDA_R_8F_E5M2 : CUDA_R_8F_E4M3;
 		second = k->flags & FLAG_A_E5M2 ? CUDA_R_8F_E5M2 : CUDA_R_8F_E4M3;
 	}
@@ -87,11 +96,17 @@ static bool make_what(struct device *dev, const struct place *at, struct product
  * does unless it is asked for speed (CUBLASLT_MATMUL_DESC_FAST_ACCUM). */
 static bool make_modes(struct device *dev, const struct place *at, struct product *p)
 {
-	const int32_t first = (int32_t)(p->kind.flags >> MODE_B_BIT & 7);
-	const int32_t second = (int32_t)(p->kind.flags >> MODE_A_BIT & 7);
+	const int32_t first = (int32_t)scale_mode(p->kind.flags, MODE_B_BIT);
+	const int32_t second = (int32_t)scale_mode(p->kind.flags, MODE_A_BIT);
+	const int32_t on_device = CUBLASLT_POINTER_MODE_DEVICE;
 
 	if (!(p->kind.flags & FLAG_CODES))
 		return true;
+	if (is_fp4(p->kind.flags) &&
+	    !gemm_lt_ok(dev, at,
+			cublasLtMatmulDescSetAttribute(p->what, CUBLASLT_MATMUL_DESC_POINTER_MODE,
+						       &on_device, sizeof(on_device))))
+		return false;
 	return gemm_lt_ok(dev, at,
 			  cublasLtMatmulDescSetAttribute(p->what, CUBLASLT_MATMUL_DESC_A_SCALE_MODE,
 							 &first, sizeof(first))) &&
@@ -107,7 +122,7 @@ bool product_describe(struct device *dev, const struct place *at, struct product
 
 static void set_scales(struct device *dev, const struct place *at, struct product *p)
 {
-	const float *const *scale = dev->gemms->scale;
+	void *const *scale = dev->gemms->scale;
 
 	gemm_lt_ok(dev, at,
 		   cublasLtMatmulDescSetAttribute(p->what, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER,
@@ -140,9 +155,12 @@ cublasStatus_t product_multiply(struct device *dev, const struct product *p, con
 				const void *b, const cublasLtMatmulAlgo_t *algo, void *workspace)
 {
 	const struct gemm_state *s = dev->gemms;
+	bool by_device = is_fp4(p->kind.flags);
+	const float *alpha = by_device ? &s->factors[0] : &g->alpha;
+	const float *beta = by_device ? &s->factors[1] : &g->beta;
 
-	return cublasLtMatmul(s->library, p->what, &g->alpha, b, p->a, g->a, p->b, &g->beta, g->c,
-			      p->c, g->c, p->c, algo, workspace, GEMM_WORKSPACE_BYTES, dev->stream);
+	return cublasLtMatmul(s->library, p->what, alpha, b, p->a, g->a, p->b, beta, g->c, p->c,
+			      g->c, p->c, algo, workspace, GEMM_WORKSPACE_BYTES, dev->stream);
 }
 
 void product_clear(struct product *p)

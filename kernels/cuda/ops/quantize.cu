@@ -25,6 +25,7 @@ struct casting {
 	/* of codes */
 	uint32_t mantissa, sign, mask, nan;
 	bool is_integer, has_one_zero;
+	bool in_halves; /* of bytes */
 };
 
 /* Masks, not a choice between two places: where one is an argument, AMD's compiler keeps it in memory. */
@@ -148,6 +149,43 @@ struct alignas(16) sixteen {
 	uint32_t four[RUN / 4];
 };
 
+struct alignas(8) eight {
+	uint32_t four[2];
+};
+
+/* The lower halves of four bytes side by side. */
+DEVICE uint32_t halves_of(uint32_t bytes)
+{
+	return (bytes & 0xfu) | (bytes >> 4 & 0xf0u) | (bytes >> 8 & 0xf00u) |
+	       (bytes >> 12 & 0xf000u);
+}
+
+/* Codes from the `at`-th on. */
+DEVICE void put_codes_at(uint8_t *to, size_t at, const struct sixteen &codes, bool in_halves)
+{
+	struct eight e;
+
+	if (!in_halves) {
+		*(struct sixteen *)(to + at) = codes;
+		return;
+	}
+#pragma unroll
+	for (int j = 0; j < 2; j++)
+		e.four[j] = halves_of(codes.four[2 * j]) | halves_of(codes.four[2 * j + 1]) << 16;
+	*(struct eight *)(to + at / 2) = e;
+}
+
+/* One, behind the one before; rows are even where two share a byte. */
+DEVICE void put_code_at(uint8_t *to, size_t at, uint8_t code, bool in_halves)
+{
+	if (!in_halves)
+		to[at] = code;
+	else if (at % 2 == 0)
+		to[at / 2] = code;
+	else
+		to[at / 2] = (uint8_t)(to[at / 2] | code << 4);
+}
+
 /* WIDE: rows, columns and ld are multiples of 16, and tiles are one column wide or a multiple of 4. */
 template <typename T, bool WIDE> KERNEL(BLOCK) cast_codes(struct casting c)
 {
@@ -171,14 +209,15 @@ template <typename T, bool WIDE> KERNEL(BLOCK) cast_codes(struct casting c)
 					(uint8_t)(codes.four[j] >> 8 * b);
 		}
 		if (c.codes)
-			*(struct sixteen *)(c.codes + row * c.columns + column) = codes;
+			put_codes_at(c.codes, row * c.columns + column, codes, c.in_halves);
 	}
 	for (size_t j = 0; !WIDE && j < RUN; j++)
 		if (row < c.rows && column + j < c.columns) {
 			uint8_t code = (uint8_t)code_at<T>(c, row, column + j);
 			block[r][run + j] = code;
 			if (c.codes)
-				c.codes[row * c.columns + column + j] = code;
+				put_code_at(c.codes, row * c.columns + column + j, code,
+					    c.in_halves);
 		}
 	if (!c.turned)
 		return;
@@ -195,11 +234,12 @@ template <typename T, bool WIDE> KERNEL(BLOCK) cast_codes(struct casting c)
 				codes.four[j] |= (uint32_t)block[run + 4 * (size_t)j + (size_t)b][r]
 						 << 8 * b;
 		}
-		*(struct sixteen *)(c.turned + row * c.rows + column) = codes;
+		put_codes_at(c.turned, row * c.rows + column, codes, c.in_halves);
 	}
 	for (size_t j = 0; !WIDE && j < RUN; j++)
 		if (row < c.columns && column + j < c.rows)
-			c.turned[row * c.rows + column + j] = block[run + j][r];
+			put_code_at(c.turned, row * c.rows + column + j, block[run + j][r],
+				    c.in_halves);
 }
 
 /* --- launches ---------------------------------------------------------------------------------- */
@@ -230,6 +270,7 @@ static struct casting casting_of(const struct few_bits *f, const struct scale *s
 		(c.mask >> (format->kind == FORMAT_FNUZ ? 0 : 1));
 	c.is_integer = format->kind == FORMAT_INTEGER;
 	c.has_one_zero = format->kind == FORMAT_FNUZ;
+	c.in_halves = f->layout == LAYOUT_E4M3;
 	return c;
 }
 

@@ -6,7 +6,7 @@
  * by shuffles, then one atomicMax on its bits: a maximum knows no order. Scales: a thread owns a tile.
  *
  * Compiled without fused multiply-adds (etc/cuda.mk): two scales are compared by sums of squares. */
-#include "kernels/cuda/ops/quantize.cuh"
+#include "kernels/cuda/ops/boxes.cuh"
 
 enum { BAND = 32 };
 
@@ -199,7 +199,7 @@ template <typename T> KERNEL(BLOCK) tile_scales(struct scaling s)
 
 struct laying {
 	const struct scale *scale;
-	float *out;
+	void *out;
 	struct tiles tiles;
 	enum scale_layout layout;
 	bool k_along_memory;
@@ -224,7 +224,7 @@ KERNEL(BLOCK) lay_scales(struct laying l)
 	}
 	size_t at = l.k_along_memory ? across * l.tiles.right + along
 				     : along * l.tiles.right + across;
-	l.out[i] = along < l.along ? l.scale[at].scale : 0.0f;
+	((float *)l.out)[i] = along < l.along ? l.scale[at].scale : 0.0f;
 }
 
 /* --- launches ---------------------------------------------------------------------------------- */
@@ -372,12 +372,32 @@ static size_t layout_floats(enum scale_layout layout, const struct tiles &t,
 	return *stride * (layout == LAYOUT_VEC128 ? along : across);
 }
 
-extern "C" size_t cuda_scale_floats(enum scale_layout layout, const struct operand_cast *cast,
-				    const struct stored *shape)
+extern "C" size_t cuda_code_bytes(enum scale_layout layout, const struct stored *shape)
+{
+	return shape->rows * shape->columns / (layout == LAYOUT_E4M3 ? 2 : 1);
+}
+
+extern "C" float *cuda_tensor_scale(void *scales, const struct stored *shape)
+{
+	return (float *)((char *)scales + box_bytes(LAYOUT_E4M3, shape));
+}
+
+extern "C" void cuda_factors(struct device *dev, const struct place *at, float *out, const float *a,
+			     const float *b, float alpha, float beta)
+{
+	const struct factors f = { out, a, b, alpha, beta };
+
+	launch(dev, *at, set_factors, 1, WARP, 0, f);
+}
+
+extern "C" size_t cuda_scale_bytes(enum scale_layout layout, const struct operand_cast *cast,
+				   const struct stored *shape)
 {
 	size_t stride;
 
-	return layout_floats(layout, tiles_of(cast, shape), shape, &stride);
+	if (layout_block(layout) > 0)
+		return box_bytes(layout, shape) + (layout == LAYOUT_E4M3 ? sizeof(float) : 0);
+	return layout_floats(layout, tiles_of(cast, shape), shape, &stride) * sizeof(float);
 }
 
 extern "C" bool cuda_operand_scales(struct device *dev, const struct place *at, struct few_bits *f,
@@ -402,6 +422,11 @@ extern "C" void cuda_lay_scales(struct device *dev, const struct place *at,
 	const struct tiles t = tiles_of(f->use->cast, &f->shape);
 	struct laying l;
 
+	if (layout_block(f->layout) > 0) {
+		const unsigned *most = area_of(f->use->cast, &f->shape, (void *)scale).amax;
+		lay_boxes(dev, *at, f, scale, most + t.down * t.right);
+		return;
+	}
 	l.scale = scale;
 	l.out = f->scales;
 	l.tiles = t;

@@ -25,8 +25,9 @@ static int failed(const struct err *err)
 }
 
 struct words {
-	const char *folder, *device, *reports, *svg, *sys;
-	double ranks, slow, clock_s, timeout_s, memory_mib, disk_mib, product, memory, search;
+	const char *folder, *device, *reports, *svg, *sys, *kernel_log;
+	double xid_hours, ranks, slow, clock_s, timeout_s, memory_mib, disk_mib, product, memory,
+		search;
 };
 
 static const struct {
@@ -40,6 +41,8 @@ static const struct {
 	{ "--reports", offsetof(struct words, reports), false, 0, 0 },
 	{ "--svg", offsetof(struct words, svg), false, 0, 0 },
 	{ "--sys", offsetof(struct words, sys), false, 0, 0 },
+	{ "--kernel-log", offsetof(struct words, kernel_log), false, 0, 0 },
+	{ "--xid-hours", offsetof(struct words, xid_hours), true, 0, 1e6 },
 	{ "--ranks", offsetof(struct words, ranks), true, 1, COMM_RANKS_MAX },
 	{ "--slow", offsetof(struct words, slow), true, 0, 1 },
 	{ "--least-product", offsetof(struct words, product), true, 0, 1e12 },
@@ -253,6 +256,8 @@ static void say(const struct check_result *all, int size)
 			printf(", link %.2f GB/s, clock %+.3f s", c->speed[CHECK_LINK], c->clock_s);
 		if (!c->fault[0] && c->nics > 0)
 			printf(", %d NIC%s", c->nics, c->nics == 1 ? "" : "s");
+		if (!c->fault[0] && c->past[0])
+			printf(", %s", c->past);
 		printf("\n");
 		broken += c->fault[0] != '\0';
 	}
@@ -322,8 +327,9 @@ static int check_with(const struct ranks_options *options_of_ranks, const struct
 {
 	struct ranks ranks = { 0 };
 	struct err err = { 0 };
+	const struct health_options looks = { w->sys, w->kernel_log, w->xid_hours };
 	struct check c = { .ranks = &ranks,
-			   .health = health_begin(w->sys),
+			   .health = health_begin(&looks),
 			   .words = w,
 			   .what = { w->folder, (size_t)w->memory_mib, (size_t)w->disk_mib },
 			   .limits = { w->slow, w->clock_s, { w->product, w->memory } } };
@@ -357,6 +363,7 @@ int check_command(int argc, char **argv)
 	struct words w = { .folder = folder ? folder : ".",
 			   .device = "auto",
 			   .sys = "/sys",
+			   .xid_hours = 24,
 			   .ranks = 1,
 			   .slow = 0.5,
 			   .clock_s = 1,

@@ -11,10 +11,10 @@
 /* Data sheets, dense bf16; bytes as their drivers tell them, which is not the round number of the data
  * sheet. A CPU's rate is its own to measure: bench/fma_peak.c. */
 static const struct plan_device devices[] = {
-	{ "A100", "A100 SXM 80 GB", 312e12, 2.039e12, 84.9e9 },
-	{ "H100", "H100 SXM", 989.4e12, 3.35e12, 84.9e9 },
-	{ "H200", "H200 SXM", 989.4e12, 4.8e12, 150.1e9 },
-	{ "B200", "B200 SXM", 2250e12, 8e12, 191.5e9 },
+	{ "A100", "A100 SXM 80 GB", 312e12, 2.039e12, 84.9e9, 80 },
+	{ "H100", "H100 SXM", 989.4e12, 3.35e12, 84.9e9, 90 },
+	{ "H200", "H200 SXM", 989.4e12, 4.8e12, 150.1e9, 90 },
+	{ "B200", "B200 SXM", 2250e12, 8e12, 191.5e9, 100 },
 };
 enum { DEVICES = sizeof(devices) / sizeof(devices[0]) };
 
@@ -290,10 +290,11 @@ void plan_print(const struct plan *p, const struct config *c, const struct plan_
 		(double)p->tokens * (double)c->steps,
 		p->flop_palm * (double)p->tokens * (double)c->steps / 1e18);
 	again_say(c, to);
-	if (device)
-		print_ceiling(p, device, to);
-	for (size_t i = 0; !device && i < DEVICES; i++)
-		print_ceiling(p, &devices[i], to);
+	for (size_t i = 0; i < (device ? 1 : DEVICES); i++) {
+		const struct plan_device *d = device ? device : &devices[i];
+		print_ceiling(p, d, to);
+		plan_few_bits_print(c, d, to);
+	}
 }
 
 int plan_fits(const struct plan *p, bool with_copy, uint64_t available, struct err *err)

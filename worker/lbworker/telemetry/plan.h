@@ -41,10 +41,15 @@ struct plan_device {
 	const char *name, *about;
 	double flops;              /* per second: dense matrix products */
 	double bytes_per_s, bytes; /* of its memory */
+	int capability;            /* 90: 9.0 */
 };
 
 /* Bytes on a GPU for operands of few bits. */
 uint64_t plan_few_bits(const struct config *config);
+/* A line on the products of few bits in the first step: how many the device's matrix units make of the codes
+ * themselves, how many are emulated (or, with quantize.only_faster, stay as they are), and why. Nothing where there
+ * are none. Sizes are those of a model in one piece. */
+void plan_few_bits_print(const struct config *config, const struct plan_device *device, FILE *to);
 
 int plan_make(struct plan *out, const struct config *config, struct err *err);
 /* What one of several ranks takes: its part of each class by the stage, and what sums of gradients

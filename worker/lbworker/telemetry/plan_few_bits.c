@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* plan_few_bits.c - the memory on a GPU for codes, or codes times scales, of a product's operands, and for
- * their scales (kernels/cuda/lib/narrow.c has them for one product at a time). */
+ * their scales (kernels/cuda/lib/narrow.c has them for one product at a time); and which products its matrix
+ * units make of codes. */
 #include "worker/lbworker/telemetry/plan.h"
+
+#include <string.h>
+
+#include "kernels/formats/modes.h"
 
 enum { LOGITS_MOST = 1 << 30 };
 
@@ -87,4 +92,91 @@ uint64_t plan_few_bits(const struct config *c)
 	}
 	precision_destroy(p);
 	return room.operand[0] + room.operand[1] + room.area;
+}
+
+/* --- which products ------------------------------------------------------------------------------ */
+
+/* C[m,n] summed over k, in the order of recipe.h. */
+static struct product_sizes sizes_of(const struct width *w, enum product product, uint64_t rows)
+{
+	if (product == PRODUCT_FORWARD)
+		return (struct product_sizes){ rows, w->out, w->in };
+	if (product == PRODUCT_INPUT)
+		return (struct product_sizes){ rows, w->in, w->out };
+	return (struct product_sizes){ w->out, w->in, rows };
+}
+
+enum { REASONS = 4 };
+
+struct tally {
+	size_t codes, others[REASONS];
+	const char *reason[REASONS];
+};
+
+static void count_reason(struct tally *t, const char *why)
+{
+	size_t i = 0;
+
+	while (i < REASONS - 1 && t->reason[i] && strcmp(t->reason[i], why) != 0)
+		i++;
+	t->reason[i] = why;
+	t->others[i]++;
+}
+
+static void count_product(struct tally *t, struct precision *p, size_t layer, enum module module,
+			  enum product product, const struct product_sizes *sizes, int capability)
+{
+	struct operand_use use[OPERANDS];
+	const struct operand_cast *cast[OPERANDS];
+	enum scale_layout layout[OPERANDS];
+
+	for (int i = 0; i < OPERANDS; i++)
+		cast[i] = precision_use(p, layer, module, product, i, &use[i]) ? use[i].cast : NULL;
+	if (!cast[0] && !cast[1])
+		return;
+	const char *why = codes_refused(cast[0], cast[1], sizes, capability, layout);
+	if (why)
+		count_reason(t, why);
+	else
+		t->codes++;
+}
+
+static void count_layer(struct tally *t, struct precision *p, const struct config *c, size_t layer,
+			int capability)
+{
+	const uint64_t rows = (uint64_t)(c->local_batch_size * c->seq_len);
+	bool is_head = layer == c->shape.layers;
+
+	for (enum module m = MODULE_QKV; m < MODULE_COUNT; m++) {
+		const struct width w = width_of(&c->shape, m);
+		if ((m == MODULE_OUTPUT) != is_head)
+			continue;
+		for (int i = 0; i < PRODUCT_COUNT; i++) {
+			const struct product_sizes sizes = sizes_of(&w, (enum product)i, rows);
+			count_product(t, p, layer, m, (enum product)i, &sizes, capability);
+		}
+	}
+}
+
+void plan_few_bits_print(const struct config *c, const struct plan_device *d, FILE *to)
+{
+	struct precision *p = NULL;
+	struct tally t = { 0 };
+	struct err err = { 0 };
+
+	if (config_precision(c, &p, NULL, &err) || !p)
+		return;
+	precision_step(p, 1, false);
+	for (size_t layer = 0; layer <= c->shape.layers; layer++)
+		count_layer(&t, p, c, layer, d->capability);
+	bool stays = precision_only_faster(p);
+	precision_destroy(p);
+	if (t.codes == 0 && !t.reason[0])
+		return;
+	fprintf(to, "%-12s %zu products by codes%s", "  few bits", t.codes,
+		t.codes > 0 && stays ? " where they are faster" : "");
+	for (int i = 0; i < REASONS && t.reason[i]; i++)
+		fprintf(to, "; %zu %s: %s", t.others[i], stays ? "as they are" : "emulated",
+			t.reason[i]);
+	fprintf(to, "\n");
 }

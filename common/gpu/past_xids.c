@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT */
+/* past_xids.c - the kernel's log by way of whoever has it; lines like
+ *   6,1234,56789012,-;NVRM: Xid (PCI:0000:3b:00): 79, pid=99, GPU has fallen off the bus.
+ *   [   56.789012] n1 kernel: NVRM: Xid ...          Nov  3 10:00:00 n1 kernel: [   56.789012] NVRM: Xid ... */
+#include "common/gpu/past_xids.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { RECORD_BYTES = 16384 };
+
+struct reading {
+	struct past_xids *out;
+	double now_s; /* since the machine was started */
+	size_t lines;
+};
+
+/* --- a line --------------------------------------------------------------------------------------- */
+
+/* Seconds since the start of the machine; -1: the line does not tell. */
+static double stamp_of(const char *line)
+{
+	const char *kernel = strstr(line, "kernel: ["), *at = line;
+	unsigned long long us;
+	double s;
+
+	if (sscanf(line, "%*u,%*u,%llu,", &us) == 1)
+		return (double)us / 1e6;
+	if (kernel)
+		at = strchr(kernel, '[');
+	return sscanf(at, "[ %lf]", &s) == 1 ? s : -1;
+}
+
+static struct past_xid *place_of(struct past_xids *out, const struct past_xid *x)
+{
+	size_t i = 0;
+
+	while (i < out->count && (out->xid[i].xid != x->xid || strcmp(out->xid[i].pci, x->pci) != 0))
+		i++;
+	if (i == PAST_XIDS_MAX)
+		i = 0;
+	else if (i == out->count)
+		return &out->xid[out->count++];
+	/* behind the others: it is the newest */
+	memmove(&out->xid[i], &out->xid[i + 1], (out->count - i - 1) * sizeof(*x));
+	return &out->xid[out->count - 1];
+}
+
+static void take_line(struct reading *r, const char *line)
+{
+	static const char said[] = "NVRM: Xid (";
+	const char *at = strstr(line, said), *end;
+	double stamp = stamp_of(line), age = stamp < 0 ? -1 : r->now_s - stamp;
+	struct past_xid x = { .age_s = age < 0 && stamp >= 0 ? 0 : age };
+
+	if (r->lines++ == 0)
+		r->out->reach_s = age;
+	if (!at)
+		return;
+	at += strlen(said);
+	at += strncmp(at, "PCI:", 4) == 0 ? 4 : 0;
+	end = strchr(at, ')');
+	if (!end || sscanf(end, "): %ld", &x.xid) != 1)
+		return;
+	snprintf(x.pci, sizeof(x.pci), "%.*s", (int)(end - at), at);
+	*place_of(r->out, &x) = x;
+}
+
+/* --- who has the log --------------------------------------------------------------------------------- */
+
+static void say_why(struct past_xids *out, const char *source, const char *why)
+{
+	size_t used = strlen(out->why);
+
+	snprintf(out->why + used, sizeof(out->why) - used, "%s%s: %s", used ? "; " : "", source,
+		 why);
+}
+
+static void take_from(struct reading *r, const char *source)
+{
+	snprintf(r->out->source, sizeof(r->out->source), "%s", source);
+}
+
+/* The kernel gives one record at a time, and an error where it has thrown away the one that was next. */
+static void read_ring(struct reading *r)
+{
+	static const char source[] = "/dev/kmsg";
+	int fd = open(source, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	char record[RECORD_BYTES];
+	ssize_t got = -1;
+
+	if (fd >= 0)
+		while ((got = read(fd, record, sizeof(record) - 1)) > 0 || (got < 0 && errno == EPIPE)) {
+			record[got > 0 ? got : 0] = '\0';
+			if (got > 0)
+				take_line(r, record);
+		}
+	if (r->lines > 0)
+		take_from(r, source);
+	else
+		say_why(r->out, source, strerror(errno));
+	if (fd >= 0)
+		close(fd);
+}
+
+static void read_lines(struct reading *r, FILE *from, bool is_of_all_starts)
+{
+	char *line = NULL;
+	size_t room = 0;
+
+	while (from && getline(&line, &room, from) > 0) {
+		bool begins = is_of_all_starts && strstr(line, "] Linux version ");
+		if (begins) { /* what was before is of another time */
+			r->lines = 0;
+			r->out->count = 0;
+		}
+		if (!is_of_all_starts || strstr(line, "kernel:"))
+			take_line(r, line);
+	}
+	free(line);
+}
+
+static void read_file(struct reading *r, const char *path, bool is_of_all_starts)
+{
+	FILE *from = fopen(path, "re");
+
+	if (!from) {
+		say_why(r->out, path, strerror(errno));
+		return;
+	}
+	read_lines(r, from, is_of_all_starts);
+	fclose(from);
+	if (r->lines > 0 || !is_of_all_starts)
+		take_from(r, path);
+	else
+		say_why(r->out, path, "no line of the kernel");
+}
+
+static void become_journalctl(int to)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	if (null >= 0 && dup2(to, STDOUT_FILENO) >= 0 && dup2(null, STDERR_FILENO) >= 0)
+		execlp("journalctl", "journalctl", "-k", "-b", "-q", "--no-pager", "-o",
+		       "short-monotonic", (char *)NULL);
+	_exit(127);
+}
+
+/* Who may not read it is given an empty one. */
+static void read_journal(struct reading *r)
+{
+	static const char source[] = "the journal";
+	int ends[2];
+	pid_t pid = -1;
+
+	if (pipe2(ends, O_CLOEXEC) != 0)
+		return;
+	pid = fork();
+	if (pid == 0)
+		become_journalctl(ends[1]);
+	close(ends[1]);
+	FILE *from = fdopen(ends[0], "r");
+	read_lines(r, pid > 0 ? from : NULL, false);
+	if (from)
+		fclose(from);
+	else
+		close(ends[0]);
+	if (pid > 0)
+		waitpid(pid, NULL, 0);
+	if (r->lines > 0)
+		take_from(r, source);
+	else
+		say_why(r->out, source, "gives us no line of the kernel");
+}
+
+void past_xids_read(struct past_xids *out, const char *file)
+{
+	static const char *const files[] = { "/var/log/kern.log", "/var/log/messages",
+					     "/var/log/syslog" };
+	struct timespec now;
+	struct reading r = { .out = out };
+
+	*out = (struct past_xids){ .reach_s = -1 };
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	r.now_s = (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+	if (file) {
+		read_file(&r, file, false);
+		return;
+	}
+	read_ring(&r);
+	if (!out->source[0])
+		read_journal(&r);
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]) && !out->source[0]; i++)
+		read_file(&r, files[i], true);
+}
