@@ -27,22 +27,29 @@ struct reading {
 /* Seconds since the start of the machine; -1: the line does not tell. */
 static double stamp_of(const char *line)
 {
-	const char *kernel = strstr(line, "kernel: ["), *at = line;
-	unsigned long long us;
-	double s;
+	const char *kernel = strstr(line, "kernel: ["), *at = kernel ? strchr(kernel, '[') : line;
+	size_t prefix = strspn(line, "0123456789,"); /* level, number, microseconds */
+	char *end;
 
-	if (sscanf(line, "%*u,%*u,%llu,", &us) == 1)
-		return (double)us / 1e6;
-	if (kernel)
-		at = strchr(kernel, '[');
-	return sscanf(at, "[ %lf]", &s) == 1 ? s : -1;
+	if (*at == '[') {
+		double s = strtod(at + 1, &end);
+		return *end == ']' ? s : -1;
+	}
+	for (int i = 0; i < 2; i++) {
+		at = memchr(at, ',', (size_t)(line + prefix - at));
+		if (!at++)
+			return -1;
+	}
+	double us = strtod(at, &end);
+	return *end == ',' ? us / 1e6 : -1;
 }
 
 static struct past_xid *place_of(struct past_xids *out, const struct past_xid *x)
 {
 	size_t i = 0;
 
-	while (i < out->count && (out->xid[i].xid != x->xid || strcmp(out->xid[i].pci, x->pci) != 0))
+	while (i < out->count &&
+	       (out->xid[i].xid != x->xid || strcmp(out->xid[i].pci, x->pci) != 0))
 		i++;
 	if (i == PAST_XIDS_MAX)
 		i = 0;
@@ -66,8 +73,8 @@ static void take_line(struct reading *r, const char *line)
 		return;
 	at += strlen(said);
 	at += strncmp(at, "PCI:", 4) == 0 ? 4 : 0;
-	end = strchr(at, ')');
-	if (!end || sscanf(end, "): %ld", &x.xid) != 1)
+	end = strstr(at, "): ");
+	if (!end || (x.xid = strtol(end + 3, NULL, 10)) <= 0)
 		return;
 	snprintf(x.pci, sizeof(x.pci), "%.*s", (int)(end - at), at);
 	*place_of(r->out, &x) = x;
@@ -89,19 +96,25 @@ static void take_from(struct reading *r, const char *source)
 }
 
 /* The kernel gives one record at a time, and an error where it has thrown away the one that was next. */
+static void read_records(struct reading *r, int fd)
+{
+	char record[RECORD_BYTES];
+	ssize_t got;
+
+	while ((got = read(fd, record, sizeof(record) - 1)) > 0 || (got < 0 && errno == EPIPE)) {
+		record[got > 0 ? got : 0] = '\0';
+		if (got > 0)
+			take_line(r, record);
+	}
+}
+
 static void read_ring(struct reading *r)
 {
 	static const char source[] = "/dev/kmsg";
 	int fd = open(source, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-	char record[RECORD_BYTES];
-	ssize_t got = -1;
 
 	if (fd >= 0)
-		while ((got = read(fd, record, sizeof(record) - 1)) > 0 || (got < 0 && errno == EPIPE)) {
-			record[got > 0 ? got : 0] = '\0';
-			if (got > 0)
-				take_line(r, record);
-		}
+		read_records(r, fd);
 	if (r->lines > 0)
 		take_from(r, source);
 	else

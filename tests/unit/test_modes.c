@@ -107,17 +107,20 @@ static void test_plan(void **state)
 	c.shape = model_flavor_find(MODEL_LLAMA, "124M", NULL)->shape;
 	/* 12 layers of four matrices, and the head, in three products each */
 	said(&c, "H200", text, sizeof(text));
-	assert_string_equal(text, "  few bits   0 products by codes; 147 emulated: its matrix units have no "
-				  "such pair of formats and scales\n");
+	assert_string_equal(
+		text, "  few bits   0 products by codes; 147 emulated: its matrix units have no "
+		      "such pair of formats and scales\n");
 	said(&c, "B200", text, sizeof(text));
 	assert_string_equal(text, "  few bits   147 products by codes\n");
 	c.seq_len = 1040;
 	said(&c, "B200", text, sizeof(text));
-	assert_string_equal(text, "  few bits   98 products by codes; 49 emulated: sizes that are no "
-				  "multiples of 16, or, summed over, of 32\n");
+	assert_string_equal(text,
+			    "  few bits   98 products by codes; 49 emulated: sizes that are no "
+			    "multiples of 16, or, summed over, of 32\n");
 	c.only_faster = true;
 	said(&c, "B200", text, sizeof(text));
-	assert_non_null(strstr(text, "98 products by codes where they are faster; 49 as they are: "));
+	assert_non_null(
+		strstr(text, "98 products by codes where they are faster; 49 as they are: "));
 	snprintf(recipe, sizeof(recipe), "none");
 	said(&c, "B200", text, sizeof(text));
 	assert_string_equal(text, "");

@@ -16,8 +16,8 @@ struct boxing {
 	struct scale_rule rule;
 	struct tiles tiles;
 	bool k_along_memory;
-	size_t others, blocks, count;       /* rows of what is not summed over, blocks along, of out */
-	size_t boxes;                       /* beside each other */
+	size_t others, blocks, count; /* rows of what is not summed over, blocks along, of out */
+	size_t boxes;                 /* beside each other */
 	size_t tile_across, tile_along, block; /* elements */
 };
 
