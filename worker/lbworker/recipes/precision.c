@@ -7,6 +7,7 @@
 
 #include "common/base/mem.h"
 #include "kernels/backend.h"
+#include "kernels/formats/modes.h"
 #include "kernels/formats/scale.h"
 #include "worker/lbworker/recipes/rules.h"
 
@@ -248,6 +249,21 @@ bool precision_use(struct precision *p, size_t layer, enum module module, enum p
 		.notes = !p->evaluating,
 	};
 	return true;
+}
+
+bool precision_by_codes(struct precision *p, size_t layer, enum module module, enum product product,
+			const struct product_size *size, int capability, const char **why)
+{
+	const struct product_sizes sizes = { size->m, size->n, size->k };
+	const struct operand_cast *cast[OPERANDS] = { NULL };
+	enum scale_layout layout[OPERANDS];
+	struct operand_use use;
+
+	for (int i = 0; i < OPERANDS; i++)
+		if (precision_use(p, layer, module, product, i, &use))
+			cast[i] = use.cast;
+	*why = codes_refused(cast[0], cast[1], &sizes, capability, layout);
+	return cast[0] || cast[1];
 }
 
 const struct operand_cast *precision_cast(const struct precision *p, enum module module, int slot,

@@ -66,6 +66,14 @@ void precision_evaluating(struct precision *p, bool evaluating);
 bool precision_use(struct precision *p, size_t layer, enum module module, enum product product,
 		   int operand, struct operand_use *use);
 
+/* A product C[m,n], summed over k, now, on a GPU of that compute capability (90: 9.0). False: neither operand is of few
+ * bits. *why: NULL, where its matrix units make it of the codes; else why not (kernels/formats/modes.h). */
+struct product_size {
+	size_t m, n, k;
+};
+bool precision_by_codes(struct precision *p, size_t layer, enum module module, enum product product,
+			const struct product_size *size, int capability, const char **why);
+
 /* The slot of the module in the recipe of the i-th rule, the one for all products first, whether it holds now or not;
  * NULL behind the last, or where all layers leave the module out. */
 const struct operand_cast *precision_cast(const struct precision *p, enum module module, int slot,

@@ -6,8 +6,6 @@
 
 #include <string.h>
 
-#include "kernels/formats/modes.h"
-
 enum { LOGITS_MOST = 1 << 30 };
 
 /* A matrix of weights. */
@@ -97,13 +95,13 @@ uint64_t plan_few_bits(const struct config *c)
 /* --- which products ------------------------------------------------------------------------------ */
 
 /* C[m,n] summed over k, in the order of recipe.h. */
-static struct product_sizes sizes_of(const struct width *w, enum product product, uint64_t rows)
+static struct product_size size_of(const struct width *w, enum product product, uint64_t rows)
 {
 	if (product == PRODUCT_FORWARD)
-		return (struct product_sizes){ rows, w->out, w->in };
+		return (struct product_size){ rows, w->out, w->in };
 	if (product == PRODUCT_INPUT)
-		return (struct product_sizes){ rows, w->in, w->out };
-	return (struct product_sizes){ w->out, w->in, rows };
+		return (struct product_size){ rows, w->in, w->out };
+	return (struct product_size){ w->out, w->in, rows };
 }
 
 enum { REASONS = 4 };
@@ -123,24 +121,6 @@ static void count_reason(struct tally *t, const char *why)
 	t->others[i]++;
 }
 
-static void count_product(struct tally *t, struct precision *p, size_t layer, enum module module,
-			  enum product product, const struct product_sizes *sizes, int capability)
-{
-	struct operand_use use[OPERANDS];
-	const struct operand_cast *cast[OPERANDS];
-	enum scale_layout layout[OPERANDS];
-
-	for (int i = 0; i < OPERANDS; i++)
-		cast[i] = precision_use(p, layer, module, product, i, &use[i]) ? use[i].cast : NULL;
-	if (!cast[0] && !cast[1])
-		return;
-	const char *why = codes_refused(cast[0], cast[1], sizes, capability, layout);
-	if (why)
-		count_reason(t, why);
-	else
-		t->codes++;
-}
-
 static void count_layer(struct tally *t, struct precision *p, const struct config *c, size_t layer,
 			int capability)
 {
@@ -152,8 +132,15 @@ static void count_layer(struct tally *t, struct precision *p, const struct confi
 		if ((m == MODULE_OUTPUT) != is_head)
 			continue;
 		for (int i = 0; i < PRODUCT_COUNT; i++) {
-			const struct product_sizes sizes = sizes_of(&w, (enum product)i, rows);
-			count_product(t, p, layer, m, (enum product)i, &sizes, capability);
+			const struct product_size size = size_of(&w, (enum product)i, rows);
+			const char *why;
+			if (!precision_by_codes(p, layer, m, (enum product)i, &size, capability,
+						&why))
+				continue;
+			if (why)
+				count_reason(t, why);
+			else
+				t->codes++;
 		}
 	}
 }
