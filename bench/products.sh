@@ -7,7 +7,11 @@
 . "$(dirname "$0")/scratch.sh"
 
 [ -f "$B/kernels.a" ] || make B="$B" "$B/kernels.a"
-${CC:-cc} -O2 -D_GNU_SOURCE -I. -o "$T/products" bench/products.c "$B/kernels.a" -ldl -lm -lpthread
 for set in avx512 avx2; do
-	! grep -q "$set" /proc/cpuinfo || LB_CPU_ISA=$set "$T/products" "${1:-9}"
+	grep -q "$set" /proc/cpuinfo || continue
+	# The kernels as they are, but for the pool.
+	find "$B/obj/$set/kernels/cpu" -name '*.o' ! -name pool.o >"$T/objects"
+	${CC:-cc} -O2 -D_GNU_SOURCE -I. -o "$T/products" bench/products.c bench/timed_pool.c "@$T/objects" \
+		"$B/kernels.a" -ldl -lm -lpthread
+	LB_CPU_ISA=$set "$T/products" "${1:-9}"
 done

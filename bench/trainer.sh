@@ -4,7 +4,10 @@
 # taking turns in one run, beside what this machine's fused multiply-adds could do in the same minutes; and
 # where lbworker's time goes, by operation. It prints; it never passes or fails on time.
 #
-#   B=build sh bench/trainer.sh [ROUNDS]       (3)
+#   B=build sh bench/trainer.sh [ROUNDS] [speed|shared|steps]       (3 speed)
+#
+# shared: what each program keeps of its speed beside two busy neighbours; steps: lbworker's second step beside the
+# eight after it.
 #
 # LB_BENCH_LLMC   a checkout of llm.c; built here at its best flags (-O3 -ffast-math -march=native
 #                 -fopenmp: faster than its Makefile's -Ofast)
@@ -28,4 +31,4 @@ if [ -n "${LB_BENCH_LLMC:-}" ]; then
 fi
 awk 'BEGIN { srand(1); for (i = 0; i < 40000; i++) printf "%c", 32 + int(rand() * 90) }' >"$T/text"
 "$B/lbworker" prepare --out "$T/text.tokens" "$T/text" >"$T/log"
-python3 bench/trainer.py "$B/lbworker" "$T" "${1:-3}"
+python3 bench/trainer.py "$B/lbworker" "$T" "${1:-3}" "${2:-speed}"

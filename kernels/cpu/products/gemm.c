@@ -30,6 +30,12 @@ enum { BLOCK_K = 256, STRIP = 96, SHARED_FLOATS = 4 << 20, TASKS_A_THREAD = 4 };
  * else it is a panel of A that stays there while it meets a strip. */
 enum { NEAR_COLUMNS = MICRO_COLUMNS <= 16 ? MICRO_COLUMNS : STRIP };
 
+/* Rows that meet all columns of a strip before the next ones do: they stay in the second cache. */
+enum { NEAR_ROWS = STRIP * 3 };
+
+/* The next columns of B come from afar: a line for each term of the last products before them. */
+enum { LINE = 16, PRODUCTS_AHEAD = (NEAR_COLUMNS + LINE - 1) / LINE };
+
 struct product {
 	const struct gemm *g;
 	float *c; /* where sums go: g->c, or g->kept */
@@ -56,40 +62,69 @@ static size_t round_up(size_t value, size_t to)
 	return cpu_tasks(value, to) * to;
 }
 
-/* A panel of A with `columns` of C, from column `at` of the meeting on. */
-static void panel_product(const struct product *w, const struct meeting *m, size_t row, size_t at,
-			  size_t columns)
+/* Columns of C, and how many small products they are away from the next ones. */
+struct columns {
+	size_t first, end, products;
+};
+
+/* What a product with the panel of A at `a` asks for: the next such panel, or a part of the next
+ * columns of B, which is what comes from afar where B is shared. */
+static struct micro_ahead ahead_of(const struct product *w, const struct meeting *m, const float *a,
+				   const struct columns *c)
+{
+	const float *b = m->b + c->end * m->k;
+
+	if (w->left_is_shared || c->products > PRODUCTS_AHEAD || c->end >= m->columns)
+		return (struct micro_ahead){ a + MICRO_ROWS * m->k, MICRO_ROWS };
+	return (struct micro_ahead){ b + (PRODUCTS_AHEAD - c->products) * LINE * m->k, LINE };
+}
+
+/* A panel of A with those columns of C. */
+static void panel_product(const struct product *w, const struct meeting *m, size_t row,
+			  struct columns columns)
 {
 	size_t rows = cpu_min(MICRO_ROWS, m->rows - row), ldc = w->g->ldc;
 	bool add = m->from > 0 || w->g->beta != 0.0f;
 	const float *a = m->a + row * m->k;
 
-	for (size_t j = at; j < at + columns; j += MICRO_COLUMNS) {
-		size_t width = cpu_min(MICRO_COLUMNS, at + columns - j);
+	for (size_t j = columns.first; j < columns.end; j += MICRO_COLUMNS, columns.products--) {
+		size_t width = cpu_min(MICRO_COLUMNS, columns.end - j);
 		const float *b = m->b + j * m->k;
 		float *c = w->c + (m->row + row) * ldc + m->column + j;
+		struct micro_ahead ahead = ahead_of(w, m, a, &columns);
 		if (rows == MICRO_ROWS && width == MICRO_COLUMNS)
-			micro_product(m->k, a, MICRO_ROWS, b, MICRO_COLUMNS, c, ldc, add);
+			micro_product(m->k, a, MICRO_ROWS, b, MICRO_COLUMNS, c, ldc, add, ahead);
 		else
 			micro_product_edge(m->k, a, MICRO_ROWS, b, MICRO_COLUMNS, c, ldc, add, rows,
-					   width);
+					   width, ahead);
 	}
+}
+
+/* Rows from `first` to `end` with all columns; each panel asks for a part of what the task packs
+ * next. */
+static void meet_rows(const struct product *w, const struct meeting *m, size_t first, size_t end)
+{
+	const struct operand *own = w->left_is_shared ? &w->right : &w->left;
+	size_t groups = cpu_tasks(m->columns, NEAR_COLUMNS);
+	size_t parts = cpu_tasks(m->rows, MICRO_ROWS) * groups;
+	size_t part = first / MICRO_ROWS * groups;
+
+	for (size_t j = 0; j < m->columns; j += NEAR_COLUMNS)
+		for (size_t i = first; i < end; i += MICRO_ROWS) {
+			struct columns c = { j, cpu_min(m->columns, j + NEAR_COLUMNS),
+					     cpu_tasks(end - i, MICRO_ROWS) *
+						     (NEAR_COLUMNS / MICRO_COLUMNS) };
+			pack_ahead(own, &m->next, part++, parts);
+			panel_product(w, m, i, c);
+		}
 }
 
 static void meet(const struct product *w, const struct meeting *m)
 {
-	const struct operand *own = w->left_is_shared ? &w->right : &w->left;
-	size_t parts = cpu_tasks(m->rows, MICRO_ROWS) * cpu_tasks(m->columns, NEAR_COLUMNS),
-	       part = 0;
 	bool is_last = m->from + m->k == w->g->k;
 
-	for (size_t j = 0; j < m->columns; j += NEAR_COLUMNS) {
-		size_t columns = cpu_min(NEAR_COLUMNS, m->columns - j);
-		for (size_t i = 0; i < m->rows; i += MICRO_ROWS) {
-			pack_ahead(own, &m->next, part++, parts);
-			panel_product(w, m, i, j, columns);
-		}
-	}
+	for (size_t i = 0; i < m->rows; i += NEAR_ROWS)
+		meet_rows(w, m, i, cpu_min(m->rows, i + NEAR_ROWS));
 	for (size_t j = 0; is_last && j < m->columns; j += STRIP)
 		product_finish(w->g, w->c, m->row, m->rows, m->column + j,
 			       cpu_min(STRIP, m->columns - j));

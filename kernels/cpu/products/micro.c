@@ -50,7 +50,7 @@ static inline lanes load(const float *from)
 }
 
 void micro_product(size_t k, const float *a, size_t a_step, const float *b, size_t b_step, float *c,
-		   size_t ldc, bool add)
+		   size_t ldc, bool add, struct micro_ahead ahead)
 {
 	lanes sum[MICRO_ROWS][MICRO_VECTORS] = { 0 }, row[MICRO_VECTORS];
 
@@ -61,7 +61,7 @@ void micro_product(size_t k, const float *a, size_t a_step, const float *b, size
 		for (size_t j = 0; j < MICRO_COLUMNS; j += 16)
 			__builtin_prefetch(c + i * ldc + j, 1);
 	for (size_t p = 0; p < k; p++, a += a_step, b += b_step) {
-		__builtin_prefetch(a + k * a_step, 0, 2);
+		__builtin_prefetch(ahead.at + p * ahead.step, 0, 2);
 #pragma GCC unroll 16
 		for (size_t v = 0; v < MICRO_VECTORS; v++)
 			row[v] = load(b + v * MICRO_LANES);
@@ -83,11 +83,12 @@ void micro_product(size_t k, const float *a, size_t a_step, const float *b, size
 }
 
 void micro_product_edge(size_t k, const float *a, size_t a_step, const float *b, size_t b_step,
-			float *c, size_t ldc, bool add, size_t rows, size_t columns)
+			float *c, size_t ldc, bool add, size_t rows, size_t columns,
+			struct micro_ahead ahead)
 {
 	float whole[MICRO_ROWS * MICRO_COLUMNS];
 
-	micro_product(k, a, a_step, b, b_step, whole, MICRO_COLUMNS, false);
+	micro_product(k, a, a_step, b, b_step, whole, MICRO_COLUMNS, false, ahead);
 	for (size_t i = 0; i < rows; i++)
 		for (size_t j = 0; j < columns; j++) {
 			float sum = whole[i * MICRO_COLUMNS + j];

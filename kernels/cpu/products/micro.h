@@ -22,15 +22,23 @@ enum { MICRO_LANES = 4, MICRO_ROWS = 4, MICRO_VECTORS = 2 };
 #endif
 enum { MICRO_COLUMNS = MICRO_LANES * MICRO_VECTORS };
 
+/* What a product asks for meanwhile: at its first term the line at `at`, at each further one that
+ * `step` floats on. */
+struct micro_ahead {
+	const float *at;
+	size_t step;
+};
+
 /* c[i][j] = sum over p < k of a[p*a_step + i] * b[p*b_step + j], added to c when `add`; rows of c
  * are ldc apart. One chain of fused multiply-adds in the order of p for each element, whatever the
  * width of the machine, so that AVX-512, AVX2 and NEON agree to the bit; the base instructions
  * have none and round each product. */
 void micro_product(size_t k, const float *a, size_t a_step, const float *b, size_t b_step, float *c,
-		   size_t ldc, bool add);
+		   size_t ldc, bool add, struct micro_ahead ahead);
 
 /* The same where c has only so many rows and columns; a and b must be readable for all. */
 void micro_product_edge(size_t k, const float *a, size_t a_step, const float *b, size_t b_step,
-			float *c, size_t ldc, bool add, size_t rows, size_t columns);
+			float *c, size_t ldc, bool add, size_t rows, size_t columns,
+			struct micro_ahead ahead);
 
 #endif

@@ -18,12 +18,13 @@ static void small_product(const struct stripes *s, size_t row, size_t column, si
 	const float *a = s->a + row * s->a_depth + k.from * MICRO_ROWS;
 	const float *b = s->b + (s->b_is_stripe ? column : column * s->b_depth) + k.from * b_step;
 	float *c = s->c + row * s->ldc + column;
+	const struct micro_ahead ahead = { a + (k.to - k.from) * MICRO_ROWS, MICRO_ROWS };
 
 	if (rows == MICRO_ROWS && columns == MICRO_COLUMNS)
-		micro_product(k.to - k.from, a, MICRO_ROWS, b, b_step, c, s->ldc, add);
+		micro_product(k.to - k.from, a, MICRO_ROWS, b, b_step, c, s->ldc, add, ahead);
 	else
 		micro_product_edge(k.to - k.from, a, MICRO_ROWS, b, b_step, c, s->ldc, add, rows,
-				   columns);
+				   columns, ahead);
 }
 
 /* The terms of MICRO_COLUMNS columns from `column` on that one of them needs. */
