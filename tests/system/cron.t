@@ -58,17 +58,17 @@ END
 lbd_at "2026-11-01 12:00:30" 1
 wait_for 'lbctl cron | grep -q "^true "' 20
 lbd_stop
-for at in 00 06 12 18; do
-	lbd_at "2026-11-01 12:$at:30" 300
-	wait_for "has_run true-20261101T11${at%?}$((${at#?} + 1))Z" 60
+# Each lbd begins half a minute after the last time that is known: how far a fast clock gets is the machine's affair.
+from_s=$(date -d "2026-11-01 12:00:30" +%s)
+for _ in 1 2 3 4 5; do
+	lbd_at "@$from_s" 120
+	wait_for "has_run true-$(date -u -d "@$((from_s + 180))" +%Y%m%dT%H%M)Z" 60
 	lbd_dies
+	from_s=$(sqlite3 "$LB_HOME/ledger.db" "SELECT max(scheduled_s) + 30 FROM cron_ticks WHERE entry = 'true'")
 done
-lbd_at "2026-11-01 12:24:30" 300
-wait_for 'has_run true-20261101T1124Z' 60
-lbd_dies
-is "$(sqlite3 "$LB_HOME/ledger.db" "SELECT count(*), count(DISTINCT scheduled_s), min(scheduled_s),
-	max(scheduled_s) >= 1793532240 FROM cron_ticks WHERE entry = 'true' AND scheduled_s <= 1793532240")" \
-	"24|24|1793530860|1" "every minute is there, and once"
+is "$(sqlite3 "$LB_HOME/ledger.db" "SELECT min(scheduled_s), count(*) >= 15,
+	count(*) = (max(scheduled_s) - min(scheduled_s)) / 60 + 1, count(*) = count(DISTINCT scheduled_s)
+	FROM cron_ticks WHERE entry = 'true'")" "1793530860|1|1|1" "every minute is there, and once"
 is "$(sqlite3 "$LB_HOME/ledger.db" "SELECT count(*) FROM cron_ticks t LEFT JOIN runs r ON r.name = t.run
 	WHERE t.state = 'submitted' AND r.id IS NULL")" 0 "each has its run"
 is "$(sqlite3 "$LB_HOME/ledger.db" "SELECT count(*) FROM runs r LEFT JOIN cron_ticks t ON r.name = t.run
