@@ -27,6 +27,9 @@ static void test_refused(void **state)
 		{ BASE "mixed_precision_reduce = \"bfloat16\"\n",
 		  "c.toml:3: training.mixed_precision_reduce: \"bfloat16\" is not supported, only "
 		  "\"float32\"" },
+		{ BASE "[parallelism]\nzero_stag = 3\n",
+		  "c.toml:4: parallelism.zero_stag: unknown key; did you mean \"zero_stage\"?" },
+		{ BASE "[comm]\ntrain_timeout = 3\n", "c.toml:4: comm.train_timeout: unknown key" },
 		{ BASE "batch_size = 0\n", "c.toml:3: training.local_batch_size: must be" },
 		{ "[training]\ndataset = \"c4\"\n", "c.toml: training.dataset_path: is required: a file of "
 		  "tokens, as lbworker prepare makes it" },

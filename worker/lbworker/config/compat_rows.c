@@ -125,7 +125,26 @@ const struct compat_neutral compat_neutral[] = {
 	{ "parallelism.pipeline_parallel_schedule_csv", "\"\"" },
 	{ "parallelism.module_fqns_per_model_part", "[]" },
 	{ "parallelism.enable_async_tensor_parallel", NULL }, /* when what is sent */
-	{ "parallelism.*", NULL }, /* how to split, where nothing is split */
+	/* how what is split is sent; by name, for a mistyped key of ours would split nothing */
+	{ "parallelism.context_parallel_load_balancer", NULL },
+	{ "parallelism.context_parallel_method", NULL },
+	{ "parallelism.context_parallel_ptrr_block_size", NULL },
+	{ "parallelism.context_parallel_ptrr_mask_key", NULL },
+	{ "parallelism.context_parallel_rotate_method", NULL },
+	{ "parallelism.disable_loss_parallel", NULL },
+	{ "parallelism.enable_compiled_autograd", NULL },
+	{ "parallelism.enable_fsdp_symm_mem", NULL },
+	{ "parallelism.enable_loss_parallel", NULL },
+	{ "parallelism.enable_symm_mem", NULL },
+	{ "parallelism.expert_parallel_comm_backend", NULL },
+	{ "parallelism.expert_tensor_parallel_degree", NULL },
+	{ "parallelism.fsdp_disable_prefetch", NULL },
+	{ "parallelism.full_dtensor", NULL },
+	{ "parallelism.full_spmd_types", NULL },
+	{ "parallelism.pipeline_parallel_expert_parallel_overlap", NULL },
+	{ "parallelism.pipeline_parallel_microbatches", NULL },
+	{ "parallelism.pipeline_parallel_schedule_csv_format", NULL },
+	{ "parallelism.spmd_backend", NULL },
 	{ "checkpoint.interval_type", "\"steps\"" },
 	{ "checkpoint.last_save_model_only", NULL }, /* the rest is in files of its own */
 	{ "checkpoint.last_save_in_hf", NULL },      /* weights always are */
@@ -180,7 +199,9 @@ const struct compat_neutral compat_neutral[] = {
 	{ "validation.dataset", NULL },
 	{ "validation.dataloader.*", NULL },
 	{ "comm.mode", "\"default\"" },
-	{ "comm.*", NULL },
+	{ "comm.save_traces_file_prefix", NULL },
+	{ "comm.save_traces_folder", NULL },
+	{ "comm.trace_buf_size", NULL },
 	{ "memory_estimation.enable", "false" },
 	{ "memory_estimation.*", NULL },
 	{ "fault_tolerance.enable", "false" },
