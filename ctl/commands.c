@@ -213,7 +213,7 @@ static const struct option_row daemon_options[] = {
 
 /* clang-format off */
 const struct command commands[] = {
-	{"submit", "[options] FILE.toml | SCRIPT [-- ARG...] | --wrap COMMAND | -- COMMAND ARG...",
+	{"submit", "[options] FILE.toml | SCRIPT|- [-- ARG...] | --wrap COMMAND | -- COMMAND ARG...",
 	 "start a new run",
 	 "lbctl submit train.toml --follow\n"
 	 "lbctl submit --time=12:00:00 train.slurm -- --lr 3e-4\n"

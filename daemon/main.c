@@ -57,8 +57,13 @@ static int fail(const struct err *err)
 static int enter_background(const char *home, struct err *err)
 {
 	char *log_path = path_join("%s/lbd.log", home);
-	int fd = folder_make(home, 0700, err) < 0 ? -1 : background_enter(log_path, err);
+	struct err why = { 0 };
+	int fd = -1;
 
+	if (folder_make(home, 0700, &why) < 0)
+		err_set(err, why.code, "%s; for another folder: export LB_HOME=DIR", why.text);
+	else
+		fd = background_enter(log_path, err);
 	free(log_path);
 	return fd;
 }

@@ -53,18 +53,42 @@ static bool is_script(const char *file, const char *text)
 	return strncmp(text, "#!", 2) == 0;
 }
 
-/* A run spec, or a batch script. */
-static int add_file(json_t *args, const char *file, const struct ctl *ctl, struct err *err)
+/* What comes through a pipe or from a terminal; NULL with err. */
+static char *read_stream(int fd, const char *name, size_t *len, struct err *err)
 {
+	char part[4096];
+	struct buf all;
+	ssize_t n;
+
+	buf_init(&all, FILE_MAX_BYTES);
+	while ((n = read(fd, part, sizeof(part))) > 0 && buf_add(&all, part, (size_t)n) == 0)
+		;
+	*len = all.len;
+	if (n == 0)
+		return buf_take(&all);
+	if (n < 0)
+		err_errno(err, "%s", name);
+	else
+		err_set(err, ERR_USAGE, "%s: is longer than %d KiB", name, FILE_MAX_BYTES / 1024);
+	buf_fini(&all);
+	return NULL;
+}
+
+/* A run spec, or a batch script; "-": from standard input, and called as sbatch calls it. */
+static int add_file(json_t *args, const char *word, const struct ctl *ctl, struct err *err)
+{
+	bool is_stdin = strcmp(word, "-") == 0;
+	const char *file = is_stdin ? "standard input" : word;
 	struct err why = { 0 };
 	struct stat st;
 	size_t len;
 	char *text;
 
-	if (stat(file, &st) == 0 && S_ISDIR(st.st_mode))
+	if (!is_stdin && stat(file, &st) == 0 && S_ISDIR(st.st_mode))
 		return err_set(err, ERR_USAGE,
 			       "%s: is a folder; name a TOML file or a batch script", file);
-	text = file_read(file, FILE_MAX_BYTES, &len, &why);
+	text = is_stdin ? read_stream(STDIN_FILENO, file, &len, &why)
+			: file_read(file, FILE_MAX_BYTES, &len, &why);
 	if (!text && why.code == ERR_NOT_FOUND)
 		return no_such_file(args, &ctl->operands, file, err);
 	if (!text)
@@ -77,7 +101,7 @@ static int add_file(json_t *args, const char *file, const struct ctl *ctl, struc
 			       file);
 	}
 	if (is_script(file, text)) {
-		batch_add_script(args, file, text, &ctl->operands);
+		batch_add_script(args, is_stdin ? "sbatch" : file, text, &ctl->operands);
 	} else {
 		json_object_set_new(args, "toml", json_stringn(text, len));
 		json_object_set_new(args, "file", js_bytes(file));

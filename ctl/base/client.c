@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -132,6 +133,16 @@ static int connect_in_time(const char *path, int64_t deadline_ms, struct err *er
 	return fd;
 }
 
+static const char *why_silent(const struct client *client)
+{
+	struct stat st;
+
+	if (stat(client->home, &st) < 0)
+		return errno == EACCES ? "that folder is not open to you"
+				       : "there is no such folder";
+	return S_ISDIR(st.st_mode) ? "nobody listens at lbd.sock" : "that is no folder";
+}
+
 static int dial(struct client *client, struct err *err)
 {
 	struct err why = { 0 };
@@ -142,10 +153,7 @@ static int dial(struct client *client, struct err *err)
 	if (client->fd >= 0)
 		return 0;
 	if (why.code == ERR_DAEMON)
-		return not_running(client,
-				   access(client->home, F_OK) < 0 ? "there is no such folder"
-								  : "nobody listens at lbd.sock",
-				   err);
+		return not_running(client, why_silent(client), err);
 	return err_set(err, why.code, "cannot reach lbd: %s", why.text);
 }
 

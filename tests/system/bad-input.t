@@ -73,6 +73,10 @@ refused 2 'latin1.toml' "a file that is not UTF-8" lbctl submit "$T/latin1.toml"
 printf '\357\273\277#!/bin/sh\ntrue\n' >"$T/mark.sh"
 refused 2 'mark.sh:1: a byte order mark' "a script behind a byte order mark" lbctl submit "$T/mark.sh"
 
+refused 2 'standard input: is longer than 512 KiB' "more than a script can be from standard input" \
+	sh -c 'head -c 600000 /dev/zero | lbctl submit -'
+refused 2 'standard input: nothing to run' "nothing from standard input" sh -c 'lbctl submit - </dev/null'
+
 printf '[model]\nname = "llama"\nflavour = "x"\n' | spec training
 refused 2 'training.toml:3: model.flavour: .*"flavor"' "a typo in a training config, found by lbworker" \
 	lbctl submit "$T/training.toml"
@@ -110,6 +114,9 @@ printf '#!/bin/sh\n# f\374r uns\necho "f\374r uns"\n' >"$T/latin1.sh"
 ok "a script in another encoding is taken" lbctl submit --name latin "$T/latin1.sh"
 run_reaches latin completed 30
 ok "as it is" cmp "$T/latin1.sh" "$LB_HOME/runs/latin/slurm_script"
+ok "a script from standard input is taken" sh -c 'lbctl submit --name piped - <"$1"' sh "$T/latin1.sh"
+run_reaches piped completed 30
+ok "as it is, too" cmp "$T/latin1.sh" "$LB_HOME/runs/piped/slurm_script"
 
 lbctl submit --name taken -- true >/dev/null
 refused 4 'taken' "a name that is taken" lbctl submit --name taken -- true
