@@ -356,6 +356,7 @@ struct ledger_node {
 	int64_t last_ms, suspect_ms;
 	double score; /* of mistrust, as of score_ms; daemon/engine/decide/node_memory.h */
 	int64_t score_ms;
+	double record; /* the same for a long time, as of score_ms, too */
 };
 
 /* An attempt ended on this node; counts attempts and those whose cause may be the node's fault
@@ -365,8 +366,8 @@ int ledger_node_attempt_ended(struct ledger *l, const char *node, enum cause cau
 /* Makes a row for a node of which nothing is known yet. */
 int ledger_node_know(struct ledger *l, const char *node, int64_t now_ms, struct err *err);
 /* ERR_NOT_FOUND where nothing is known of the node. */
-int ledger_node_set_score(struct ledger *l, const char *node, double score, int64_t now_ms,
-			  struct err *err);
+int ledger_node_set_score(struct ledger *l, const char *node, double score, double record,
+			  int64_t now_ms, struct err *err);
 /* By name. */
 int ledger_node_each(struct ledger *l, int (*each)(const struct ledger_node *node, void *arg),
 		     void *arg, struct err *err);

@@ -7,15 +7,11 @@
 #include <stdlib.h>
 
 static const struct column node_columns[] = {
-	COLUMN(ledger_node, TEXT, name),
-	COLUMN(ledger_node, INT64, attempts),
-	COLUMN(ledger_node, INT64, suspect),
-	COLUMN(ledger_node, CAUSE, last_cause),
-	COLUMN(ledger_node, INT64, last_ms),
-	COLUMN(ledger_node, INT64, suspect_ms),
-	COLUMN(ledger_node, REAL, score),
-	COLUMN(ledger_node, INT64, score_ms),
-	{ NULL, 0, 0 },
+	COLUMN(ledger_node, TEXT, name),     COLUMN(ledger_node, INT64, attempts),
+	COLUMN(ledger_node, INT64, suspect), COLUMN(ledger_node, CAUSE, last_cause),
+	COLUMN(ledger_node, INT64, last_ms), COLUMN(ledger_node, INT64, suspect_ms),
+	COLUMN(ledger_node, REAL, score),    COLUMN(ledger_node, INT64, score_ms),
+	COLUMN(ledger_node, REAL, record),   { NULL, 0, 0 },
 };
 
 struct fact {
@@ -54,13 +50,14 @@ int ledger_node_know(struct ledger *l, const char *node, int64_t now_ms, struct 
 	return write_rows(l, s, err) < 0 ? -1 : 0;
 }
 
-int ledger_node_set_score(struct ledger *l, const char *node, double score, int64_t now_ms,
-			  struct err *err)
+int ledger_node_set_score(struct ledger *l, const char *node, double score, double record,
+			  int64_t now_ms, struct err *err)
 {
 	sqlite3_stmt *s = query(l, Q_NODE_SET_SCORE);
 
 	bind_text(s, ":name", node);
 	bind_real(s, ":score", score);
+	bind_real(s, ":record", record);
 	bind_int(s, ":score_ms", now_ms);
 	if (write_one(l, s, ERR_NOT_FOUND, "nothing is known of this node", err))
 		return err_wrap(err, "%s", node);

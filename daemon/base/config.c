@@ -65,6 +65,12 @@ const struct key config_keys[] = {
 		     "so long before that limit lbd ends, and the next job takes over"),
 	KEY_DURATION("nodes", "half_life", nodes.half_life_ms, MINUTE_MS, WEEK_MS, "24h",
 		     "how fast bad memories of a node fade"),
+	KEY_DURATION(
+		"nodes", "repeat_half_life", nodes.repeat_half_life_ms, 0, 52.0 * WEEK_MS, "30d",
+		"how fast the record of a node fades that fails again and again; 0: nobody keeps one"),
+	KEY_REAL("nodes", "max_share", nodes.max_share, 0, 1, "0.25",
+		 "new jobs keep away from no more than this share of the nodes that are known, but "
+		 "from one; 0: only max_excluded counts"),
 	KEY_REAL("nodes", "threshold", nodes.threshold, 0.1, 100, "0.75",
 		 "score from which on new jobs keep away from a node; one failure of the node is "
 		 "1"),

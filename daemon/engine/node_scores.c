@@ -37,7 +37,7 @@ static bool has_name(const char *list, const char *name)
 
 struct search {
 	const char *name;
-	double score;
+	double score, record;
 	int64_t score_ms;
 };
 
@@ -47,6 +47,7 @@ static int see_score(const struct ledger_node *node, void *arg)
 
 	if (strcmp(node->name, s->name) == 0) {
 		s->score = node->score;
+		s->record = node->record;
 		s->score_ms = node->score_ms;
 	}
 	return 0;
@@ -59,13 +60,17 @@ static void blame_node(struct engine *e, const struct run *run, const char *name
 	int64_t now_ms = engine_wall(e), avoided_ms;
 	char text[CLOCK_TEXT_MAX];
 	struct err err = { 0 };
-	double score;
+	double score, record;
 
 	engine_wrote(e, ledger_node_each(e->ledger, see_score, &old, &err), &err);
 	score = node_score_at(old.score, old.score_ms, now_ms, e->nodes.half_life_ms) + blame;
 	engine_wrote(e, ledger_node_know(e->ledger, name, now_ms, &err), &err);
-	engine_wrote(e, ledger_node_set_score(e->ledger, name, score, now_ms, &err), &err);
-	avoided_ms = node_avoided_ms(score, &e->nodes);
+	record = blame;
+	if (e->nodes.repeat_half_life_ms > 0)
+		record += node_score_at(old.record, old.score_ms, now_ms,
+					e->nodes.repeat_half_life_ms);
+	engine_wrote(e, ledger_node_set_score(e->ledger, name, score, record, now_ms, &err), &err);
+	avoided_ms = node_avoided_ms(score, record, &e->nodes);
 	if (avoided_ms > 0 && e->nodes.max_excluded > 0)
 		engine_event(e, run, "node_suspect", "lbd", "%s is avoided for %s: %s", name,
 			     duration_text(avoided_ms, text), why);
@@ -173,13 +178,14 @@ void engine_node_broken(struct engine *e, struct run *run, const char *text)
 
 struct notes {
 	struct node_note *items;
-	size_t count, cap;
+	size_t count, cap, known;
 };
 
 static int add_note(const struct ledger_node *node, void *arg)
 {
 	struct notes *n = arg;
 
+	n->known++;
 	if (node->score <= 0)
 		return 0;
 	if (n->count == n->cap) {
@@ -189,6 +195,7 @@ static int add_note(const struct ledger_node *node, void *arg)
 	n->items[n->count++] = (struct node_note){
 		.name = xstrdup(node->name),
 		.score = node->score,
+		.record = node->record,
 		.score_ms = node->score_ms,
 	};
 	return 0;
@@ -215,7 +222,7 @@ static char *choose(struct engine *e, const struct run *run)
 
 	buf_init(&out, EXCLUDED_MAX_BYTES);
 	engine_wrote(e, ledger_node_each(e->ledger, add_note, &n, &err), &err);
-	chosen = limit_of(run, node_choose(n.items, n.count, &e->nodes, engine_wall(e)));
+	chosen = limit_of(run, node_choose(n.items, n.count, n.known, &e->nodes, engine_wall(e)));
 	for (size_t i = 0; i < n.count; i++) {
 		/* a node that the spec insists on is not argued about */
 		if (i < chosen && !has_name(run->spec.nodelist, n.items[i].name))

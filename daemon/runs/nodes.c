@@ -16,11 +16,16 @@ static int list_node(const struct ledger_node *node, void *arg)
 	struct listing *l = arg;
 	double score = node_score_at(node->score, node->score_ms, l->now_ms,
 				     l->rules->half_life_ms);
-	int64_t avoided_ms = l->rules->max_excluded ? node_avoided_ms(score, l->rules) : 0;
+	double record = l->rules->repeat_half_life_ms > 0
+				? node_score_at(node->record, node->score_ms, l->now_ms,
+						l->rules->repeat_half_life_ms)
+				: 0;
+	int64_t avoided_ms = l->rules->max_excluded ? node_avoided_ms(score, record, l->rules) : 0;
 	json_t *o = json_object();
 
 	js_set_str(o, "name", node->name);
 	js_set_real(o, "score", score);
+	js_set_real(o, "record", record);
 	js_set_time(o, "avoided_until", avoided_ms ? l->now_ms + avoided_ms : 0);
 	js_set_int(o, "attempts", node->attempts);
 	js_set_int(o, "suspect", node->suspect);
@@ -53,7 +58,7 @@ static int forgive(struct request *r, const char *name, struct err *err)
 		.text = name,
 	};
 
-	if (ledger_node_set_score(r->lbd->ledger, name, 0, e.time_ms, err) < 0)
+	if (ledger_node_set_score(r->lbd->ledger, name, 0, 0, e.time_ms, err) < 0)
 		return -1;
 	return ledger_event_put(r->lbd->ledger, &e, err);
 }

@@ -1,2 +1,2 @@
 -- SPDX-License-Identifier: MIT
-UPDATE nodes SET score = :score, score_ms = :score_ms WHERE name = :name
+UPDATE nodes SET score = :score, record = :record, score_ms = :score_ms WHERE name = :name

@@ -273,11 +273,11 @@ static void a_node_can_be_known_first(void **state)
 	char row[96];
 
 	(void)state;
-	assert_int_equal(ledger_node_set_score(l, "n2", 1, 5, &err), -1);
+	assert_int_equal(ledger_node_set_score(l, "n2", 1, 0.5, 5, &err), -1);
 	assert_int_equal(err.code, ERR_NOT_FOUND);
 	err = (struct err){ 0 };
 	ok(ledger_node_know(l, "n2", 5, &err), &err);
-	ok(ledger_node_set_score(l, "n2", 1, 5, &err), &err);
+	ok(ledger_node_set_score(l, "n2", 1, 0.5, 5, &err), &err);
 	ok(ledger_node_attempt_ended(l, "n2", CAUSE_CRASH, 7, &err), &err);
 	ok(ledger_node_know(l, "n2", 9, &err), &err); /* nothing changes any more */
 	commit(l);

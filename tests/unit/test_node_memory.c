@@ -72,14 +72,14 @@ static void scores_fade(void **state)
 static void a_failed_node_is_avoided_for_hours_not_for_ever(void **state)
 {
 	struct node_note note = { .name = TEXT("n1"), .score = 1 };
-	int64_t ms = node_avoided_ms(1, &rules);
+	int64_t ms = node_avoided_ms(1, 0, &rules);
 
 	(void)state;
 	assert_in_range(ms, 9 * HOUR, 10 * HOUR);
-	assert_int_equal(node_choose(&note, 1, &rules, ms - 1000), 1);
+	assert_int_equal(node_choose(&note, 1, 100, &rules, ms - 1000), 1);
 	note = (struct node_note){ .name = TEXT("n1"), .score = 1 };
-	assert_int_equal(node_choose(&note, 1, &rules, ms + 1000), 0);
-	assert_int_equal(node_avoided_ms(0.74, &rules), 0);
+	assert_int_equal(node_choose(&note, 1, 100, &rules, ms + 1000), 0);
+	assert_int_equal(node_avoided_ms(0.74, 0, &rules), 0);
 }
 
 static void one_crash_is_nobodys_fault_two_are(void **state)
@@ -88,33 +88,80 @@ static void one_crash_is_nobodys_fault_two_are(void **state)
 	struct node_note note = { .name = TEXT("n1"), .score = crash };
 
 	(void)state;
-	assert_int_equal(node_choose(&note, 1, &rules, 0), 0);
+	assert_int_equal(node_choose(&note, 1, 100, &rules, 0), 0);
 	note.score = node_score_at(crash, 0, 12 * HOUR, DAY) + crash;
 	note.score_ms = 12 * HOUR;
-	assert_int_equal(node_choose(&note, 1, &rules, 12 * HOUR), 1);
+	assert_int_equal(node_choose(&note, 1, 100, &rules, 12 * HOUR), 1);
 	note.score = node_score_at(crash, 0, 2 * (int64_t)DAY, DAY) + crash;
 	note.score_ms = 2 * (int64_t)DAY;
-	assert_int_equal(node_choose(&note, 1, &rules, 2 * (int64_t)DAY), 0);
+	assert_int_equal(node_choose(&note, 1, 100, &rules, 2 * (int64_t)DAY), 0);
+}
+
+/* Two failures within weeks, long faded as scores: nobody has repaired it. */
+static void who_does_it_again_is_avoided_for_weeks(void **state)
+{
+	struct node_rules long_memory = rules;
+	struct node_note notes[] = {
+		{ .name = TEXT("once"), .record = 1 },
+		{ .name = TEXT("now"), .score = 0.8, .record = 0.8 },
+		{ .name = TEXT("again"), .record = 2 },
+	};
+
+	(void)state;
+	long_memory.repeat_half_life_ms = 30 * (int64_t)DAY;
+	long_memory.max_excluded = 3;
+	assert_int_equal(node_choose(notes, COUNT(notes), 100, &long_memory, 0), 2);
+	assert_string_equal(notes[0].name, "again");
+	assert_string_equal(notes[1].name, "now");
+	assert_in_range(node_avoided_ms(0, 2, &long_memory), 12 * (int64_t)DAY, 13 * (int64_t)DAY);
+	assert_int_equal(node_avoided_ms(0, 1, &long_memory), 0);
+	assert_int_equal(node_choose(notes, COUNT(notes), 100, &long_memory, 12 * (int64_t)DAY), 1);
+	assert_int_equal(node_choose(notes, COUNT(notes), 100, &long_memory, 13 * (int64_t)DAY), 0);
+	notes[0].record = 10; /* nobody keeps one */
+	assert_int_equal(node_choose(notes, 1, 100, &rules, 13 * (int64_t)DAY), 0);
+	assert_int_equal(node_avoided_ms(0, 10, &rules), 0);
+}
+
+static void never_more_than_a_share(void **state)
+{
+	struct node_rules shared = rules;
+	struct node_note notes[] = {
+		{ .name = TEXT("a"), .score = 1 },
+		{ .name = TEXT("b"), .score = 2 },
+		{ .name = TEXT("c"), .score = 3 },
+	};
+
+	(void)state;
+	shared.max_excluded = 4;
+	shared.max_share = 0.25;
+	assert_int_equal(node_limit(&shared, 0), 1);
+	assert_int_equal(node_limit(&shared, 3), 1);
+	assert_int_equal(node_limit(&shared, 8), 2);
+	assert_int_equal(node_limit(&shared, 1000), 4);
+	assert_int_equal(node_choose(notes, COUNT(notes), 8, &shared, 0), 2);
+	assert_string_equal(notes[0].name, "c");
+	shared.max_excluded = 0;
+	assert_int_equal(node_limit(&shared, 1000), 0);
 }
 
 static void the_worst_are_chosen_and_never_too_many(void **state)
 {
 	struct node_note notes[] = {
-		{ TEXT("a"), 0.9, 0 },
-		{ TEXT("b"), 3, 0 },
-		{ TEXT("c"), 0.1, 0 },
-		{ TEXT("d"), 0.9, 0 },
-		{ TEXT("e"), 4, -10 * (int64_t)DAY },
+		{ .name = TEXT("a"), .score = 0.9 },
+		{ .name = TEXT("b"), .score = 3 },
+		{ .name = TEXT("c"), .score = 0.1 },
+		{ .name = TEXT("d"), .score = 0.9 },
+		{ .name = TEXT("e"), .score = 4, .score_ms = -10 * (int64_t)DAY },
 	};
 	struct node_rules none = rules;
 
 	(void)state;
-	assert_int_equal(node_choose(notes, COUNT(notes), &rules, 0), 2);
+	assert_int_equal(node_choose(notes, COUNT(notes), 100, &rules, 0), 2);
 	assert_string_equal(notes[0].name, "b");
 	assert_string_equal(notes[1].name, "a");
 	none.max_excluded = 0;
-	assert_int_equal(node_choose(notes, COUNT(notes), &none, 0), 0);
-	assert_int_equal(node_choose(NULL, 0, &rules, 0), 0);
+	assert_int_equal(node_choose(notes, COUNT(notes), 100, &none, 0), 0);
+	assert_int_equal(node_choose(NULL, 0, 100, &rules, 0), 0);
 }
 
 int main(void)
@@ -125,6 +172,8 @@ int main(void)
 		cmocka_unit_test(scores_fade),
 		cmocka_unit_test(a_failed_node_is_avoided_for_hours_not_for_ever),
 		cmocka_unit_test(one_crash_is_nobodys_fault_two_are),
+		cmocka_unit_test(who_does_it_again_is_avoided_for_weeks),
+		cmocka_unit_test(never_more_than_a_share),
 		cmocka_unit_test(the_worst_are_chosen_and_never_too_many),
 	};
 

@@ -46,11 +46,37 @@ double node_score_at(double score, int64_t score_ms, int64_t now_ms, int64_t hal
 	return score * exp2(-(double)(now_ms - score_ms) / (double)half_life_ms);
 }
 
-int64_t node_avoided_ms(double score, const struct node_rules *rules)
+static double repeated(const struct node_rules *rules)
 {
-	if (score < rules->threshold)
-		return 0;
-	return (int64_t)(log2(score / rules->threshold) * (double)rules->half_life_ms);
+	return rules->repeat_half_life_ms > 0 ? NODE_REPEATED * rules->threshold : INFINITY;
+}
+
+static bool is_avoided(const struct node_note *n, const struct node_rules *rules)
+{
+	return n->score >= rules->threshold || n->record >= repeated(rules);
+}
+
+int64_t node_avoided_ms(double score, double record, const struct node_rules *rules)
+{
+	int64_t ms = 0, long_ms = 0;
+
+	if (score >= rules->threshold)
+		ms = (int64_t)(log2(score / rules->threshold) * (double)rules->half_life_ms);
+	if (record >= repeated(rules))
+		long_ms = (int64_t)(log2(record / repeated(rules)) *
+				    (double)rules->repeat_half_life_ms);
+	return ms > long_ms ? ms : long_ms;
+}
+
+size_t node_limit(const struct node_rules *rules, size_t known)
+{
+	size_t limit = (size_t)rules->max_excluded,
+	       share = (size_t)(rules->max_share * (double)known);
+
+	if (rules->max_share <= 0 || limit == 0)
+		return limit;
+	share = share > 0 ? share : 1;
+	return share < limit ? share : limit;
 }
 
 /* Equal scores by name, so that the choice is always the same. */
@@ -58,25 +84,36 @@ static int worst_first(const void *a, const void *b)
 {
 	const struct node_note *x = a, *y = b;
 
-	if (x->score != y->score)
-		return x->score < y->score ? 1 : -1;
+	if (x->is_avoided != y->is_avoided)
+		return x->is_avoided ? -1 : 1;
+	if (x->score + x->record != y->score + y->record)
+		return x->score + x->record < y->score + y->record ? 1 : -1;
 	return strcmp(x->name, y->name);
 }
 
-size_t node_choose(struct node_note *notes, size_t count, const struct node_rules *rules,
-		   int64_t now_ms)
+static double record_at(const struct node_note *n, const struct node_rules *rules, int64_t now_ms)
 {
-	size_t chosen = 0;
+	return rules->repeat_half_life_ms > 0
+		       ? node_score_at(n->record, n->score_ms, now_ms, rules->repeat_half_life_ms)
+		       : 0;
+}
+
+size_t node_choose(struct node_note *notes, size_t count, size_t known,
+		   const struct node_rules *rules, int64_t now_ms)
+{
+	size_t chosen = 0, avoided = 0;
 
 	for (size_t i = 0; i < count; i++) {
 		notes[i].score = node_score_at(notes[i].score, notes[i].score_ms, now_ms,
 					       rules->half_life_ms);
+		notes[i].record = record_at(&notes[i], rules, now_ms);
 		notes[i].score_ms = now_ms;
+		notes[i].is_avoided = is_avoided(&notes[i], rules);
+		avoided += notes[i].is_avoided;
 	}
 	if (count > 0)
 		qsort(notes, count, sizeof(notes[0]), worst_first);
-	while (chosen < count && (int64_t)chosen < rules->max_excluded &&
-	       notes[chosen].score >= rules->threshold)
+	while (chosen < avoided && chosen < node_limit(rules, known))
 		chosen++;
 	return chosen;
 }

@@ -16,7 +16,8 @@
 enum { BUSY_MS = 5 * SECOND, IDLE_MS = 30 * SECOND, SPOOL_MS = 30 * SECOND };
 
 static const char run_name[] = "r1";
-const struct lbd_abilities lbd_by_default = { .half_life_ms = HALF_LIFE_MS };
+const struct lbd_abilities lbd_by_default = { .half_life_ms = HALF_LIFE_MS,
+					      .repeat_half_life_ms = REPEAT_HALF_LIFE_MS };
 
 void live_spent(struct sim *sim, enum where where)
 {
@@ -144,7 +145,9 @@ static void begin(struct sim *sim, const struct lbd_abilities *can)
 	const struct node_rules rules = {
 		.half_life_ms = can->half_life_ms,
 		.threshold = 0.75,
-		.max_excluded = 4,
+		.repeat_half_life_ms = can->repeat_half_life_ms,
+		.max_excluded = MAX_EXCLUDED,
+		.max_share = 0.25,
 	};
 	static const struct poll_times times = {
 		.busy_ms = BUSY_MS,

@@ -15,11 +15,14 @@ struct lbd_notes {
 	int64_t failures;     /* times that the run failed, and waited for a person */
 };
 
-enum { HALF_LIFE_MS = DAY }; /* nodes.half_life by default */
+enum { HALF_LIFE_MS = DAY, MAX_EXCLUDED = 4 }; /* of [nodes] by default */
+
+#define REPEAT_HALF_LIFE_MS (30 * (int64_t)DAY)
 
 /* What may be set otherwise than by default. */
 struct lbd_abilities {
-	int64_t half_life_ms; /* nodes.half_life of lbd.toml */
+	int64_t half_life_ms;        /* nodes.half_life of lbd.toml */
+	int64_t repeat_half_life_ms; /* nodes.repeat_half_life; 0: no records are kept */
 	/* checkpoint.stage: that all ranks wait for a copy into a folder of their node, which then takes
 	 * save_ms of the month to count; 0: there is none */
 	int64_t copy_ms;

@@ -17,6 +17,7 @@ enum { COPY_MS = 5 * SECOND };
 
 enum who {
 	WHO_LBD,
+	WHO_LBD_FORGETS,
 	WHO_LBD_WEEK,
 	WHO_LBD_LINE,
 	WHO_LBD_STAGE,
@@ -28,13 +29,8 @@ enum who {
 };
 
 static const char *const who_names[WHO_COUNT] = {
-	"lbd",
-	"lbd, half_life 7d",
-	"lbd, in line+",
-	"lbd, stage*",
-	"lbd, 7d, stage*",
-	"lbd, 7d, st*, +",
-	"sbatch --requeue",
+	"lbd",           "lbd, no records", "lbd, half_life 7d", "lbd, in line+",
+	"lbd, stage*",   "lbd, 7d, stage*", "lbd, 7d, st*, +",   "sbatch --requeue",
 	"--array=1-N%1",
 };
 
@@ -64,7 +60,8 @@ static const char assumptions[] =
 	"  before the first step after 30 min. Real are engine, ledger, policy, node\n"
 	"  memory, rules for launches in place and for hangs. Slurm tells of a lost node\n"
 	"  after 300 s (SlurmdTimeout). A torn checkpoint costs no more than its own steps.\n"
-	"  Its second row: with nodes.half_life = \"7d\" it mistrusts bad nodes for longer.\n"
+	"  Without records (nodes.repeat_half_life = \"0\") it forgets a node that failed again and\n"
+	"  again within a day, with nodes.half_life = \"7d\", and no records, any node within a week.\n"
 	"  * With checkpoint.stage all ranks wait 5 s (a guess: 60 GB a node at 12 GB/s) for a\n"
 	"  copy in their node, drained in the 40 s that saving takes without; so it is done\n"
 	"  more often (Young). Hangs and crashes go on from the copy, once all nodes have\n"
@@ -119,6 +116,10 @@ static void live(enum who who, const struct month *m, struct tally *t, long n)
 				 .half_life_ms = who == WHO_LBD_WEEK || who >= WHO_LBD_BOTH
 							 ? 7 * (int64_t)DAY
 							 : HALF_LIFE_MS,
+				 .repeat_half_life_ms = who == WHO_LBD_FORGETS ||
+									who == WHO_LBD_WEEK
+								? 0
+								: REPEAT_HALF_LIFE_MS,
 				 .copy_ms = who >= WHO_LBD_STAGE ? COPY_MS : 0,
 				 .interval_ms = stage_interval_ms(&m->c),
 				 .ages_held = who == WHO_LBD_LINE || who == WHO_LBD_ALL },
