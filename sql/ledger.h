@@ -26,7 +26,7 @@
 
 struct ledger;
 
-enum { LEDGER_SCHEMA_VERSION = 10 };
+enum { LEDGER_SCHEMA_VERSION = 11 };
 
 /* "SQLite 3.40.1": what is below. */
 const char *ledger_library(void);
