@@ -87,7 +87,7 @@ holder=$!
 wait_for "[ -s $T/held ]" 10
 cached 4 1000
 run
-is "$(ls "$mine/triton")" k "but nothing while somebody else may read there"
+unlike "$(cat "$F/out.log")" compiling "but nothing while somebody else may read there"
 kill "$holder"; wait "$holder" 2>/dev/null
 for pid in $(own_processes); do # its sleep
 	[ "$pid" = $$ ] || [ "$(cat "/proc/$pid/comm" 2>/dev/null)" != sleep ] || kill "$pid"

@@ -152,7 +152,7 @@ static void in_this_folder(char *out, size_t size, const char *name)
 static void test_only_what_has_no_value(void **state)
 {
 	const struct cache_limits limits = { .max_bytes = 1 << 20 };
-	char *more[] = { TEXT("HF_DATASETS_CACHE"), NULL };
+	char name[] = "HF_DATASETS_CACHE", *more[] = { name, NULL };
 	struct strv env = { 0 };
 	struct cache c;
 	struct err err = { 0 };
@@ -181,7 +181,7 @@ static void test_only_what_has_no_value(void **state)
 /* As a rank gets it. */
 static void test_ranks(void **state)
 {
-	char *more[] = { TEXT("MORE_OF_IT"), TEXT("AND_MORE"), NULL };
+	char one[] = "MORE_OF_IT", two[] = "AND_MORE", *more[] = { one, two, NULL };
 	char folder[4096], want[5000], *value;
 	struct err err = { 0 };
 
