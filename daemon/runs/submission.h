@@ -42,8 +42,11 @@ int spec_check_followed(const struct lbd *lbd, const char *key, const struct key
 int submission_choose_name(struct submission *s, struct err *err);
 /* --snapshot (submission_copy.c): the copy of the code becomes RUN/code, and the spec means that. */
 int submission_take_copy(struct submission *s, struct err *err);
-/* Writes it; every option of the job is understood then. The caller removes it. */
+/* Writes what the question to the scheduler needs; every option of the job is understood then. The
+ * caller removes it. */
 int submission_make_folder(struct submission *s, struct err *err);
+/* Writes the rest. */
+int submission_fill_folder(const struct submission *s, struct err *err);
 /* What must be there as surely as the row that will be committed. */
 int submission_sync_folder(const struct submission *s, struct err *err);
 /* The run that it will be; borrows from the submission. */

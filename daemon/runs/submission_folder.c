@@ -217,8 +217,12 @@ int submission_make_folder(struct submission *s, struct err *err)
 {
 	s->dir = path_join("%s/%s", s->lbd->config.runs_folder, s->name);
 	if (folder_make(s->dir, 0750, err) < 0 || submission_take_copy(s, err) < 0 ||
-	    write_submitted(s, err) < 0 || write_env(s, err) < 0 || write_spec(s, err) < 0 ||
-	    write_script(s, err) < 0 || write_code(s, err) < 0)
+	    write_submitted(s, err) < 0 || write_env(s, err) < 0 || write_script(s, err) < 0)
 		return -1;
 	return check_options(s, err);
+}
+
+int submission_fill_folder(const struct submission *s, struct err *err)
+{
+	return write_spec(s, err) < 0 ? -1 : write_code(s, err);
 }

@@ -168,7 +168,8 @@ static void ask_scheduler(struct submission *s)
 
 	s->is_syncing = true;
 	probe_ask(s->lbd, &run, on_probed, s);
-	if (submission_sync_folder(s, &err) < 0 && s->refusal.code == ERR_NONE)
+	if ((submission_fill_folder(s, &err) < 0 || submission_sync_folder(s, &err) < 0) &&
+	    s->refusal.code == ERR_NONE)
 		s->refusal = err;
 	s->is_syncing = false;
 	if (s->is_answered)
