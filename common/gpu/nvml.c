@@ -27,6 +27,7 @@ struct calls {
 	int (*link)(nvmlDevice_t device, unsigned link, int counter, unsigned long long *count);
 	int (*remapped)(nvmlDevice_t device, unsigned *corrected, unsigned *uncorrected,
 			unsigned *pending, unsigned *failed);
+	int (*pci)(nvmlDevice_t device, struct nvml_pci *pci);
 	int (*fields)(nvmlDevice_t device, int count, struct nvml_field *fields);
 	int (*events)(void **set);
 	int (*watch)(nvmlDevice_t device, unsigned long long types, void *set);
@@ -61,6 +62,7 @@ static const struct {
 	{ "nvmlDeviceGetTotalEccErrors", offsetof(struct calls, ecc) },
 	{ "nvmlDeviceGetNvLinkErrorCounter", offsetof(struct calls, link) },
 	{ "nvmlDeviceGetRemappedRows", offsetof(struct calls, remapped) },
+	{ "nvmlDeviceGetPciInfo_v3", offsetof(struct calls, pci) },
 	{ "nvmlDeviceGetFieldValues", offsetof(struct calls, fields) },
 	{ "nvmlEventSetCreate", offsetof(struct calls, events) },
 	{ "nvmlDeviceRegisterEvents", offsetof(struct calls, watch) },
@@ -227,8 +229,12 @@ void nvml_past(struct nvml *n, int gpu, struct gpu_past *out)
 	struct nvml_field recovery = { .id = FIELD_RECOVERY };
 	nvmlDevice_t device = n->devices[gpu];
 	unsigned unused, failed;
+	struct nvml_pci pci;
 
-	*out = (struct gpu_past){ -1, -1 };
+	*out = (struct gpu_past){ -1, -1, "" };
+	if (n->call.pci && n->call.pci(device, &pci) == 0)
+		snprintf(out->pci, sizeof(out->pci), "%04x:%02x:%02x", pci.domain, pci.bus,
+			 pci.device);
 	if (n->call.remapped && n->call.remapped(device, &unused, &unused, &unused, &failed) == 0)
 		out->remap_failed = failed;
 	if (n->call.fields && n->call.fields(device, 1, &recovery) == 0 && recovery.status == 0 &&

@@ -30,6 +30,7 @@ struct gpu_reading {
 struct gpu_past {
 	int64_t remap_failed; /* rows of memory could not be replaced, ever: 1 */
 	int64_t recovery;     /* what its driver asks for, enum gpu_recovery */
+	char pci[20];         /* as the kernel's log has it, "0000:3b:00"; "": not known */
 };
 enum gpu_recovery {
 	RECOVERY_NONE,

@@ -16,6 +16,11 @@ struct nvml_event {
 	unsigned long long type, data;
 	unsigned gpu_instance, compute_instance;
 };
+struct nvml_pci {
+	char legacy[16];
+	unsigned domain, bus, device, id, subsystem;
+	char text[32];
+};
 struct nvml_field {
 	unsigned id, scope;
 	long long timestamp, latency_us;

@@ -39,6 +39,10 @@ PLACED(struct nvml_event, type, nvmlEventData_t, eventType);
 PLACED(struct nvml_event, data, nvmlEventData_t, eventData);
 PLACED(struct nvml_event, gpu_instance, nvmlEventData_t, gpuInstanceId);
 PLACED(struct nvml_event, compute_instance, nvmlEventData_t, computeInstanceId);
+SAME(sizeof(struct nvml_pci), sizeof(nvmlPciInfo_t));
+PLACED(struct nvml_pci, domain, nvmlPciInfo_t, domain);
+PLACED(struct nvml_pci, bus, nvmlPciInfo_t, bus);
+PLACED(struct nvml_pci, device, nvmlPciInfo_t, device);
 SAME(sizeof(struct nvml_field), sizeof(nvmlFieldValue_t));
 PLACED(struct nvml_field, id, nvmlFieldValue_t, fieldId);
 PLACED(struct nvml_field, scope, nvmlFieldValue_t, scopeId);
@@ -92,6 +96,7 @@ TYPED(nvmlDeviceGetTotalEccErrors, nvmlDevice_t, nvmlMemoryErrorType_t, nvmlEccC
 TYPED(nvmlDeviceGetNvLinkErrorCounter, nvmlDevice_t, unsigned, nvmlNvLinkErrorCounter_t,
       unsigned long long *);
 TYPED(nvmlDeviceGetRemappedRows, nvmlDevice_t, unsigned *, unsigned *, unsigned *, unsigned *);
+TYPED(nvmlDeviceGetPciInfo_v3, nvmlDevice_t, nvmlPciInfo_t *);
 TYPED(nvmlDeviceGetFieldValues, nvmlDevice_t, int, nvmlFieldValue_t *);
 TYPED(nvmlEventSetCreate, nvmlEventSet_t *);
 TYPED(nvmlDeviceRegisterEvents, nvmlDevice_t, unsigned long long, nvmlEventSet_t);

@@ -4,7 +4,7 @@
  *
  *   use memory_mb total_mb milliwatts mhz celsius throttle_bits ecc_corrected ecc_uncorrected crc_errors
  *
- * and behind these, where they are known, remap_failed and recovery.
+ * and behind these, where they are known, remap_failed and recovery. GPU 0 is PCI 0000:3b:00, GPU 1 0000:3c:00, …
  * A file "xid", "GPU XID", is an event, and is removed when it is told. Where the folder has one with the name of the
  * Slurm node, the files are in there. */
 #include <stdio.h>
@@ -161,6 +161,19 @@ int nvmlDeviceGetRemappedRows(const struct device *d, unsigned *corrected, unsig
 	*corrected = *uncorrected = *pending = 0;
 	*failed = (unsigned)d->values[10];
 	return d->known > 10 ? 0 : 3;
+}
+
+struct pci {
+	char legacy[16];
+	unsigned domain, bus, device, id, subsystem;
+	char text[32];
+};
+
+int nvmlDeviceGetPciInfo_v3(const struct device *d, struct pci *pci);
+int nvmlDeviceGetPciInfo_v3(const struct device *d, struct pci *pci)
+{
+	*pci = (struct pci){ .bus = 0x3b + d->index };
+	return 0;
 }
 
 struct field {

@@ -243,6 +243,16 @@ past() { # past HOURS_AGO XID: a kernel's log with one of then
 past 0.001 79
 [ "$status" = 5 ] && grep -q 'BROKEN: GPU 0000:3b:00: XID 79, 0.0 h ago: GPU has fallen off the bus' "$T/log"
 ok $? "nor with an XID that means hardware before the check began"
+gone() { # gone FIGURES OF THE DRIVER: the same with the GPU of that address
+	echo "$1" >"$T/nvml/gpu0"
+	NCCL_STANDIN=$T/nvml LD_LIBRARY_PATH=$B/tests/nvml check "$B/lbworker" check --kernel-log "$T/kmsg" --xid-hours 1
+}
+gone "50 1000 80000 300000 1500 60 0 0 0 0 0 0"
+[ "$status" = 0 ] && grep -q 'OK .*, XID 79 of GPU 0000:3b:00, 0.0 h ago (.*), of which nothing is left' "$T/log"
+ok $? "unless its driver says that nothing is left to be done"
+gone "50 1000 80000 300000 1500 60 0 0 0 0"
+[ "$status" = 5 ] && grep -q 'BROKEN: GPU 0000:3b:00: XID 79' "$T/log"
+ok $? "an older one, that does not tell, is no excuse"
 past 0.001 31
 [ "$status" = 0 ] && grep -q 'OK .*, no XID of the hardware in the [0-9.]* h' "$T/log"
 ok $? "with one of the application it is"

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "common/base/mem.h"
@@ -98,6 +99,20 @@ static bool is_recent(const struct health *h, const struct past_xid *x)
 	return xid_find(x->xid)->fault == XID_HARDWARE && x->age_s <= h->how.xid_hours * HOUR_S;
 }
 
+/* Of a GPU that is there, and of which its driver says that there is nothing to be done: it was reset since, or the
+ * fault was contained. */
+static bool is_mended(const struct health *h, const struct past_xid *x)
+{
+	struct gpu_past p;
+
+	for (int gpu = 0; h->nvml && gpu < nvml_count(h->nvml); gpu++) {
+		nvml_past(h->nvml, gpu, &p);
+		if (p.pci[0] && strncasecmp(p.pci, x->pci, strlen(p.pci)) == 0)
+			return p.recovery == RECOVERY_NONE;
+	}
+	return false;
+}
+
 /* The log may reach less far back than it is asked about. */
 static void say_none(const struct health *h, const struct past_xids *log, struct check_result *out)
 {
@@ -127,8 +142,11 @@ static void look_at_log(const struct health *h, struct check_result *out)
 			continue;
 		if (x->age_s >= 0)
 			snprintf(when, sizeof(when), ", %.1f h ago", x->age_s / HOUR_S);
-		snprintf(out->past, sizeof(out->past), "XID %" PRId64 " of GPU %s%s (%s)", x->xid,
-			 x->pci, when, log.source);
+		bool is_over = is_mended(h, x);
+		snprintf(out->past, sizeof(out->past), "XID %" PRId64 " of GPU %s%s (%s)%s", x->xid,
+			 x->pci, when, log.source, is_over ? ", of which nothing is left" : "");
+		if (is_over)
+			continue;
 		if (!out->fault[0])
 			snprintf(out->fault, sizeof(out->fault), "GPU %s: XID %" PRId64 "%s: %.80s",
 				 x->pci, x->xid, when, xid_find(x->xid)->text);
