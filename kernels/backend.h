@@ -27,7 +27,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { BACKEND_ABI = 13, BACKEND_TEXT_BYTES = 256 };
+enum { BACKEND_ABI = 14, BACKEND_TEXT_BYTES = 256 };
 
 struct format; /* kernels/formats/format.h */
 struct encoding;
@@ -401,6 +401,12 @@ struct backend {
 	/* Between two steps, where histories (operand.h) are in the device's memory: in each of `count`, of
 	 * AMAX_PAST + `length` floats, what is noted becomes the newest. NULL: the host does it. */
 	void (*amax_step)(struct device *dev, float *histories, size_t count, size_t length);
+
+	/* What an operation writes to `out` soon is an operand of these `count` products, the next that come, in
+	 * their order, and nobody else writes there before they have run: so it may be made with the operation.
+	 * Their C may still be NULL. NULL: nothing comes of it. */
+	void (*expect)(struct device *dev, const void *out, const struct gemm *product,
+		       size_t count);
 
 	/* What an optimizer keeps in few bits. Moments: codes of a map, which are MOMENTS_CODES
 	 * numbers that rise to 1, and a scale, the largest |x|, for each MOMENTS_SHARE elements from

@@ -34,6 +34,19 @@ struct few_bits {
 	enum scale_layout layout;
 };
 
+/* What an operation makes of what it writes, beside it. */
+struct finishing {
+	float *amax; /* the largest |x| goes there, as a maximum of what is there; NULL: not */
+	struct few_bits
+		made; /* codes with LAYOUT_VEC128, or values, as it lies; use NULL: neither */
+};
+/* lib/expected.c. Whether what is written to `out` next, `count` elements, is expected (backend.h: expect) by products
+ * that want more of it. Scales are local to a run of at most a warp's vectors of 16 bytes, and end with a run of
+ * `unit` elements. */
+bool cuda_finishing(struct device *dev, const struct place *at, const void *out, size_t count,
+		    size_t unit, struct finishing *f);
+void cuda_expect(struct device *dev, const void *out, const struct gemm *product, size_t count);
+
 /* Queues it. A failure is kept. */
 void cuda_few_bits(struct device *dev, const struct place *at, const struct few_bits *f);
 /* Bytes of work area that takes. */

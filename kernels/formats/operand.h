@@ -75,7 +75,20 @@ struct operand_use {
 	/* AMAX_PAST + cast->history floats, at least, in the device's memory; NULL without */
 	float *history;
 	bool notes; /* the history takes the largest |x| of this tensor, if larger */
+	/* One float in the device's memory, of what several products read: the largest |x|. amax_known: it is there
+	 * already; else a cast that asks for it (operand_asks_amax) leaves it. NULL without */
+	float *amax;
+	bool amax_known;
 };
+
+/* Whether the scales depend on the largest |x| of all of the operand, as it is. */
+static inline bool operand_asks_amax(const struct operand_cast *c)
+{
+	bool is_whole = c->along == OPERAND_ALL && c->across == OPERAND_ALL;
+
+	return c->format.bits > 0 && !c->hadamard &&
+	       (c->scale == SCALE_E4M3 || (c->scale != SCALE_NONE && is_whole));
+}
 
 /* s for the largest |x| of those that share it, and what x is multiplied with to be divided by it.
  * `tensor`: S of SCALE_E4M3; `most`: what the largest is brought to, mostly max. */

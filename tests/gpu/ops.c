@@ -42,6 +42,7 @@ static const struct {
 	{ "shares", ops_shares },
 	{ "few_bits_products", ops_few_bits_products },
 	{ "few_bits_exact", ops_few_bits_exact },
+	{ "fused", ops_fused },
 	{ "qk_norm", ops_qk_norm },
 	{ "geglu", ops_geglu },
 	{ "softcap", ops_softcap },

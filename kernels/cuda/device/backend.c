@@ -226,6 +226,7 @@ static const struct backend backend_cuda = {
 	.quantize = cuda_quantize,
 	.codes = cuda_codes,
 	.amax_step = cuda_amax_step,
+	.expect = cuda_expect,
 	.weights_amax = cuda_weights_amax,
 	.weights_encode = cuda_weights_encode,
 	.weights_decode = cuda_weights_decode,

@@ -194,6 +194,7 @@ void gemm_plain(struct device *dev, const struct gemm *g)
 	if (!p)
 		return;
 	product_set_places(dev, at, p, &way[picked]);
+	expected_overwritten(dev->gemms, way[picked].c);
 	bool aside = goes_aside(dev, g, &way[picked]) && cuda_fork(dev, at);
 	cuda_range_push(dev, at->operation);
 	gemm_lt_ok(dev, at,
@@ -211,10 +212,12 @@ void gemm_plain(struct device *dev, const struct gemm *g)
 bool cuda_gemm_open(struct device *dev, char *why)
 {
 	struct gemm_state *s = dev->gemms = calloc(1, sizeof(*s));
-	const char *few_bits = getenv("LB_CUDA_FEW_BITS");
+	const char *few_bits = getenv("LB_CUDA_FEW_BITS"), *fused = getenv("LB_CUDA_FUSED");
 
-	if (s)
+	if (s) {
 		s->emulates = few_bits && strcmp(few_bits, "emulated") == 0;
+		s->is_fused = !fused || strcmp(fused, "0") != 0;
+	}
 	if (s && cublasLtCreate(&s->library) == CUBLAS_STATUS_SUCCESS &&
 	    (s->workspace = cuda_take(dev, GEMM_WORKSPACE_BYTES, "matrix products")) != NULL &&
 	    cudaEventCreate(&s->start) == cudaSuccess && cudaEventCreate(&s->end) == cudaSuccess) {
@@ -249,6 +252,7 @@ void cuda_gemm_close(struct device *dev)
 	cuda_give(dev, s->operand[0].memory);
 	cuda_give(dev, s->operand[1].memory);
 	cuda_give(dev, s->kept.area.memory);
+	cuda_give(dev, s->expected.area.memory);
 	if (s->start)
 		cudaEventDestroy(s->start);
 	if (s->end)

@@ -7,7 +7,7 @@
 #include <cublasLt.h>
 
 #include "kernels/cuda/cuda.h"
-#include "kernels/formats/format.h"
+#include "kernels/cuda/few_bits.h"
 
 /* What makes two products of one kind: every byte of it is set. */
 struct kind {
@@ -73,6 +73,19 @@ struct gemm_state {
 		float *scale;
 	} kept;
 	bool emulates; /* LB_CUDA_FEW_BITS=emulated: never as codes */
+	bool is_fused; /* operands may be made by the operation that writes them; LB_CUDA_FUSED=0: not */
+	/* expected.c: of the one that is expected, or has been written */
+	struct expected {
+		const void *out;      /* NULL: none */
+		size_t products;      /* that will read it */
+		float *amax;          /* where its largest number goes; NULL: nobody asks */
+		struct few_bits made; /* by its operation; use NULL: nothing is */
+		struct operand_use use;
+		size_t nth;            /* the product that it is made for, from 0 on */
+		struct work_area area; /* of any but the first */
+		bool is_made;
+		size_t count; /* elements that were written */
+	} expected;
 };
 
 static const size_t GEMM_WORKSPACE_BYTES = (size_t)64 << 20;
@@ -103,6 +116,20 @@ void product_set_places(struct device *dev, const struct place *at, struct produ
 cublasStatus_t product_multiply(struct device *dev, const struct product *p, const struct gemm *g,
 				const void *b, const cublasLtMatmulAlgo_t *algo, void *workspace);
 void product_clear(struct product *p);
+
+/* narrow.c: the operand of g that lies at `in` as that product would have it made, with room for it: where the product
+ * looks for it, or in `own`, codes only. False: it has no use for it, or a failure. */
+bool narrow_operand(struct device *dev, const struct place *at, const struct gemm *g,
+		    const void *in, struct work_area *own, struct few_bits *f);
+
+/* expected.c. What products ask: whether use->amax holds the largest number of the operand that lies there; and what
+ * its operation has made where f is wanted, NULL: nothing. Then, that a product has read it, or wrote there anew. */
+bool expected_amax(const struct gemm_state *s, const void *in, const struct stored *shape,
+		   const struct operand_use *use);
+const struct few_bits *expected_numbers(const struct gemm_state *s, const struct few_bits *f);
+void expected_read(struct gemm_state *s);
+void expected_overwritten(struct gemm_state *s, const void *by);
+void expected_forget(struct gemm_state *s);
 
 /* A product to be timed, with what our kernels do behind it. */
 struct trial {

@@ -132,25 +132,49 @@ static bool keep_codes(struct device *dev, const struct place *at, int i, struct
 	return true;
 }
 
-/* Codes, and behind them their scales; where these have two levels, room for what multiplies the product. */
+/* As it is asked for; with what is known of the operand. */
+static struct operand_use use_of(const struct device *dev, const struct side *side)
+{
+	struct operand_use use = *side->use;
+	const struct gemm_state *s = dev->gemms;
+
+	use.amax_known = s->is_fused &&
+			 (use.amax_known || expected_amax(s, side->in, &side->shape, &use));
+	return use;
+}
+
+/* Room for codes, and behind them for their scales; where these have two levels, also for what multiplies the
+ * product. */
+static bool room_for_codes(struct device *dev, const struct place *at, struct work_area *area,
+			   struct few_bits *f)
+{
+	size_t codes = up_to_library(cuda_code_bytes(f->layout, &f->shape));
+	size_t scales = cuda_scale_bytes(f->layout, f->use->cast, &f->shape);
+
+	area->what = "operands of few bits";
+	f->codes = cuda_grown(dev, at, area, codes + scales + TENSOR_FLOATS * sizeof(float));
+	f->scales = f->codes ? f->codes + codes : NULL;
+	return f->codes != NULL;
+}
+
+/* Codes, and behind them their scales. */
 static const uint8_t *coded(struct device *dev, const struct place *at, const struct gemm *g, int i,
 			    const struct side *side, enum scale_layout layout)
 {
 	const uint8_t *kept = layout == LAYOUT_SCALAR ? kept_codes(dev, g, i, side) : NULL;
-	size_t codes = up_to_library(cuda_code_bytes(layout, &side->shape));
-	size_t scales = cuda_scale_bytes(layout, side->use->cast, &side->shape);
-	uint8_t *memory = kept ? NULL
-			       : operand_area(dev, at, i,
-					      codes + scales + TENSOR_FLOATS * sizeof(float));
-	struct few_bits f = { .in = side->in,
-			      .shape = side->shape,
-			      .use = side->use,
-			      .codes = memory,
-			      .layout = layout };
+	const struct operand_use use = use_of(dev, side);
+	struct few_bits f = { .in = side->in, .shape = side->shape, .use = &use, .layout = layout };
+	const struct few_bits *made = expected_numbers(dev->gemms, &f);
 
-	if (kept || !memory)
+	if (kept)
 		return kept;
-	f.scales = memory + codes;
+	if (made) {
+		dev->gemms->scale[i] = made->scales;
+		return made->codes;
+	}
+	if (!room_for_codes(dev, at, &dev->gemms->operand[i], &f))
+		return NULL;
+	uint8_t *memory = f.codes;
 	dev->gemms->scale[i] = f.scales;
 	if (layout == LAYOUT_SCALAR && g->shared == side->in && g->is_first &&
 	    is_same_in_both(side->use->cast) && !keep_codes(dev, at, i, &f))
@@ -207,6 +231,7 @@ static bool by_codes(struct device *dev, const struct place *at, const struct ge
 	if (!p)
 		return false;
 	product_set_places(dev, at, p, &f);
+	expected_overwritten(dev->gemms, f.c);
 	cuda_range_push(dev, at->operation);
 	gemm_lt_ok(dev, at, product_multiply(dev, p, &f, f.b, &p->algo, dev->gemms->workspace));
 	cuda_range_pop(dev);
@@ -287,15 +312,38 @@ static const void *numbers(struct device *dev, const struct place *at, int i,
 			   const struct side *side)
 {
 	size_t count = side->shape.rows * side->shape.columns;
+	const struct operand_use use = use_of(dev, side);
 	const struct few_bits f = { .in = side->in,
 				    .shape = side->shape,
-				    .use = side->use,
+				    .use = &use,
 				    .values = operand_area(dev, at, i,
 							   count * compute_bytes(dev->compute)) };
 
-	if (f.values)
+	const struct few_bits *made = f.values ? expected_numbers(dev->gemms, &f) : NULL;
+	if (f.values && !made)
 		cuda_few_bits(dev, at, &f);
-	return f.values;
+	return made ? made->values : f.values;
+}
+
+bool narrow_operand(struct device *dev, const struct place *at, const struct gemm *g,
+		    const void *in, struct work_area *own, struct few_bits *f)
+{
+	enum scale_layout layout[SIDES];
+	struct side side[SIDES];
+
+	sides_of(dev, at, g, side);
+	int i = side[0].in == in ? 0 : 1;
+	size_t count = side[i].shape.rows * side[i].shape.columns;
+	if (side[i].in != in || !side[i].use || dev->error[0] != '\0')
+		return false;
+	*f = (struct few_bits){ .in = in, .shape = side[i].shape, .use = side[i].use };
+	if (!hardware_has(dev, g, layout)) {
+		f->values = own ? NULL
+				: operand_area(dev, at, i, count * compute_bytes(dev->compute));
+		return f->values != NULL;
+	}
+	f->layout = layout[i];
+	return room_for_codes(dev, at, own ? own : &dev->gemms->operand[i], f);
 }
 
 /* Sums are those of the operands as they were. */
@@ -344,10 +392,14 @@ static void of_few_bits(struct device *dev, const struct gemm *g)
 
 void cuda_gemm(struct device *dev, const struct gemm *g)
 {
+	bool is_reader = dev->gemms->expected.is_made;
+
 	if (g->is_first || !g->shared)
 		dev->gemms->kept.in = NULL;
 	if (!g->use_a && !g->use_b)
 		gemm_plain(dev, g);
 	else if (g->m > 0 && g->n > 0 && g->k > 0)
 		of_few_bits(dev, g);
+	if (is_reader)
+		expected_read(dev->gemms);
 }

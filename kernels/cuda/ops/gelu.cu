@@ -6,13 +6,14 @@
  *   dx = dout (P + x P')
  *
  * A thread owns one vector of the flat array. */
-#include "kernels/cuda/ops/kernel.cuh"
+#include "kernels/cuda/ops/finish.cuh"
 
 struct gelu {
 	void *out; /* forward: out; backward: dx */
 	const void *dout, *x;
 	size_t vectors;
 	bool by_tanh;
+	struct finish finish;
 };
 
 DEVICE float share(float x, bool by_tanh)
@@ -29,53 +30,63 @@ DEVICE float share_slope(float x, float p, bool by_tanh)
 	return 0.39894228f * expf(-0.5f * x * x);
 }
 
-template <typename T, int V> KERNEL(BLOCK) gelu_forward(struct gelu g)
+template <typename T, int V, bool FINISH> KERNEL(BLOCK) gelu_forward(struct gelu g)
 {
 	after_earlier();
 	size_t i = flat_index();
-	float x[V];
+	float x[V] = { 0 };
 
-	if (i >= g.vectors)
-		return;
-	load<T, V>(x, g.x, i);
+	if (i < g.vectors) {
+		load<T, V>(x, g.x, i);
 #pragma unroll
-	for (int j = 0; j < V; j++)
-		x[j] *= share(x[j], g.by_tanh);
-	store<T, V>(g.out, i, x);
+		for (int j = 0; j < V; j++)
+			x[j] *= share(x[j], g.by_tanh);
+		store<T, V>(g.out, i, x);
+	}
+	if (FINISH)
+		finish_vector<T, V>(g.finish, x, i * V, i < g.vectors);
 }
 
-template <typename T, int V> KERNEL(BLOCK) gelu_backward(struct gelu g)
+template <typename T, int V, bool FINISH> KERNEL(BLOCK) gelu_backward(struct gelu g)
 {
 	after_earlier();
 	size_t i = flat_index();
-	float x[V], d[V];
+	float x[V], d[V] = { 0 };
 
-	if (i >= g.vectors)
-		return;
-	load<T, V>(x, g.x, i);
-	load<T, V>(d, g.dout, i);
+	if (i < g.vectors) {
+		load<T, V>(x, g.x, i);
+		load<T, V>(d, g.dout, i);
 #pragma unroll
-	for (int j = 0; j < V; j++) {
-		float p = share(x[j], g.by_tanh);
-		d[j] *= p + x[j] * share_slope(x[j], p, g.by_tanh);
+		for (int j = 0; j < V; j++) {
+			float p = share(x[j], g.by_tanh);
+			d[j] *= p + x[j] * share_slope(x[j], p, g.by_tanh);
+		}
+		store<T, V>(g.out, i, d);
 	}
-	store<T, V>(g.out, i, d);
+	if (FINISH)
+		finish_vector<T, V>(g.finish, d, i * V, i < g.vectors);
 }
 
 extern "C" void cuda_gelu_forward(struct device *dev, void *out, const void *x, size_t count,
 				  enum gelu_form form)
 {
+	const struct place at = AT("gelu_forward", count, 0, 0, 0);
 	bool wide = is_wide(dev, count, out, x);
-	struct gelu g = { out, NULL, x, count / vector_of(dev, wide), form == GELU_TANH };
-	launch_flat(dev, AT("gelu_forward", count, 0, 0, 0), PICK(dev, wide, gelu_forward),
-		    g.vectors, g);
+	struct gelu g = { out, NULL, x, count / vector_of(dev, wide), form == GELU_TANH, {} };
+	bool finish = finish_begins(dev, at, out, count, count, wide, &g.finish);
+
+	launch_finishing(dev, at, PICK_FINISH(dev, wide, finish, gelu_forward), g.vectors, finish,
+			 g);
 }
 
 extern "C" void cuda_gelu_backward(struct device *dev, void *dx, const void *dout, const void *x,
 				   size_t count, enum gelu_form form)
 {
+	const struct place at = AT("gelu_backward", count, 0, 0, 0);
 	bool wide = is_wide(dev, count, dx, dout, x);
-	struct gelu g = { dx, dout, x, count / vector_of(dev, wide), form == GELU_TANH };
-	launch_flat(dev, AT("gelu_backward", count, 0, 0, 0), PICK(dev, wide, gelu_backward),
-		    g.vectors, g);
+	struct gelu g = { dx, dout, x, count / vector_of(dev, wide), form == GELU_TANH, {} };
+	bool finish = finish_begins(dev, at, dx, count, count, wide, &g.finish);
+
+	launch_finishing(dev, at, PICK_FINISH(dev, wide, finish, gelu_backward), g.vectors, finish,
+			 g);
 }

@@ -16,9 +16,10 @@ struct forward {
 	const float *weight, *bias;
 	size_t dim;
 	float eps;
+	struct finish finish;
 };
 
-template <typename T, int V> KERNEL(BLOCK_MAX) layernorm_forward(struct forward f)
+template <typename T, int V, bool FINISH> KERNEL(BLOCK_MAX) layernorm_forward(struct forward f)
 {
 	after_earlier();
 	size_t row = blockIdx.x, vectors = f.dim / V, first = row * vectors;
@@ -45,15 +46,20 @@ template <typename T, int V> KERNEL(BLOCK_MAX) layernorm_forward(struct forward 
 		f.mean[row] = mean;
 		f.rstd[row] = rstd;
 	}
-	for (size_t i = threadIdx.x; i < vectors; i += blockDim.x) {
-		float v[V], w[V], shift[V];
-		load<T, V>(v, x, first + i);
-		load<float, V>(w, f.weight, i);
-		load<float, V>(shift, f.bias, i);
+	for (size_t at = 0; at < vectors; at += blockDim.x) {
+		size_t i = at + threadIdx.x;
+		float v[V] = { 0 }, w[V], shift[V];
+		if (i < vectors) {
+			load<T, V>(v, x, first + i);
+			load<float, V>(w, f.weight, i);
+			load<float, V>(shift, f.bias, i);
 #pragma unroll
-		for (int j = 0; j < V; j++)
-			v[j] = (v[j] - mean) * rstd * w[j] + shift[j];
-		store<T, V>(f.out, first + i, v);
+			for (int j = 0; j < V; j++)
+				v[j] = (v[j] - mean) * rstd * w[j] + shift[j];
+			store<T, V>(f.out, first + i, v);
+		}
+		if (FINISH)
+			finish_vector<T, V>(f.finish, v, (first + i) * V, i < vectors);
 	}
 }
 
@@ -62,10 +68,13 @@ extern "C" void cuda_layernorm_forward(struct device *dev, void *out, float *mea
 				       const float *weight, const float *bias, size_t rows,
 				       size_t dim, float eps)
 {
+	const struct place at = AT("layernorm_forward", rows, dim, 0, 0);
 	bool wide = is_wide(dev, dim, out, sum, x, delta, weight, bias);
-	struct forward f = { out, mean, rstd, sum, x, delta, weight, bias, dim, eps };
-	launch(dev, AT("layernorm_forward", rows, dim, 0, 0), PICK(dev, wide, layernorm_forward),
-	       rows, threads_for(dim / vector_of(dev, wide), BLOCK_MAX), 0, f);
+	struct forward f = { out, mean, rstd, sum, x, delta, weight, bias, dim, eps, {} };
+	bool finish = finish_begins(dev, at, out, rows * dim, dim, wide, &f.finish);
+
+	launch(dev, at, PICK_FINISH(dev, wide, finish, layernorm_forward), rows,
+	       threads_for(dim / vector_of(dev, wide), BLOCK_MAX), 0, f);
 }
 
 struct backward {

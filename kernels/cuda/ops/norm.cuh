@@ -8,7 +8,7 @@
 #ifndef KERNELS_CUDA_NORM_CUH
 #define KERNELS_CUDA_NORM_CUH
 
-#include "kernels/cuda/ops/kernel.cuh"
+#include "kernels/cuda/ops/finish.cuh"
 
 /* The i-th vector of x, or of x + delta, which is rounded and kept in sum. */
 template <typename T, int V>

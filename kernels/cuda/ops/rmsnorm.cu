@@ -16,9 +16,10 @@ struct forward {
 	const float *weight;
 	size_t dim;
 	float eps;
+	struct finish finish;
 };
 
-template <typename T, int V> KERNEL(BLOCK_MAX) rmsnorm_forward(struct forward f)
+template <typename T, int V, bool FINISH> KERNEL(BLOCK_MAX) rmsnorm_forward(struct forward f)
 {
 	after_earlier();
 	size_t row = blockIdx.x, vectors = f.dim / V, first = row * vectors;
@@ -35,14 +36,19 @@ template <typename T, int V> KERNEL(BLOCK_MAX) rmsnorm_forward(struct forward f)
 	float rstd = 1.0f / sqrtf(block_sum(squares) / (float)f.dim + f.eps);
 	if (threadIdx.x == 0)
 		f.rstd[row] = rstd;
-	for (size_t i = threadIdx.x; i < vectors; i += blockDim.x) {
-		float v[V], w[V];
-		load<T, V>(v, x, first + i); /* this thread wrote it, or the caller */
-		load<float, V>(w, f.weight, i);
+	for (size_t at = 0; at < vectors; at += blockDim.x) {
+		size_t i = at + threadIdx.x;
+		float v[V] = { 0 }, w[V];
+		if (i < vectors) {
+			load<T, V>(v, x, first + i); /* this thread wrote it, or the caller */
+			load<float, V>(w, f.weight, i);
 #pragma unroll
-		for (int j = 0; j < V; j++)
-			v[j] *= rstd * w[j];
-		store<T, V>(f.out, first + i, v);
+			for (int j = 0; j < V; j++)
+				v[j] *= rstd * w[j];
+			store<T, V>(f.out, first + i, v);
+		}
+		if (FINISH)
+			finish_vector<T, V>(f.finish, v, (first + i) * V, i < vectors);
 	}
 }
 
@@ -50,9 +56,12 @@ extern "C" void cuda_rmsnorm_forward(struct device *dev, void *out, float *rstd,
 				     const void *x, const void *delta, const float *weight,
 				     size_t rows, size_t dim, float eps)
 {
+	const struct place at = AT("rmsnorm_forward", rows, dim, 0, 0);
 	bool wide = is_wide(dev, dim, out, sum, x, delta, weight);
-	struct forward f = { out, rstd, sum, x, delta, weight, dim, eps };
-	launch(dev, AT("rmsnorm_forward", rows, dim, 0, 0), PICK(dev, wide, rmsnorm_forward), rows,
+	struct forward f = { out, rstd, sum, x, delta, weight, dim, eps, {} };
+	bool finish = finish_begins(dev, at, out, rows * dim, dim, wide, &f.finish);
+
+	launch(dev, at, PICK_FINISH(dev, wide, finish, rmsnorm_forward), rows,
 	       threads_for(dim / vector_of(dev, wide), BLOCK_MAX), 0, f);
 }
 

@@ -250,10 +250,11 @@ extern "C" struct tiles tiles_of(const struct operand_cast *cast, const struct s
 	return t;
 }
 
-/* The area: scales, the bits of amax and the largest of them, and the operand, turned. */
+/* The area: scales, the bits of amax and the largest of them, and the operand, turned. Where the user keeps the
+ * largest of all, that is in the user's memory. */
 struct area {
 	struct scale *scale;
-	unsigned *amax;
+	unsigned *amax, *most;
 	float *turned;
 	size_t bytes;
 };
@@ -269,6 +270,7 @@ static struct area area_of(const struct operand_cast *cast, const struct stored 
 
 	a.scale = (struct scale *)memory;
 	a.amax = (unsigned *)((char *)memory + first);
+	a.most = a.amax + count;
 	a.turned = cast->hadamard ? (float *)((char *)memory + first + second) : NULL;
 	a.bytes = first + second +
 		  (cast->hadamard ? shape->rows * shape->columns * sizeof(float) : 0);
@@ -324,7 +326,7 @@ static void find_largest(struct device *dev, const struct place &at, const struc
 			     1 };
 
 	w.lanes = lanes_of(w, each);
-	cuda_zero(dev, a.amax, (count + 1) * sizeof(*a.amax));
+	cuda_zero(dev, a.amax, count * sizeof(*a.amax));
 	size_t threads = blocks_for(f->shape.rows, band) * w.vectors;
 	void (*kernel)(struct largest) = fp32 ? (wide ? tile_amax<float, EACH>
 						      : tile_amax<float, 1>)
@@ -333,24 +335,39 @@ static void find_largest(struct device *dev, const struct place &at, const struc
 		launch(dev, at, kernel, blocks_for(threads, BLOCK), BLOCK, 0, w);
 	else
 		launch_flat(dev, at, kernel, threads, w);
-	struct most m = { a.amax, a.amax + count, count };
-	if (f->use->cast->scale == SCALE_E4M3)
-		launch(dev, at, most_of, blocks_for(count, BLOCK * BAND), BLOCK, 0, m);
+}
+
+static void find_most(struct device *dev, const struct place &at, const struct area &a,
+		      size_t count)
+{
+	struct most m = { a.amax, a.most, count };
+
+	cuda_zero(dev, a.most, sizeof(*a.most));
+	launch(dev, at, most_of, blocks_for(count, BLOCK * BAND), BLOCK, 0, m);
 }
 
 static void find_scales(struct device *dev, const struct place &at, const struct few_bits *f,
-			const struct tiles &tiles, const struct area &a, const struct grid &grid)
+			const struct tiles &tiles, struct area a, const struct grid &grid)
 {
 	const struct operand_use *use = f->use;
 	size_t count = tiles.down * tiles.right;
-	struct scaling s = { f->in,       a.amax,        a.amax + count,
+	bool of_tiles = use->cast->scale == SCALE_E4M3; /* and of them the largest */
+	bool asks = operand_asks_amax(use->cast), known = asks && use->amax && use->amax_known;
+
+	if (asks && use->amax)
+		a.most = (unsigned *)use->amax;
+	if (asks && !of_tiles)
+		a.amax = a.most;
+	if (use->cast->scale != SCALE_NONE && (of_tiles || !known))
+		find_largest(dev, at, f, tiles, a);
+	if (of_tiles && !known)
+		find_most(dev, at, a, count);
+	struct scaling s = { f->in,       a.amax,        a.most,
 			     a.scale,     f->shape.rows, f->shape.columns,
 			     f->shape.ld, tiles,         scale_rule_of(use->cast),
 			     grid,        use->history,  use->cast->history,
 			     use->notes };
 
-	if (use->cast->scale != SCALE_NONE)
-		find_largest(dev, at, f, tiles, a);
 	launch_flat(dev, at, FOR_INPUT(dev, f->in_fp32, tile_scales), count, s);
 }
 

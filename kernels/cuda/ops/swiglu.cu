@@ -5,12 +5,13 @@
  * Backward: du = dout g s;  dg = dout u s (1 + g v' (1 - s)).
  * A thread owns a vector of one row: the same columns of gate, up and out. Backward reads all that
  * it overwrites first, so it may run in place. */
-#include "kernels/cuda/ops/kernel.cuh"
+#include "kernels/cuda/ops/finish.cuh"
 
 struct swiglu {
 	void *out; /* forward: out; backward: dgate_up */
 	const void *dout, *gate_up;
 	size_t rows, vectors; /* vectors in a row of out */
+	struct finish finish;
 };
 
 struct silu {
@@ -35,88 +36,115 @@ struct gelu_by_tanh {
 	}
 };
 
-template <typename A, typename T, int V> KERNEL(BLOCK) gate_forward(struct swiglu s)
+template <typename A, typename T, int V, bool FINISH> KERNEL(BLOCK) gate_forward(struct swiglu s)
 {
 	after_earlier();
 	size_t i = flat_index();
-	float g[V], u[V];
+	float g[V], u[V] = { 0 };
+	bool is_there = i < s.rows * s.vectors;
 
-	if (i >= s.rows * s.vectors)
-		return;
-	size_t at = i / s.vectors * 2 * s.vectors + i % s.vectors;
-	load<T, V>(g, s.gate_up, at);
-	load<T, V>(u, s.gate_up, at + s.vectors);
+	if (is_there) {
+		size_t at = i / s.vectors * 2 * s.vectors + i % s.vectors;
+		load<T, V>(g, s.gate_up, at);
+		load<T, V>(u, s.gate_up, at + s.vectors);
 #pragma unroll
-	for (int j = 0; j < V; j++)
-		u[j] *= g[j] * sigmoid(A::inner(g[j]));
-	store<T, V>(s.out, i, u);
-}
-
-template <typename A, typename T, int V> KERNEL(BLOCK) gate_backward(struct swiglu s)
-{
-	after_earlier();
-	size_t i = flat_index();
-	float g[V], u[V], d[V];
-
-	if (i >= s.rows * s.vectors)
-		return;
-	size_t at = i / s.vectors * 2 * s.vectors + i % s.vectors;
-	load<T, V>(g, s.gate_up, at);
-	load<T, V>(u, s.gate_up, at + s.vectors);
-	load<T, V>(d, s.dout, i);
-#pragma unroll
-	for (int j = 0; j < V; j++) {
-		float part = sigmoid(A::inner(g[j])), up = u[j];
-		u[j] = d[j] * g[j] * part;
-		g[j] = d[j] * up * part * (1.0f + g[j] * A::slope(g[j]) * (1.0f - part));
+		for (int j = 0; j < V; j++)
+			u[j] *= g[j] * sigmoid(A::inner(g[j]));
+		store<T, V>(s.out, i, u);
 	}
-	store<T, V>(s.out, at, g);
-	store<T, V>(s.out, at + s.vectors, u);
+	if (FINISH)
+		finish_vector<T, V>(s.finish, u, i * V, is_there);
 }
 
-#define GATE(dev, wide, kernel, activation) \
-	((dev)->compute == COMPUTE_BF16 \
-		 ? ((wide) ? kernel<activation, bf16, 8> : kernel<activation, bf16, 1>) \
-		 : ((wide) ? kernel<activation, float, 4> : kernel<activation, float, 1>))
+template <typename A, typename T, int V, bool FINISH> KERNEL(BLOCK) gate_backward(struct swiglu s)
+{
+	after_earlier();
+	size_t i = flat_index();
+	size_t at = i / s.vectors * 2 * s.vectors + i % s.vectors;
+	float g[V] = { 0 }, u[V] = { 0 }, d[V];
+	bool is_there = i < s.rows * s.vectors;
+
+	if (is_there) {
+		load<T, V>(g, s.gate_up, at);
+		load<T, V>(u, s.gate_up, at + s.vectors);
+		load<T, V>(d, s.dout, i);
+#pragma unroll
+		for (int j = 0; j < V; j++) {
+			float part = sigmoid(A::inner(g[j])), up = u[j];
+			u[j] = d[j] * g[j] * part;
+			g[j] = d[j] * up * part * (1.0f + g[j] * A::slope(g[j]) * (1.0f - part));
+		}
+		store<T, V>(s.out, at, g);
+		store<T, V>(s.out, at + s.vectors, u);
+	}
+	if (FINISH) {
+		finish_vector<T, V>(s.finish, g, at * V, is_there);
+		finish_vector<T, V>(s.finish, u, (at + s.vectors) * V, is_there);
+	}
+}
+
+/* PICK_FINISH of one more type. */
+#define GATE(dev, wide, finish, kernel, activation) \
+	((dev)->compute == COMPUTE_BF16 ? ((finish) ? kernel<activation, bf16, 8, true> \
+					   : (wide) ? kernel<activation, bf16, 8, false> \
+						    : kernel<activation, bf16, 1, false>) \
+					: ((finish) ? kernel<activation, float, 4, true> \
+					   : (wide) ? kernel<activation, float, 4, false> \
+						    : kernel<activation, float, 1, false>))
 
 static struct swiglu gates(struct device *dev, bool wide, void *out, const void *dout,
 			   const void *gate_up, size_t rows, size_t width)
 {
-	return { out, dout, gate_up, rows, width / vector_of(dev, wide) };
+	return { out, dout, gate_up, rows, width / vector_of(dev, wide), {} };
+}
+
+template <typename A>
+static void forward(struct device *dev, const struct place &at, void *out, const void *gate_up,
+		    size_t rows, size_t width)
+{
+	bool wide = is_wide(dev, width, out, gate_up);
+	struct swiglu s = gates(dev, wide, out, NULL, gate_up, rows, width);
+	bool finish = finish_begins(dev, at, out, rows * width, width, wide, &s.finish);
+
+	launch_finishing(dev, at, GATE(dev, wide, finish, gate_forward, A), rows * s.vectors,
+			 finish, s);
+}
+
+template <typename A>
+static void backward(struct device *dev, const struct place &at, void *dgate_up, const void *dout,
+		     const void *gate_up, size_t rows, size_t width)
+{
+	bool wide = is_wide(dev, width, dgate_up, dout, gate_up);
+	struct swiglu s = gates(dev, wide, dgate_up, dout, gate_up, rows, width);
+	bool finish = finish_begins(dev, at, dgate_up, 2 * rows * width, width, wide, &s.finish);
+
+	launch_finishing(dev, at, GATE(dev, wide, finish, gate_backward, A), rows * s.vectors,
+			 finish, s);
 }
 
 extern "C" void cuda_swiglu_forward(struct device *dev, void *out, const void *gate_up, size_t rows,
 				    size_t width)
 {
-	bool wide = is_wide(dev, width, out, gate_up);
-	struct swiglu s = gates(dev, wide, out, NULL, gate_up, rows, width);
-	launch_flat(dev, AT("swiglu_forward", rows, width, 0, 0),
-		    GATE(dev, wide, gate_forward, silu), rows * s.vectors, s);
+	forward<silu>(dev, AT("swiglu_forward", rows, width, 0, 0), out, gate_up, rows, width);
 }
 
 extern "C" void cuda_swiglu_backward(struct device *dev, void *dgate_up, const void *dout,
 				     const void *gate_up, size_t rows, size_t width)
 {
-	bool wide = is_wide(dev, width, dgate_up, dout, gate_up);
-	struct swiglu s = gates(dev, wide, dgate_up, dout, gate_up, rows, width);
-	launch_flat(dev, AT("swiglu_backward", rows, width, 0, 0),
-		    GATE(dev, wide, gate_backward, silu), rows * s.vectors, s);
+	backward<silu>(dev, AT("swiglu_backward", rows, width, 0, 0), dgate_up, dout, gate_up, rows,
+		       width);
 }
 
 extern "C" void cuda_geglu_forward(struct device *dev, void *out, const void *gate_up, size_t rows,
 				   size_t width)
 {
-	bool wide = is_wide(dev, width, out, gate_up);
-	struct swiglu s = gates(dev, wide, out, NULL, gate_up, rows, width);
-	launch_flat(dev, AT("geglu_forward", rows, width, 0, 0),
-		    GATE(dev, wide, gate_forward, gelu_by_tanh), rows * s.vectors, s);
+	forward<gelu_by_tanh>(dev, AT("geglu_forward", rows, width, 0, 0), out, gate_up, rows,
+			      width);
 }
 
 extern "C" void cuda_geglu_backward(struct device *dev, void *dgate_up, const void *dout,
 				    const void *gate_up, size_t rows, size_t width)
 {
-	bool wide = is_wide(dev, width, dgate_up, dout, gate_up);
-	struct swiglu s = gates(dev, wide, dgate_up, dout, gate_up, rows, width);
-	launch_flat(dev, AT("geglu_backward", rows, width, 0, 0),
-		    GATE(dev, wide, gate_backward, gelu_by_tanh), rows * s.vectors, s);
+	backward<gelu_by_tanh>(dev, AT("geglu_backward", rows, width, 0, 0), dgate_up, dout,
+			       gate_up, rows, width);
 }

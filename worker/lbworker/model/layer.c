@@ -260,26 +260,31 @@ static void activate(const struct model *m, size_t l, const struct layer_kept *k
 		experts_activate(m, k, rows);
 }
 
+/* goes_on: what comes of it is read by contract() next. */
 static void expand_dense(const struct model *m, size_t l, const struct layer_kept *k,
-			 const struct layer_shared *s)
+			 const struct layer_shared *s, bool goes_on)
 {
 	const void *in = split_gather(m, s->gathered, k->ffn_in, s->rows, m->shape.dim);
-	struct linear up = up_of(m, l);
+	struct linear up = up_of(m, l), down = down_of(m, l);
 
 	if (!m->family->gated) {
 		up.kept = k->up;
+		if (goes_on)
+			linear_expect_input(m, &down, k->hidden, s->rows);
 		linear_forward(m, &up, k->hidden, in, s->rows, 0);
 		return;
 	}
 	linear_forward(m, &up, k->up, in, s->rows, 0);
+	if (goes_on)
+		linear_expect_input(m, &down, k->hidden, s->rows);
 	activate_dense(m, l, k, s->rows);
 }
 
 static void expand(const struct model *m, size_t l, const struct layer_kept *k,
-		   const struct layer_shared *s)
+		   const struct layer_shared *s, bool goes_on)
 {
 	if (has_dense(m, l))
-		expand_dense(m, l, k, s);
+		expand_dense(m, l, k, s, goes_on && !model_is_sparse(&m->shape, l));
 	if (model_is_sparse(&m->shape, l))
 		experts_expand(m, l, k, s);
 }
@@ -344,16 +349,21 @@ const void *layer_stream(const struct model *m, const struct layer_kept *k)
 void layer_forward(const struct model *m, size_t l, const struct layer_kept *k,
 		   const struct layer_shared *s, const void *before)
 {
+	const struct linear qkv = qkv_of(m, l), up = up_of(m, l);
 	size_t rows = split_rows(m, s->rows);
 
+	linear_expect_input(m, &qkv, k->attention_in, rows);
 	norm1_forward(m, l, k, before ? before : k->x, before ? s->delta : NULL, rows);
 	project(m, l, k, s);
 	attend(m, l, k, s);
 	project_out(m, l, k, s);
+	/* a GELU behind the next product makes more of that product's result than its norm could */
+	if (m->family->gated && !model_is_sparse(&m->shape, l))
+		linear_expect_input(m, &up, k->ffn_in, rows);
 	norm2_forward(m, l, k, s->delta, rows);
 	if (model_is_sparse(&m->shape, l))
 		experts_route(m, l, k, s);
-	expand(m, l, k, s);
+	expand(m, l, k, s, true);
 	contract(m, l, k, s);
 }
 
@@ -382,7 +392,7 @@ void layer_again(const struct model *m, size_t l, const struct layer_kept *k,
 	if (middle || (lacks & AGAIN_NORMED))
 		norm2_forward(m, l, k, middle ? s->delta : NULL, rows);
 	if (lacks & AGAIN_UP)
-		expand(m, l, k, s);
+		expand(m, l, k, s, false);
 	else if (lacks & AGAIN_HIDDEN)
 		activate(m, l, k, s->rows);
 }
@@ -429,7 +439,11 @@ static void dense_backward(const struct model *m, size_t l, const struct layer_k
 
 	linear_backward_weight(m, &down, dout, k->hidden, rows, accumulate);
 	down.kept = m->family->gated ? NULL : k->up;
+	if (!m->family->gated)
+		linear_expect_gradient(m, &up, dup, in, rows);
 	linear_backward_input(m, &down, s->dhidden, dout, rows);
+	if (m->family->gated)
+		linear_expect_gradient(m, &up, dup, in, rows);
 	if (m->family->gelu_gate)
 		m->backend->geglu_backward(m->device, k->up, s->dhidden, k->up, rows, width);
 	else if (m->family->gated)

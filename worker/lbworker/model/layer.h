@@ -188,5 +188,10 @@ void linear_backward_input(const struct model *m, const struct linear *w, void *
 /* What follows may neither read the gradient nor write dy or x until backend_join(). */
 void linear_backward_weight(const struct model *m, const struct linear *w, const void *dy,
 			    const void *x, size_t rows, bool accumulate);
+/* What is written to x next is read by linear_forward() next; what to dy, by linear_backward_weight() and then
+ * _input(). */
+void linear_expect_input(const struct model *m, const struct linear *w, const void *x, size_t rows);
+void linear_expect_gradient(const struct model *m, const struct linear *w, const void *dy,
+			    const void *x, size_t rows);
 
 #endif

@@ -79,115 +79,186 @@ static size_t bytes_to(const struct model *m, const struct piece *p)
 	return p->at * compute_bytes(m->options.compute);
 }
 
-/* Operand 0 and 1 of the product (recipe.h) as A and B, with what their recipe makes of them. */
+/* A product, and what its recipe makes of its operands. */
+struct product_of_layer {
+	struct gemm gemm;
+	struct operand_use use[OPERANDS];
+};
+
+/* Operand 0 and 1 of the product (recipe.h) are A and B, or the other way round. The largest number of an operand
+ * stays known from product to product of a pass; not where a product reads a half of it, or other passes come
+ * between. */
 static void by_recipe(const struct model *m, const struct linear *w, enum product product,
-		      struct gemm *g, struct operand_use use[OPERANDS], bool swapped)
+		      struct product_of_layer *p, bool swapped)
 {
-	for (int i = 0; i < OPERANDS; i++)
-		if (precision_use(m->precision, w->layer, w->module, product, i, &use[i]))
-			*((i == 0) != swapped ? &g->use_a : &g->use_b) = &use[i];
-	g->only_faster = precision_only_faster(m->precision);
+	struct piece piece[2];
+	bool is_whole = pieces_of(w, piece) == 1 && m->options.pipeline.depth <= 1;
+
+	for (int i = 0; i < OPERANDS; i++) {
+		struct operand_use *use = &p->use[i];
+		if (!precision_use(m->precision, w->layer, w->module, product, i, use))
+			continue;
+		if (!is_whole)
+			use->amax = NULL;
+		*((i == 0) != swapped ? &p->gemm.use_a : &p->gemm.use_b) = use;
+	}
+	p->gemm.only_faster = precision_only_faster(m->precision);
+}
+
+static void forward_of(const struct model *m, const struct linear *w, const struct piece *p,
+		       void *y, const void *x, size_t rows, float beta,
+		       struct product_of_layer *out)
+{
+	out->gemm = (struct gemm){ .m = rows,
+				   .n = p->count,
+				   .k = w->in,
+				   .a = x,
+				   .lda = w->in,
+				   .b = m->weights + p->weight,
+				   .ldb = w->in_out ? w->out : w->in,
+				   .b_is_weight = true,
+				   .trans_b = !w->in_out,
+				   .c = y ? (char *)y + bytes_to(m, p) : NULL,
+				   .ldc = w->out,
+				   .alpha = p->scale,
+				   .beta = beta,
+				   .then = w->kept ? GEMM_GELU : GEMM_PLAIN,
+				   .gelu = m->family->gelu,
+				   .kept = w->kept,
+				   .bias = w->bias == ABSENT ? NULL
+							     : m->weights + w->bias + p->at };
+	by_recipe(m, w, PRODUCT_FORWARD, out, false);
+}
+
+/* dx = scale dy W, times the slope of a GELU that made x */
+static void input_of(const struct model *m, const struct linear *w, const struct piece *p, void *dx,
+		     const void *dy, size_t rows, struct product_of_layer *out)
+{
+	bool is_whole = p->count == w->out;
+
+	out->gemm = (struct gemm){ .m = rows,
+				   .n = w->in,
+				   .k = p->count,
+				   .a = (const char *)dy + bytes_to(m, p),
+				   .lda = w->out,
+				   .b = m->weights + p->weight,
+				   .ldb = w->in_out ? w->out : w->in,
+				   .b_is_weight = true,
+				   .trans_b = w->in_out,
+				   .c = dx,
+				   .ldc = w->in,
+				   .alpha = p->scale,
+				   .beta = p->at > 0 ? 1.0f : 0.0f,
+				   .then = w->kept ? GEMM_GELU_BACKWARD : GEMM_PLAIN,
+				   .gelu = m->family->gelu,
+				   .kept = w->kept,
+				   .shared = is_whole ? dy : NULL };
+	by_recipe(m, w, PRODUCT_INPUT, out, false);
+}
+
+/* dW (+)= scale dy^T x, or x^T dy where it is stored so; dbias (+)= sum of dy */
+static void weight_of(const struct model *m, const struct linear *w, const struct piece *p,
+		      const void *dy, const void *x, size_t rows, bool accumulate,
+		      struct product_of_layer *out)
+{
+	float *bias = w->bias == ABSENT ? NULL : model_grad(m, w->bias);
+	bool narrow = w->weight >= m->narrow && w->weight < m->narrow_end;
+	const void *part = (const char *)dy + bytes_to(m, p);
+
+	out->gemm = (struct gemm){ .m = p->count,
+				   .n = w->in,
+				   .k = rows,
+				   .a = part,
+				   .lda = w->out,
+				   .trans_a = true,
+				   .b = x,
+				   .ldb = w->in,
+				   .c = model_grad(m, p->weight),
+				   .c_is_gradient = !narrow,
+				   .aside = true,
+				   .shared = p->count == w->out ? dy : NULL,
+				   .is_first = true, /* the input's gradient comes next */
+				   .ldc = w->in,
+				   .alpha = p->scale,
+				   .beta = accumulate ? 1.0f : 0.0f,
+				   .sum_a = bias };
+	if (w->in_out) {
+		struct gemm *g = &out->gemm;
+		g->m = w->in, g->a = x, g->lda = w->in;
+		g->n = p->count, g->b = part, g->ldb = g->ldc = w->out;
+		g->sum_a = NULL, g->sum_b = bias;
+	}
+	by_recipe(m, w, PRODUCT_WEIGHT, out, w->in_out);
 }
 
 void linear_forward(const struct model *m, const struct linear *w, void *y, const void *x,
 		    size_t rows, float beta)
 {
-	struct operand_use use[OPERANDS];
+	struct product_of_layer product;
 	struct piece piece[2];
 	int pieces = pieces_of(w, piece);
 
 	for (int i = 0; i < pieces; i++) {
-		const struct piece *p = &piece[i];
-		struct gemm g = { .m = rows,
-				  .n = p->count,
-				  .k = w->in,
-				  .a = x,
-				  .lda = w->in,
-				  .b = m->weights + p->weight,
-				  .ldb = w->in_out ? w->out : w->in,
-				  .b_is_weight = true,
-				  .trans_b = !w->in_out,
-				  .c = (char *)y + bytes_to(m, p),
-				  .ldc = w->out,
-				  .alpha = p->scale,
-				  .beta = beta,
-				  .then = w->kept ? GEMM_GELU : GEMM_PLAIN,
-				  .gelu = m->family->gelu,
-				  .kept = w->kept,
-				  .bias = w->bias == ABSENT ? NULL : m->weights + w->bias + p->at };
-		by_recipe(m, w, PRODUCT_FORWARD, &g, use, false);
-		m->backend->gemm(m->device, &g);
+		forward_of(m, w, &piece[i], y, x, rows, beta, &product);
+		m->backend->gemm(m->device, &product.gemm);
 	}
 }
 
-/* dx = scale dy W, times the slope of a GELU that made x */
 void linear_backward_input(const struct model *m, const struct linear *w, void *dx, const void *dy,
 			   size_t rows)
 {
-	struct operand_use use[OPERANDS];
+	struct product_of_layer product;
 	struct piece piece[2];
 	int pieces = pieces_of(w, piece);
 
 	for (int i = 0; i < pieces; i++) {
-		const struct piece *p = &piece[i];
-		struct gemm g = { .m = rows,
-				  .n = w->in,
-				  .k = p->count,
-				  .a = (const char *)dy + bytes_to(m, p),
-				  .lda = w->out,
-				  .b = m->weights + p->weight,
-				  .ldb = w->in_out ? w->out : w->in,
-				  .b_is_weight = true,
-				  .trans_b = w->in_out,
-				  .c = dx,
-				  .ldc = w->in,
-				  .alpha = p->scale,
-				  .beta = i > 0 ? 1.0f : 0.0f,
-				  .then = w->kept ? GEMM_GELU_BACKWARD : GEMM_PLAIN,
-				  .gelu = m->family->gelu,
-				  .kept = w->kept,
-				  .shared = pieces == 1 ? dy : NULL };
-		by_recipe(m, w, PRODUCT_INPUT, &g, use, false);
-		m->backend->gemm(m->device, &g);
+		input_of(m, w, &piece[i], dx, dy, rows, &product);
+		m->backend->gemm(m->device, &product.gemm);
 	}
 }
 
-/* Aside, until the caller joins: dW (+)= scale dy^T x, or x^T dy where it is stored so; dbias (+)= sum of dy */
+/* Aside, until the caller joins. */
 void linear_backward_weight(const struct model *m, const struct linear *w, const void *dy,
 			    const void *x, size_t rows, bool accumulate)
 {
-	struct operand_use use[OPERANDS];
+	struct product_of_layer product;
 	struct piece piece[2];
 	int pieces = pieces_of(w, piece);
-	float *bias = w->bias == ABSENT ? NULL : model_grad(m, w->bias);
-	bool narrow = w->weight >= m->narrow && w->weight < m->narrow_end;
 
 	for (int i = 0; i < pieces; i++) {
-		const struct piece *p = &piece[i];
-		const void *part = (const char *)dy + bytes_to(m, p);
-		struct gemm g = { .m = p->count,
-				  .n = w->in,
-				  .k = rows,
-				  .a = part,
-				  .lda = w->out,
-				  .trans_a = true,
-				  .b = x,
-				  .ldb = w->in,
-				  .c = model_grad(m, p->weight),
-				  .c_is_gradient = !narrow,
-				  .aside = true,
-				  .shared = pieces == 1 ? dy : NULL,
-				  .is_first = true, /* the input's gradient comes next */
-				  .ldc = w->in,
-				  .alpha = p->scale,
-				  .beta = accumulate ? 1.0f : 0.0f,
-				  .sum_a = bias };
-		if (w->in_out) {
-			g.m = w->in, g.a = x, g.lda = w->in;
-			g.n = p->count, g.b = part, g.ldb = g.ldc = w->out;
-			g.sum_a = NULL, g.sum_b = bias;
-		}
-		by_recipe(m, w, PRODUCT_WEIGHT, &g, use, w->in_out);
-		m->backend->gemm(m->device, &g);
+		weight_of(m, w, &piece[i], dy, x, rows, accumulate, &product);
+		m->backend->gemm(m->device, &product.gemm);
 	}
+}
+
+/* --- operands that are about to be written ------------------------------------------------------ */
+
+static bool expects(const struct model *m, const struct linear *w, struct piece piece[2])
+{
+	return m->precision && m->backend->expect && pieces_of(w, piece) == 1;
+}
+
+void linear_expect_input(const struct model *m, const struct linear *w, const void *x, size_t rows)
+{
+	struct product_of_layer product;
+	struct piece piece[2];
+
+	if (!expects(m, w, piece))
+		return;
+	forward_of(m, w, &piece[0], NULL, x, rows, 0, &product);
+	m->backend->expect(m->device, x, &product.gemm, 1);
+}
+
+void linear_expect_gradient(const struct model *m, const struct linear *w, const void *dy,
+			    const void *x, size_t rows)
+{
+	struct product_of_layer product[2];
+	struct piece piece[2];
+
+	if (!expects(m, w, piece))
+		return;
+	weight_of(m, w, &piece[0], dy, x, rows, false, &product[0]);
+	input_of(m, w, &piece[0], NULL, dy, rows, &product[1]);
+	const struct gemm both[] = { product[0].gemm, product[1].gemm };
+	m->backend->expect(m->device, dy, both, 2);
 }

@@ -24,10 +24,19 @@ struct precision {
 	/* Of each slot AMAX_PAST + history floats (operand.h); NULL: none is delayed. The device's memory, where
 	 * there is one, else ours */
 	float *past;
+	/* Of a pass on a device: the largest |x| of what several products read, TENSORS of each module; NULL: none is
+	 * kept */
+	float *amax;
 	const struct backend *backend; /* of precision_attach; NULL: operands are the host's */
 	struct device *device;
 	struct random_stream *now; /* in the device's memory */
 };
+
+/* x, w and g of a module, by slot; and the slot of the product that read the same before, in the order of a pass:
+ * forward, the weight's gradient, the input's; -1: none did. */
+enum { TENSORS = 3 };
+static const size_t tensor_of[SLOTS] = { 0, 1, 2, 1, 2, 0 };
+static const int slot_before[SLOTS] = { -1, -1, 4, 1, -1, 0 };
 
 static size_t past_floats(const struct precision *p)
 {
@@ -106,8 +115,10 @@ int precision_attach(struct precision *p, const struct backend *be, struct devic
 		return 0;
 	size_t bytes = places(p) * past_floats(p) * sizeof(float);
 	float *past = p->past ? be->alloc(dev, bytes, "amax of past steps") : NULL;
+	size_t amaxes = (p->layers + 1) * MODULE_COUNT * TENSORS * sizeof(float);
 	p->now = be->alloc(dev, sizeof(*p->now), "amax of past steps");
-	if (!p->now || (p->past && !past))
+	p->amax = be->alloc(dev, amaxes, "amax of past steps");
+	if (!p->now || !p->amax || (p->past && !past))
 		return err_set(err, ERR_IO, "no memory for the amax of past steps (%zu KiB)",
 			       bytes >> 10);
 	p->backend = be;
@@ -123,8 +134,10 @@ void precision_detach(struct precision *p)
 		return;
 	p->backend->free(p->device, p->past);
 	p->backend->free(p->device, p->now);
+	p->backend->free(p->device, p->amax);
 	p->past = NULL;
 	p->now = NULL;
+	p->amax = NULL;
 	p->backend = NULL;
 }
 
@@ -226,20 +239,41 @@ void precision_evaluating(struct precision *p, bool evaluating)
 		p->evaluating = evaluating;
 }
 
+/* What holds for a slot in this step; NULL: the operand stays as it is. */
+static const struct operand_cast *cast_of(const struct precision *p, size_t layer,
+					  enum module module, int slot)
+{
+	const enum product product = (enum product)(slot / OPERANDS);
+	const struct operand_cast *cast = NULL;
+
+	for (size_t i = 0; i < p->rules; i++)
+		if (rule_fits(&p->rule[i], p->step, layer, module, product))
+			cast = &p->recipe[i].slot[slot];
+	return cast && cast->format.bits > 0 ? cast : NULL;
+}
+
+/* Whether a product before has found the largest |x|: one that is made as it is where that is faster has not. */
+static bool knows_amax(const struct precision *p, size_t layer, enum module module, int slot)
+{
+	const struct operand_cast *before = slot_before[slot] >= 0
+						    ? cast_of(p, layer, module, slot_before[slot])
+						    : NULL;
+
+	return before && operand_asks_amax(before) && !p->only_faster;
+}
+
 bool precision_use(struct precision *p, size_t layer, enum module module, enum product product,
 		   int operand, struct operand_use *use)
 {
-	const struct operand_cast *cast = NULL;
 	int slot = (int)product * OPERANDS + operand;
 	size_t at = place(layer, module, slot);
 
 	if (!p || p->left_out[layer * MODULE_COUNT + module])
 		return false;
-	for (size_t i = 0; i < p->rules; i++)
-		if (rule_fits(&p->rule[i], p->step, layer, module, product))
-			cast = &p->recipe[i].slot[slot];
-	if (!cast || cast->format.bits == 0)
+	const struct operand_cast *cast = cast_of(p, layer, module, slot);
+	if (!cast)
 		return false;
+	size_t tensor = (layer * MODULE_COUNT + module) * TENSORS + tensor_of[slot];
 	*use = (struct operand_use){
 		.cast = cast,
 		.random = { .key = p->pass_key, .tensor = (uint32_t)at, .step = (uint32_t)p->step },
@@ -247,6 +281,8 @@ bool precision_use(struct precision *p, size_t layer, enum module module, enum p
 		.stats = p->watched && !p->evaluating ? &p->stats[at] : NULL,
 		.history = p->past ? p->past + at * past_floats(p) : NULL,
 		.notes = !p->evaluating,
+		.amax = p->amax ? p->amax + tensor : NULL,
+		.amax_known = p->amax && knows_amax(p, layer, module, slot),
 	};
 	return true;
 }

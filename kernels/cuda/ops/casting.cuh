@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+/* casting.cuh - from a number of an operand, and its scale, to one of few bits and its code. */
+#ifndef KERNELS_CUDA_CASTING_CUH
+#define KERNELS_CUDA_CASTING_CUH
+
+#include "kernels/cuda/ops/quantize.cuh"
+
+struct casting {
+	const void *in;
+	void *values;
+	uint8_t *codes, *turned; /* as the operand lies, and the other way */
+	size_t rows, columns, ld, vectors;
+	struct tiles tiles;
+	const struct scale *scale;
+	struct grid grid;
+	enum rounding rounding;
+	bool is_bf16;
+	struct random_stream random;
+	const struct random_stream *now;
+	/* of codes */
+	uint32_t mantissa, sign, mask, nan;
+	bool is_integer, has_one_zero;
+	bool in_halves; /* of bytes */
+};
+
+/* Masks, not a choice between two places: where one is an argument, AMD's compiler keeps it in memory. */
+DEVICE struct random_stream stream_of(const struct casting &c)
+{
+	uint32_t given = c.now ? 0 : ~0u;
+	uint64_t key = c.now ? c.now->key : 0;
+	uint32_t step = c.now ? c.now->step : 0;
+
+	key |= c.random.key & ((uint64_t)given << 32 | given);
+	step |= c.random.step & given;
+	return { key, c.random.tensor, step };
+}
+
+/* The number that x becomes, before its scale is put back. */
+DEVICE float rounded_to(const struct casting &c, float x, float multiply, uint32_t random)
+{
+	if (c.is_bf16)
+		return float_of(round_to_bf16(x, c.rounding, random));
+	return round_to_grid(&c.grid, x * multiply, c.rounding, random);
+}
+
+/* The random numbers of V elements from `element` on, a multiple of 4; or of one, anywhere. */
+template <int V> DEVICE void draw(uint32_t (&random)[V], const struct casting &c, uint64_t element)
+{
+	const struct random_stream s = stream_of(c);
+
+#pragma unroll
+	for (int j = 0; j < V; j += 4) {
+		uint32_t words[4];
+		random_block(words, &s, element / 4 + (uint64_t)(j / 4));
+		random[j] = words[0];
+		random[j + 1] = words[1];
+		random[j + 2] = words[2];
+		random[j + 3] = words[3];
+	}
+}
+
+DEVICE void draw(uint32_t (&random)[1], const struct casting &c, uint64_t element)
+{
+	const struct random_stream s = stream_of(c);
+
+	random[0] = random_word(&s, element);
+}
+
+/* The code of a number of the grid. */
+DEVICE uint32_t code_of(const struct casting &c, float x)
+{
+	uint32_t sign = (bits_of(x) & 0x80000000u) >> c.sign;
+
+	if (c.is_integer)
+		return (uint32_t)(int32_t)x & c.mask;
+	if (x != x)
+		return c.has_one_zero ? c.nan : c.nan | sign;
+	float a = float_of(bits_of(x) & 0x7fffffffu);
+	uint32_t field = field_of(&c.grid, a);
+	uint32_t code = ((field - c.grid.lowest) >> 23 << c.mantissa) +
+			(uint32_t)(int32_t)(a * float_of(c.grid.inverse - field));
+	return code == 0 && c.has_one_zero ? 0 : code | sign;
+}
+
+static inline struct casting casting_of(const struct few_bits *f, const struct scale *scale,
+					const struct grid &grid)
+{
+	const struct operand_cast *cast = f->use->cast;
+	const struct format *format = &cast->format;
+	const struct format_cast how = { cast->rounding, true };
+	struct casting c = {};
+
+	c.in = f->in;
+	c.rows = f->shape.rows;
+	c.columns = f->shape.columns;
+	c.ld = f->shape.ld;
+	c.tiles = tiles_of(cast, &f->shape);
+	c.scale = scale;
+	c.grid = grid;
+	c.rounding = cast->rounding;
+	c.is_bf16 = format->exponent == 8;
+	c.random = f->use->random;
+	c.now = f->use->now;
+	c.mantissa = format->mantissa;
+	c.sign = 32u - format->bits;
+	c.mask = (1u << format->bits) - 1;
+	c.nan = format_encode(format, NAN, &how, 0) &
+		(c.mask >> (format->kind == FORMAT_FNUZ ? 0 : 1));
+	c.is_integer = format->kind == FORMAT_INTEGER;
+	c.has_one_zero = format->kind == FORMAT_FNUZ;
+	c.in_halves = f->layout == LAYOUT_E4M3;
+	return c;
+}
+
+#endif

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+/* finish.cuh - what a kernel makes of the vectors that it writes, beside them, where products of few bits read them
+ * next (lib/expected.c): the largest of all; and codes, or codes times their scales, where numbers that share a
+ * scale lie side by side in a row, and are the vectors of lanes of one warp.
+ *
+ * To the bit what scales.cu and quantize.cu make of the same numbers in passes of their own. The largest: lanes by
+ * shuffles, then one atomicMax on the bits, left out where a larger one is there: a maximum knows no order. */
+#ifndef KERNELS_CUDA_FINISH_CUH
+#define KERNELS_CUDA_FINISH_CUH
+
+#include "kernels/cuda/ops/casting.cuh"
+
+struct finish {
+	unsigned *amax; /* bits; NULL: not wanted */
+	float *scales;  /* [along][row], with codes */
+	size_t rows, columns, along;
+	unsigned lanes; /* that share a scale */
+	struct scale_rule rule;
+	struct casting c; /* neither codes nor values: none are wanted */
+};
+
+template <typename T, int V>
+DEVICE void finish_numbers(const struct finish &f, float (&x)[V], size_t element, unsigned most)
+{
+	const struct scale s = scale_by_rule(&f.rule, float_of(most), 0, f.c.grid.max);
+	vector<uint8_t, V> codes;
+
+#pragma unroll
+	for (int j = 0; j < V; j++)
+		x[j] = rounded_to(f.c, x[j], s.multiply, 0);
+	if (f.c.values) {
+#pragma unroll
+		for (int j = 0; j < V; j++)
+			x[j] *= s.scale;
+		store<T, V>(f.c.values, element / V, x);
+		return;
+	}
+#pragma unroll
+	for (int j = 0; j < V; j++)
+		codes.v[j] = (uint8_t)code_of(f.c, x[j]);
+	((vector<uint8_t, V> *)f.c.codes)[element / V] = codes;
+	if (element % f.along == 0)
+		f.scales[element % f.columns / f.along * f.rows + element / f.columns] = s.scale;
+}
+
+/* Of V numbers written, from `element` on. All lanes of a warp come here; is_there: this one has written any. */
+template <typename T, int V>
+DEVICE void finish_vector(const struct finish &f, const float (&written)[V], size_t element,
+			  bool is_there)
+{
+	unsigned most = 0;
+	float x[V];
+
+#pragma unroll
+	for (int j = 0; j < V; j++) {
+		x[j] = rounded<T>(written[j]);
+		unsigned bits = is_there ? bits_of(x[j]) & 0x7fffffffu : 0;
+		most = bits > most ? bits : most;
+	}
+	for (unsigned width = 1; width < f.lanes; width *= 2) {
+		unsigned other = __shfl_xor_sync(0xffffffffu, most, (int)width);
+		most = other > most ? other : most;
+	}
+	if (is_there && (f.c.codes || f.c.values))
+		finish_numbers<T, V>(f, x, element, most);
+	if (!f.amax)
+		return;
+	for (unsigned width = f.lanes; width < WARP; width *= 2) {
+		unsigned other = __shfl_xor_sync(0xffffffffu, most, (int)width);
+		most = other > most ? other : most;
+	}
+	if (threadIdx.x % WARP == 0 && most > *(volatile unsigned *)f.amax)
+		atomicMax(f.amax, most);
+}
+
+/* Of the operation that writes `count` elements of `out` in vectors of 16 bytes, the i-th thread the i-th vector of a
+ * run of `unit` elements. False: nothing is wanted. */
+static inline bool finish_begins(struct device *dev, const struct place &at, const void *out,
+				 size_t count, size_t unit, bool wide, struct finish *f)
+{
+	const size_t each = vector_of(dev, true);
+	struct finishing wanted;
+
+	if (!wide || !cuda_finishing(dev, &at, out, count, unit, &wanted))
+		return false;
+	const struct few_bits *made = &wanted.made;
+	*f = {};
+	f->amax = (unsigned *)wanted.amax;
+	f->lanes = 1;
+	if (!made->use)
+		return true;
+	const struct format_cast how = { made->use->cast->rounding, true };
+	f->c = casting_of(made, NULL, grid_of(&made->use->cast->format, &how));
+	f->c.codes = made->codes;
+	f->c.values = made->values;
+	f->rule = scale_rule_of(made->use->cast);
+	f->scales = (float *)made->scales;
+	f->rows = made->shape.rows;
+	f->columns = made->shape.columns;
+	f->along = made->use->cast->along;
+	f->lanes = (unsigned)(f->along / each);
+	return true;
+}
+
+/* The instance for the device's type: only that of vectors of 16 bytes finishes. */
+#define PICK_FINISH(dev, wide, finish, kernel) \
+	((dev)->compute == COMPUTE_BF16 ? ((finish) ? kernel<bf16, 8, true> \
+					   : (wide) ? kernel<bf16, 8, false> \
+						    : kernel<bf16, 1, false>) \
+					: ((finish) ? kernel<float, 4, true> \
+					   : (wide) ? kernel<float, 4, false> \
+						    : kernel<float, 1, false>))
+
+/* launch_flat(); where it finishes, of threads that wait for those of their warp. */
+template <typename A>
+static void launch_finishing(struct device *dev, const struct place &at, void (*kernel)(A),
+			     size_t threads, bool finish, const A &arguments)
+{
+	if (finish)
+		launch(dev, at, kernel, blocks_for(threads, BLOCK), BLOCK, 0, arguments);
+	else
+		launch_flat(dev, at, kernel, threads, arguments);
+}
+
+#endif

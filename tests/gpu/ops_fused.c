@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: MIT */
+/* ops_fused.c - operands of few bits that are made by the operation which writes them (backend.h: expect): the products
+ * that read them, and the largest numbers of past steps, have the bits that passes of their own give, for every recipe. */
+#include "tests/gpu/suite.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "worker/lbworker/recipes/recipe.h"
+
+enum { USES_MAX = 4, HISTORY_FLOATS = AMAX_PAST + AMAX_HISTORY_MAX, STEPS = 2 };
+
+/* An operation and the products that read what it writes: one, of a layer's input; or two, of a gradient. */
+struct scene {
+	struct suite *s;
+	struct tensors all;
+	size_t rows, width,
+		outputs; /* width: of what is written, the outputs of the layer that read it */
+	struct tensor *x, *delta, *weight, *out, *stats, *matrix, *history, *amax, *c[2];
+	struct operand_cast cast[USES_MAX];
+	struct operand_use use[USES_MAX];
+	struct gemm product[2];
+	size_t products, uses;
+};
+
+static void rmsnorm(struct scene *v)
+{
+	v->s->be->rmsnorm_forward(v->s->gpu, v->out->gpu, v->stats->gpu, v->delta->gpu, v->x->gpu,
+				  v->x->gpu, v->weight->gpu, v->rows, v->width, 1e-5f);
+}
+
+static void layernorm(struct scene *v)
+{
+	float *stats = v->stats->gpu, *weight = v->weight->gpu;
+
+	v->s->be->layernorm_forward(v->s->gpu, v->out->gpu, stats, stats + v->rows, NULL, v->x->gpu,
+				    NULL, weight, weight + v->width, v->rows, v->width, 1e-5f);
+}
+
+static void swiglu(struct scene *v)
+{
+	v->s->be->swiglu_forward(v->s->gpu, v->out->gpu, v->x->gpu, v->rows, v->width);
+}
+
+static void geglu(struct scene *v)
+{
+	v->s->be->geglu_forward(v->s->gpu, v->out->gpu, v->x->gpu, v->rows, v->width);
+}
+
+static void gelu(struct scene *v)
+{
+	v->s->be->gelu_forward(v->s->gpu, v->out->gpu, v->x->gpu, v->rows * v->width, GELU_TANH);
+}
+
+static void swiglu_backward(struct scene *v)
+{
+	v->s->be->swiglu_backward(v->s->gpu, v->out->gpu, v->delta->gpu, v->x->gpu, v->rows,
+				  v->width / 2);
+}
+
+static void geglu_backward(struct scene *v)
+{
+	v->s->be->geglu_backward(v->s->gpu, v->out->gpu, v->delta->gpu, v->x->gpu, v->rows,
+				 v->width / 2);
+}
+
+static void gelu_backward(struct scene *v)
+{
+	v->s->be->gelu_backward(v->s->gpu, v->out->gpu, v->delta->gpu, v->x->gpu,
+				v->rows * v->width, GELU_ERF);
+}
+
+static const struct {
+	const char *name;
+	void (*run)(struct scene *v);
+	bool of_gradient;
+} producers[] = {
+	{ "rmsnorm", rmsnorm, false },
+	{ "layernorm", layernorm, false },
+	{ "swiglu", swiglu, false },
+	{ "geglu", geglu, false },
+	{ "gelu", gelu, false },
+	{ "swiglu_backward", swiglu_backward, true },
+	{ "geglu_backward", geglu_backward, true },
+	{ "gelu_backward", gelu_backward, true },
+};
+
+/* In the order of recipe.h's slots, but of a gradient that of a pass: the weight's product first. */
+static void take_slots(struct scene *v, const struct recipe_row *row, bool of_gradient)
+{
+	static const int forward[] = { 0, 1 }, backward[] = { 4, 5, 2, 3 };
+	struct err err = { 0 };
+
+	v->uses = of_gradient ? 4 : 2;
+	for (size_t i = 0; i < v->uses; i++) {
+		int slot = of_gradient ? backward[i] : forward[i];
+		if (slot_parse(&v->cast[i], row->slot[slot], &err))
+			exit(1);
+	}
+}
+
+static void make_products(struct scene *v, bool of_gradient)
+{
+	size_t n = v->outputs;
+
+	v->products = of_gradient ? 2 : 1;
+	v->product[0] = (struct gemm){ .m = v->rows,
+				       .n = n,
+				       .k = v->width,
+				       .a = v->out->gpu,
+				       .lda = v->width,
+				       .b = v->matrix->gpu,
+				       .ldb = v->width,
+				       .b_is_weight = true,
+				       .trans_b = true,
+				       .c = v->c[0]->gpu,
+				       .ldc = n,
+				       .alpha = 1 };
+	if (!of_gradient)
+		return;
+	v->product[1] = v->product[0];
+	v->product[1].shared = v->out->gpu;
+	v->product[1].c = v->c[1]->gpu;
+	v->product[1].ldb = n;
+	v->product[1].trans_b = false;
+	v->product[0] = (struct gemm){ .m = v->width,
+				       .n = n,
+				       .k = v->rows,
+				       .a = v->out->gpu,
+				       .lda = v->width,
+				       .trans_a = true,
+				       .b = v->delta->gpu,
+				       .ldb = n,
+				       .c = v->c[0]->gpu,
+				       .c_is_gradient = true,
+				       .ldc = n,
+				       .alpha = 1,
+				       .shared = v->out->gpu,
+				       .is_first = true };
+}
+
+/* knows: as a layer does it, the largest of what is read twice is kept from product to product. */
+static void set_uses(struct scene *v, bool knows)
+{
+	for (size_t i = 0; i < v->uses; i++) {
+		bool is_gradient = v->products == 2 && i % 2 == 0;
+		v->use[i] = (struct operand_use){ .cast = &v->cast[i],
+						  .random = { 77, (uint32_t)i, 9 },
+						  .notes = true };
+		v->use[i].history = (float *)v->history->gpu + i * HISTORY_FLOATS;
+		v->use[i].amax = knows ? (float *)v->amax->gpu + (is_gradient ? 0 : i) : NULL;
+		v->use[i].amax_known = knows && is_gradient && i == 2 &&
+				       operand_asks_amax(&v->cast[0]);
+		const struct operand_use *use = v->cast[i].format.bits ? &v->use[i] : NULL;
+		if (i % 2 == 0)
+			v->product[i / 2].use_a = use;
+		else
+			v->product[i / 2].use_b = use;
+	}
+}
+
+/* Some steps, of which delayed scales look back; then C's are what the last one made. */
+static void steps(struct scene *v, void (*run)(struct scene *v), bool expects)
+{
+	const struct backend *be = v->s->be;
+	struct device *dev = v->s->gpu;
+
+	set_uses(v, expects);
+	be->zero(dev, v->history->gpu, v->history->count * sizeof(float));
+	for (size_t i = 0; i < v->products; i++)
+		be->zero(dev, v->c[i]->gpu, v->c[i]->count * sizeof(float));
+	for (int step = 0; step < STEPS; step++) {
+		if (expects)
+			be->expect(dev, v->out->gpu, v->product, v->products);
+		run(v);
+		for (size_t i = 0; i < v->products; i++)
+			be->gemm(dev, &v->product[i]);
+		for (size_t i = 0; i < v->uses; i++)
+			if (v->cast[i].history)
+				be->amax_step(dev, v->use[i].history, 1, v->cast[i].history);
+	}
+}
+
+static void take_as_wanted(struct suite *s, struct tensor *t)
+{
+	if (is_narrow(s, t))
+		s->be->download_activations(s->gpu, t->cpu, t->gpu, t->count);
+	else
+		s->be->download(s->gpu, t->cpu, t->gpu, t->count * sizeof(float));
+}
+
+static void one_scene(struct suite *s, size_t producer, const struct recipe_row *row)
+{
+	bool of_gradient = producers[producer].of_gradient;
+	size_t unit = draw(s) % 3 ? 128 : 16;
+	struct scene v = { .s = s,
+			   .rows = 16 * between(s, 1, pick(s, 6, 90)),
+			   .width = 2 * unit * between(s, 1, 256 / unit),
+			   .outputs = 16 * between(s, 1, 5) };
+	size_t most = 2 * v.rows * v.width, least = v.rows * v.outputs;
+
+	v.x = random_tensor(s, &v.all, most, true, 2);
+	v.delta = random_tensor(s, &v.all, most > least ? most : least, true, 1);
+	v.weight = random_tensor(s, &v.all, 2 * v.width, false, 1);
+	v.out = poisoned(s, &v.all, v.rows * v.width, true);
+	v.stats = poisoned(s, &v.all, 2 * v.rows, false);
+	v.matrix = random_weights(s, &v.all, v.outputs * v.width, v.outputs * v.width);
+	v.history = poisoned(s, &v.all, (size_t)USES_MAX * HISTORY_FLOATS, false);
+	v.amax = poisoned(s, &v.all, USES_MAX, false);
+	v.c[0] = poisoned(s, &v.all, (of_gradient ? v.width : v.rows) * v.outputs, !of_gradient);
+	v.c[1] = poisoned(s, &v.all, least, true);
+	take_slots(&v, row, of_gradient);
+	make_products(&v, of_gradient);
+	shape(s, "%zux%zux%zu %s", v.rows, v.width, v.outputs, row->name);
+	steps(&v, producers[producer].run, false);
+	take_as_wanted(s, v.c[0]);
+	take_as_wanted(s, v.c[1]);
+	take_as_wanted(s, v.history);
+	steps(&v, producers[producer].run, true);
+	compare_bits(s, producers[producer].name, "fused c", v.c[0]);
+	if (of_gradient)
+		compare_bits(s, producers[producer].name, "fused dx", v.c[1]);
+	compare_bits(s, producers[producer].name, "history", v.history);
+	release(s, &v.all);
+}
+
+void ops_fused(struct suite *s)
+{
+	for (size_t r = 1; recipe_row(r); r++)
+		for (size_t i = 0; i < sizeof(producers) / sizeof(producers[0]); i++)
+			if (s->only || draw(s) % 16 == 0)
+				one_scene(s, i, recipe_row(r));
+}
