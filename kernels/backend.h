@@ -83,7 +83,8 @@ enum gemm_then { GEMM_PLAIN, GEMM_GELU, GEMM_GELU_BACKWARD };
  * only_faster: where the product of A and B as they are takes less time, on a device that has both, it is that which
  * is made; what a device would emulate takes more.
  * shared, not NULL: the one of a and b that two products in a row have, unchanged: this one and the next where
- * is_first, else the one before and this one. What becomes of it may be made once for both.
+ * is_first, else the one before and this one. What becomes of it may be made once for both; next: the other one, where
+ * is_first, whose C may still be NULL; NULL: it is not told.
  * aside: what is queued behind it, up to the next join(), neither reads C nor writes A, B or C; so
  * it may run beside that. */
 struct gemm {
@@ -102,6 +103,7 @@ struct gemm {
 	const struct operand_use *use_a, *use_b;
 	bool only_faster, is_first;
 	const void *shared;
+	const struct gemm *next;
 };
 
 /* A matrix as it lies in memory; k_along_memory: what is summed over goes along its rows. */

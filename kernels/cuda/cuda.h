@@ -94,6 +94,7 @@ struct device {
 	bool waits_always; /* LB_CUDA_WAIT=1: errors are told by the operation at fault */
 	bool is_recording;
 	bool begins_early; /* a kernel before the one in front is through (after_earlier()); LB_CUDA_EARLY=0: not */
+	bool is_fused; /* operands of few bits come with what writes them, and in one pass; LB_CUDA_FUSED=0: not */
 	int processors; /* multiprocessors */
 	int capability; /* 90: 9.0 */
 	void (*warn)(const char *text);

@@ -49,6 +49,10 @@ void cuda_expect(struct device *dev, const void *out, const struct gemm *product
 
 /* Queues it. A failure is kept. */
 void cuda_few_bits(struct device *dev, const struct place *at, const struct few_bits *f);
+/* ops/square.cu: the same of up to two, of one operand, one as it lies, one turned, in one pass. False: they are none
+ * of those for which it is made, and nothing is queued. */
+bool cuda_few_bits_at_once(struct device *dev, const struct place *at, const struct few_bits *f,
+			   size_t count);
 /* Bytes of work area that takes. */
 size_t cuda_few_bits_area(const struct operand_cast *cast, const struct stored *shape);
 /* Bytes of codes without gaps, and of scales, in that layout. */

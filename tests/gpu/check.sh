@@ -143,7 +143,8 @@ few_bits() {
 	for type in --fp32 "--seed 9"; do
 		limited $MOST "$B/gpu/ops" $type --only few_bits --rounds "$rounds" &&
 			limited $MOST "$B/gpu/ops" $type --only few_bits_products --rounds 4 &&
-			limited $MOST "$B/gpu/ops" $type --only few_bits_exact --rounds 4 || return 1
+			limited $MOST "$B/gpu/ops" $type --only few_bits_exact --rounds 4 &&
+			limited $MOST "$B/gpu/ops" $type --only fused --rounds "$rounds" || return 1
 	done
 }
 part few-bits few_bits

@@ -169,8 +169,11 @@ static void steps(struct scene *v, void (*run)(struct scene *v), bool expects)
 	be->zero(dev, v->history->gpu, v->history->count * sizeof(float));
 	for (size_t i = 0; i < v->products; i++)
 		be->zero(dev, v->c[i]->gpu, v->c[i]->count * sizeof(float));
+	/* what makes its operands itself can still make that of the next with its own */
+	v->product[0].next = expects && v->products == 2 ? &v->product[1] : NULL;
+	bool is_told = expects && (v->products == 1 || draw(v->s) % 2);
 	for (int step = 0; step < STEPS; step++) {
-		if (expects)
+		if (is_told)
 			be->expect(dev, v->out->gpu, v->product, v->products);
 		run(v);
 		for (size_t i = 0; i < v->products; i++)

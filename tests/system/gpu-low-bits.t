@@ -43,6 +43,10 @@ done
 unset LB_EMULATION_CAPABILITY
 LB_EMULATION_FP8=none agree "… where it has none" --fp32 --only few_bits_products --rounds 1
 LB_CUDA_FEW_BITS=emulated agree "… and where it is not asked" --fp32 --only few_bits_products --rounds 1 --seed 5
+for type in --fp32 --seed\ 3; do
+	# shellcheck disable=SC2086 # words
+	agree "what is made with the operation that writes it has the same bits (${type%% *})" $type --only fused --rounds 1
+done
 
 # --- whole trainings -----------------------------------------------------------------------------------
 small_training "total_steps = 8"
@@ -95,6 +99,23 @@ for recipe in tensorwise delayed blockwise mxfp4; do
 		cmp "$T/whole-$recipe/checkpoints/step-00000008/model.safetensors" \
 			"$T/again-$recipe/checkpoints/step-00000008/model.safetensors" >"$T/out"
 	ok $? "$recipe in bf16: as on the CPU, and a resumed training ends with the same bits"
+	# shellcheck disable=SC2086 # words
+	LB_CUDA_FUSED=0 train "apart-$recipe" $narrow --quantize.recipe $recipe
+	cmp "$T/whole-$recipe/checkpoints/step-00000008/model.safetensors" \
+		"$T/apart-$recipe/checkpoints/step-00000008/model.safetensors" >"$T/out"
+	ok $? "… and so does one whose operands are made by passes of their own"
+done
+# How much is queued, call by call, of one step more.
+queued() { LB_EMULATION_CAPTURE=refused LB_EMULATION_COUNTS=$T/counts train "queued-$1" --device cuda --training.steps "$1" \
+	--quantize.recipe "$2" --checkpoint.enable false && cut -d' ' -f2 "$T/counts"; }
+for recipe in tensorwise mxfp8; do
+	for fused in 0 1; do
+		export LB_CUDA_FUSED=$fused
+		echo $(($(queued 3 $recipe) - $(queued 2 $recipe)))
+	done >"$T/out"
+	unset LB_CUDA_FUSED
+	[ "$(sed -n 1p "$T/out")" -gt "$(sed -n 2p "$T/out")" ]
+	ok $? "a step with $recipe queues less than in passes of their own ($(paste -s -d' ' "$T/out"))"
 done
 # What FP8 makes slower stays as it is, also in the next launch: here all of it does, in all steps.
 LB_EMULATION_FP8=slow train slow --device cuda --quantize.recipe tensorwise --quantize.only_faster true

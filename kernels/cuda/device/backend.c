@@ -142,6 +142,7 @@ static void describe(struct device *dev, const struct cudaDeviceProp *gpu)
 static struct device *cuda_open(const struct backend_options *options, char *why)
 {
 	const char *wait = getenv("LB_CUDA_WAIT"), *early = getenv("LB_CUDA_EARLY");
+	const char *fused = getenv("LB_CUDA_FUSED");
 	struct cudaDeviceProp gpu = { 0 };
 
 	if (find_gpu(options, &gpu, why, BACKEND_TEXT_BYTES))
@@ -157,6 +158,7 @@ static struct device *cuda_open(const struct backend_options *options, char *why
 	dev->warn = options->warn;
 	dev->begins_early = gpu.major >= EARLY && cuda_waits_for_earlier() &&
 			    !(early && strcmp(early, "0") == 0);
+	dev->is_fused = !(fused && strcmp(fused, "0") == 0);
 	dev->processors = gpu.multiProcessorCount;
 	dev->capability = gpu.major * 10 + gpu.minor;
 	snprintf(dev->cache, sizeof(dev->cache), "%s", options->cache ? options->cache : "");

@@ -62,7 +62,7 @@ void cuda_expect(struct device *dev, const void *out, const struct gemm *product
 		return;
 	e->out = out;
 	e->products = count;
-	for (size_t i = 0; dev->gemms->is_fused && i < count; i++) {
+	for (size_t i = 0; dev->is_fused && i < count; i++) {
 		bool along_memory;
 		const struct operand_use *use = use_of(&product[i], out, &along_memory);
 		/* what is only made where it is faster may be made of the operand as it is */
@@ -129,6 +129,33 @@ void expected_read(struct gemm_state *s)
 	e->products--;
 	if (e->nth == 0)
 		e->made.use = NULL; /* the next product makes its operands there */
+}
+
+bool expected_ahead(struct device *dev, const struct place *at, const struct gemm *next,
+		    const void *in, struct few_bits *f)
+{
+	struct expected *e = &dev->gemms->expected;
+	bool is_in = e->is_made && e->out == in;
+
+	return !(is_in && e->made.use) && !next->only_faster &&
+	       narrow_operand(dev, at, next, in, &e->area, f);
+}
+
+void expected_put(struct gemm_state *s, const struct few_bits *f)
+{
+	struct expected *e = &s->expected;
+
+	if (!e->is_made || e->out != f->in) {
+		expected_forget(s);
+		e->products = 1;
+	}
+	e->out = f->in;
+	e->count = f->shape.rows * f->shape.columns;
+	e->is_made = true;
+	e->use = *f->use;
+	e->made = *f;
+	e->made.use = &e->use;
+	e->nth = 1;
 }
 
 static bool is_there(const struct expected *e, const void *in, const struct stored *shape)

@@ -212,12 +212,10 @@ void gemm_plain(struct device *dev, const struct gemm *g)
 bool cuda_gemm_open(struct device *dev, char *why)
 {
 	struct gemm_state *s = dev->gemms = calloc(1, sizeof(*s));
-	const char *few_bits = getenv("LB_CUDA_FEW_BITS"), *fused = getenv("LB_CUDA_FUSED");
+	const char *few_bits = getenv("LB_CUDA_FEW_BITS");
 
-	if (s) {
+	if (s)
 		s->emulates = few_bits && strcmp(few_bits, "emulated") == 0;
-		s->is_fused = !fused || strcmp(fused, "0") != 0;
-	}
 	if (s && cublasLtCreate(&s->library) == CUBLAS_STATUS_SUCCESS &&
 	    (s->workspace = cuda_take(dev, GEMM_WORKSPACE_BYTES, "matrix products")) != NULL &&
 	    cudaEventCreate(&s->start) == cudaSuccess && cudaEventCreate(&s->end) == cudaSuccess) {

@@ -73,7 +73,6 @@ struct gemm_state {
 		float *scale;
 	} kept;
 	bool emulates; /* LB_CUDA_FEW_BITS=emulated: never as codes */
-	bool is_fused; /* operands may be made by the operation that writes them; LB_CUDA_FUSED=0: not */
 	/* expected.c: of the one that is expected, or has been written */
 	struct expected {
 		const void *out;      /* NULL: none */
@@ -127,6 +126,11 @@ bool narrow_operand(struct device *dev, const struct place *at, const struct gem
 bool expected_amax(const struct gemm_state *s, const void *in, const struct stored *shape,
 		   const struct operand_use *use);
 const struct few_bits *expected_numbers(const struct gemm_state *s, const struct few_bits *f);
+/* What the next product wants of the operand at `in`, with room for it; false: nothing by codes, or it is there. Then,
+ * that it has been made. */
+bool expected_ahead(struct device *dev, const struct place *at, const struct gemm *next,
+		    const void *in, struct few_bits *f);
+void expected_put(struct gemm_state *s, const struct few_bits *f);
 void expected_read(struct gemm_state *s);
 void expected_overwritten(struct gemm_state *s, const void *by);
 void expected_forget(struct gemm_state *s);

@@ -138,7 +138,7 @@ static struct operand_use use_of(const struct device *dev, const struct side *si
 	struct operand_use use = *side->use;
 	const struct gemm_state *s = dev->gemms;
 
-	use.amax_known = s->is_fused &&
+	use.amax_known = dev->is_fused &&
 			 (use.amax_known || expected_amax(s, side->in, &side->shape, &use));
 	return use;
 }
@@ -155,6 +155,20 @@ static bool room_for_codes(struct device *dev, const struct place *at, struct wo
 	f->codes = cuda_grown(dev, at, area, codes + scales + TENSOR_FLOATS * sizeof(float));
 	f->scales = f->codes ? f->codes + codes : NULL;
 	return f->codes != NULL;
+}
+
+/* In one pass with those that the next product wants of the same operand, with scales of its own. */
+static bool with_next(struct device *dev, const struct place *at, const struct gemm *g,
+		      const struct few_bits *f)
+{
+	struct few_bits both[2] = { *f };
+
+	if (!dev->is_fused || !g->next || g->shared != f->in ||
+	    !expected_ahead(dev, at, g->next, f->in, &both[1]) ||
+	    !cuda_few_bits_at_once(dev, at, both, 2))
+		return false;
+	expected_put(dev->gemms, &both[1]);
+	return true;
 }
 
 /* Codes, and behind them their scales. */
@@ -179,7 +193,8 @@ static const uint8_t *coded(struct device *dev, const struct place *at, const st
 	if (layout == LAYOUT_SCALAR && g->shared == side->in && g->is_first &&
 	    is_same_in_both(side->use->cast) && !keep_codes(dev, at, i, &f))
 		return NULL;
-	cuda_few_bits(dev, at, &f);
+	if (!with_next(dev, at, g, &f))
+		cuda_few_bits(dev, at, &f);
 	return memory;
 }
 

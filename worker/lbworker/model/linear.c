@@ -221,12 +221,14 @@ void linear_backward_input(const struct model *m, const struct linear *w, void *
 void linear_backward_weight(const struct model *m, const struct linear *w, const void *dy,
 			    const void *x, size_t rows, bool accumulate)
 {
-	struct product_of_layer product;
+	struct product_of_layer product, next;
 	struct piece piece[2];
 	int pieces = pieces_of(w, piece);
 
 	for (int i = 0; i < pieces; i++) {
 		weight_of(m, w, &piece[i], dy, x, rows, accumulate, &product);
+		input_of(m, w, &piece[i], NULL, dy, rows, &next);
+		product.gemm.next = pieces == 1 ? &next.gemm : NULL;
 		m->backend->gemm(m->device, &product.gemm);
 	}
 }
