@@ -167,6 +167,7 @@ void cuda_free(struct device *dev, void *memory)
 {
 	if (!memory)
 		return;
+	cuda_join_beside(dev); /* memory that is mapped goes at once: nothing may still use it */
 	cuda_ok(dev, AT("free", 0, 0, 0, 0), cudaStreamSynchronize(dev->stream));
 	for (size_t i = 0; i < WEIGHT_RANGES; i++)
 		if (dev->weights[i].master == memory) {

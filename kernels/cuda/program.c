@@ -85,6 +85,7 @@ bool cuda_record_end(struct device *dev, uint64_t number)
 	if (!dev->is_recording)
 		return true;
 	dev->is_recording = false;
+	dev->is_forked = false; /* where it broke off: nobody may wait for an event of it */
 	bool good = cuda_ok(dev, at, cudaStreamEndCapture(dev->stream, &graph)) &&
 		    dev->error[0] == '\0' &&
 		    cuda_ok(dev, at, cudaGraphInstantiate(&p->recorded, graph, 0));

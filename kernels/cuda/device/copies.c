@@ -68,6 +68,9 @@ void cuda_upload(struct device *dev, void *to, const void *from, size_t bytes)
 		upload_plain(dev, to, from, bytes);
 		return;
 	}
+	/* the area that weights are joined in may be in use by a fetch */
+	if (!cuda_ok(dev, AT("upload", bytes, 0, 0, 0), cudaStreamSynchronize(dev->fetches)))
+		return;
 	for (size_t done = 0; done < count; done += run) {
 		run = cuda_run(dev, (float *)to + done, count - done, &is_split);
 		upload_weights(dev, (float *)to + done, (const float *)from + done, run, is_split);

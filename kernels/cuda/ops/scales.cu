@@ -440,8 +440,10 @@ extern "C" void cuda_lay_scales(struct device *dev, const struct place *at,
 	struct laying l;
 
 	if (layout_block(f->layout) > 0) {
-		const unsigned *most = area_of(f->use->cast, &f->shape, (void *)scale).amax;
-		lay_boxes(dev, *at, f, scale, most + t.down * t.right);
+		const unsigned *most = area_of(f->use->cast, &f->shape, (void *)scale).most;
+		if (operand_asks_amax(f->use->cast) && f->use->amax)
+			most = (const unsigned *)f->use->amax;
+		lay_boxes(dev, *at, f, scale, most);
 		return;
 	}
 	l.scale = scale;

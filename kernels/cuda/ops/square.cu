@@ -191,17 +191,18 @@ template <typename T> KERNEL(BLOCK) cast_square(struct squaring q)
 		if (is_there && lies.is_wanted && lies.c.values)
 			put_run_of_values<T>(lies, amax[AS_IT_LIES], top, left, row, column);
 		else if (is_there && lies.is_wanted)
-			*(struct sixteen *)(lies.c.codes + (top + row) * c.columns + left + column) =
-				run_of_codes<T>(lies, amax[AS_IT_LIES], top, left, row, column);
+			*(struct sixteen *)(lies.c.codes + (top + row) * c.columns + left +
+					    column) = run_of_codes<T>(lies, amax[AS_IT_LIES], top,
+								      left, row, column);
 		if (!turned.is_wanted)
 			continue;
 		if (is_there) {
-			struct sixteen codes =
-				run_of_codes<T>(turned, amax[TURNED], top, left, row, column);
+			struct sixteen codes = run_of_codes<T>(turned, amax[TURNED], top, left, row,
+							       column);
 #pragma unroll
 			for (int j = 0; j < RUN; j++)
-				block[r][run + (size_t)j] =
-					(uint8_t)(codes.four[j / 4] >> 8 * (j % 4));
+				block[r][run + (size_t)j] = (uint8_t)(codes.four[j / 4] >>
+								      8 * (j % 4));
 		}
 		__syncthreads();
 		row = left + across + r; /* of the turned one */
