@@ -76,6 +76,7 @@ struct work_area {
 };
 
 struct gemm_state;      /* lib/gemm.c */
+struct expected;        /* expected.c */
 struct attention_state; /* lib/attention.c */
 struct marks; /* beside.c: from fork to its end what is queued goes beside the rest; false: not, or a failure. */
 bool cuda_fork(struct device *dev, const struct place *at);
@@ -111,6 +112,7 @@ struct device {
 	unsigned next_program;
 	int fetches_lost; /* were not even queued; read by other threads (__atomic) */
 	struct gemm_state *gemms;
+	struct expected *expected;
 	struct attention_state *attentions;
 	struct marks *marks;
 	struct arrays *arrays; /* NULL: no other ranks */

@@ -40,11 +40,37 @@ struct finishing {
 	struct few_bits
 		made; /* codes with LAYOUT_VEC128, or values, as it lies; use NULL: neither */
 };
-/* lib/expected.c. Whether what is written to `out` next, `count` elements, is expected (backend.h: expect) by products
+/* expected.c: the one that is expected, or has been written. */
+struct expected {
+	const void *out;      /* NULL: none */
+	size_t products;      /* that will read it */
+	float *amax;          /* where its largest number goes; NULL: nobody asks */
+	struct few_bits made; /* by its operation; use NULL: nothing is */
+	struct operand_use use;
+	size_t nth;            /* the product that it is made for, from 0 on */
+	struct work_area area; /* of any but the first */
+	bool is_made;
+	size_t count; /* elements that were written */
+};
+bool expected_open(struct device *dev); /* false: no memory */
+void expected_close(struct device *dev);
+/* What products ask: whether use->amax holds the largest number of the operand that lies there; and what has been made
+ * where f is wanted, NULL: nothing. */
+bool expected_amax(const struct device *dev, const void *in, const struct stored *shape,
+		   const struct operand_use *use);
+const struct few_bits *expected_numbers(const struct device *dev, const struct few_bits *f);
+/* What they tell: a product has read it, or wrote there anew; it has been made for the next product, in expected->area. */
+void expected_read(struct device *dev);
+void expected_overwritten(struct device *dev, const void *by);
+void expected_put(struct device *dev, const struct few_bits *f);
+void expected_forget(struct device *dev);
+
+/* Whether what is written to `out` next, `count` elements, is expected (backend.h: expect) by products
  * that want more of it. Scales are local to a run of at most a warp's vectors of 16 bytes, and end with a run of
  * `unit` elements. */
 bool cuda_finishing(struct device *dev, const struct place *at, const void *out, size_t count,
 		    size_t unit, struct finishing *f);
+/* lib/expect.c */
 void cuda_expect(struct device *dev, const void *out, const struct gemm *product, size_t count);
 
 /* Queues it. A failure is kept. */

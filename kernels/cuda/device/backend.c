@@ -20,6 +20,7 @@ static void cuda_close(struct device *dev)
 	cuda_programs_clear(dev);
 	cuda_attention_close(dev);
 	cuda_gemm_close(dev);
+	expected_close(dev);
 	cuda_marks_destroy(dev);
 	for (size_t i = 0; i < STAGES; i++) {
 		if (dev->stage[i].memory)
@@ -165,6 +166,11 @@ static struct device *cuda_open(const struct backend_options *options, char *why
 	snprintf(dev->name, sizeof(dev->name), "%.63s", gpu.name);
 	if (!make_streams(dev)) {
 		snprintf(why, BACKEND_TEXT_BYTES, "%s", dev->error);
+		cuda_close(dev);
+		return NULL;
+	}
+	if (!expected_open(dev)) {
+		snprintf(why, BACKEND_TEXT_BYTES, "cuda: out of memory");
 		cuda_close(dev);
 		return NULL;
 	}

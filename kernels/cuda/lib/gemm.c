@@ -194,7 +194,7 @@ void gemm_plain(struct device *dev, const struct gemm *g)
 	if (!p)
 		return;
 	product_set_places(dev, at, p, &way[picked]);
-	expected_overwritten(dev->gemms, way[picked].c);
+	expected_overwritten(dev, way[picked].c);
 	bool aside = goes_aside(dev, g, &way[picked]) && cuda_fork(dev, at);
 	cuda_range_push(dev, at->operation);
 	gemm_lt_ok(dev, at,
@@ -250,7 +250,6 @@ void cuda_gemm_close(struct device *dev)
 	cuda_give(dev, s->operand[0].memory);
 	cuda_give(dev, s->operand[1].memory);
 	cuda_give(dev, s->kept.area.memory);
-	cuda_give(dev, s->expected.area.memory);
 	if (s->start)
 		cudaEventDestroy(s->start);
 	if (s->end)

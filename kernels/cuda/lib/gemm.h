@@ -73,18 +73,6 @@ struct gemm_state {
 		float *scale;
 	} kept;
 	bool emulates; /* LB_CUDA_FEW_BITS=emulated: never as codes */
-	/* expected.c: of the one that is expected, or has been written */
-	struct expected {
-		const void *out;      /* NULL: none */
-		size_t products;      /* that will read it */
-		float *amax;          /* where its largest number goes; NULL: nobody asks */
-		struct few_bits made; /* by its operation; use NULL: nothing is */
-		struct operand_use use;
-		size_t nth;            /* the product that it is made for, from 0 on */
-		struct work_area area; /* of any but the first */
-		bool is_made;
-		size_t count; /* elements that were written */
-	} expected;
 };
 
 static const size_t GEMM_WORKSPACE_BYTES = (size_t)64 << 20;
@@ -120,20 +108,6 @@ void product_clear(struct product *p);
  * looks for it, or in `own`, codes only. False: it has no use for it, or a failure. */
 bool narrow_operand(struct device *dev, const struct place *at, const struct gemm *g,
 		    const void *in, struct work_area *own, struct few_bits *f);
-
-/* expected.c. What products ask: whether use->amax holds the largest number of the operand that lies there; and what
- * its operation has made where f is wanted, NULL: nothing. Then, that a product has read it, or wrote there anew. */
-bool expected_amax(const struct gemm_state *s, const void *in, const struct stored *shape,
-		   const struct operand_use *use);
-const struct few_bits *expected_numbers(const struct gemm_state *s, const struct few_bits *f);
-/* What the next product wants of the operand at `in`, with room for it; false: nothing by codes, or it is there. Then,
- * that it has been made. */
-bool expected_ahead(struct device *dev, const struct place *at, const struct gemm *next,
-		    const void *in, struct few_bits *f);
-void expected_put(struct gemm_state *s, const struct few_bits *f);
-void expected_read(struct gemm_state *s);
-void expected_overwritten(struct gemm_state *s, const void *by);
-void expected_forget(struct gemm_state *s);
 
 /* A product to be timed, with what our kernels do behind it. */
 struct trial {

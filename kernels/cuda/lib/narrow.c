@@ -8,6 +8,7 @@
 
 #include "kernels/cuda/few_bits.h"
 #include "kernels/cuda/lib/gemm.h"
+#include "kernels/formats/modes.h"
 
 enum { SIDES = 2, ALIGN = 16, LIBRARY_ALIGN = 256, REPEATS = 3, TENSOR_FLOATS = 3 };
 /* With scales in boxes; 12.8 mixes up its proposals for these and for one scale a tensor. */
@@ -136,10 +137,9 @@ static bool keep_codes(struct device *dev, const struct place *at, int i, struct
 static struct operand_use use_of(const struct device *dev, const struct side *side)
 {
 	struct operand_use use = *side->use;
-	const struct gemm_state *s = dev->gemms;
 
 	use.amax_known = dev->is_fused &&
-			 (use.amax_known || expected_amax(s, side->in, &side->shape, &use));
+			 (use.amax_known || expected_amax(dev, side->in, &side->shape, &use));
 	return use;
 }
 
@@ -157,17 +157,40 @@ static bool room_for_codes(struct device *dev, const struct place *at, struct wo
 	return f->codes != NULL;
 }
 
+bool narrow_operand(struct device *dev, const struct place *at, const struct gemm *g,
+		    const void *in, struct work_area *own, struct few_bits *f)
+{
+	enum scale_layout layout[SIDES];
+	struct side side[SIDES];
+
+	sides_of(dev, at, g, side);
+	int i = side[0].in == in ? 0 : 1;
+	size_t count = side[i].shape.rows * side[i].shape.columns;
+	if (side[i].in != in || !side[i].use || dev->error[0] != '\0')
+		return false;
+	*f = (struct few_bits){ .in = in, .shape = side[i].shape, .use = side[i].use };
+	if (!hardware_has(dev, g, layout)) {
+		f->values = own ? NULL
+				: operand_area(dev, at, i, count * compute_bytes(dev->compute));
+		return f->values != NULL;
+	}
+	f->layout = layout[i];
+	return room_for_codes(dev, at, own ? own : &dev->gemms->operand[i], f);
+}
+
 /* In one pass with those that the next product wants of the same operand, with scales of its own. */
 static bool with_next(struct device *dev, const struct place *at, const struct gemm *g,
 		      const struct few_bits *f)
 {
+	struct expected *e = dev->expected;
+	bool is_there = e->is_made && e->out == f->in && e->made.use;
 	struct few_bits both[2] = { *f };
 
-	if (!dev->is_fused || !g->next || g->shared != f->in ||
-	    !expected_ahead(dev, at, g->next, f->in, &both[1]) ||
+	if (!dev->is_fused || is_there || !g->next || g->next->only_faster || g->shared != f->in ||
+	    !narrow_operand(dev, at, g->next, f->in, &e->area, &both[1]) ||
 	    !cuda_few_bits_at_once(dev, at, both, 2))
 		return false;
-	expected_put(dev->gemms, &both[1]);
+	expected_put(dev, &both[1]);
 	return true;
 }
 
@@ -178,7 +201,7 @@ static const uint8_t *coded(struct device *dev, const struct place *at, const st
 	const uint8_t *kept = layout == LAYOUT_SCALAR ? kept_codes(dev, g, i, side) : NULL;
 	const struct operand_use use = use_of(dev, side);
 	struct few_bits f = { .in = side->in, .shape = side->shape, .use = &use, .layout = layout };
-	const struct few_bits *made = expected_numbers(dev->gemms, &f);
+	const struct few_bits *made = expected_numbers(dev, &f);
 
 	if (kept)
 		return kept;
@@ -246,7 +269,7 @@ static bool by_codes(struct device *dev, const struct place *at, const struct ge
 	if (!p)
 		return false;
 	product_set_places(dev, at, p, &f);
-	expected_overwritten(dev->gemms, f.c);
+	expected_overwritten(dev, f.c);
 	cuda_range_push(dev, at->operation);
 	gemm_lt_ok(dev, at, product_multiply(dev, p, &f, f.b, &p->algo, dev->gemms->workspace));
 	cuda_range_pop(dev);
@@ -334,31 +357,10 @@ static const void *numbers(struct device *dev, const struct place *at, int i,
 				    .values = operand_area(dev, at, i,
 							   count * compute_bytes(dev->compute)) };
 
-	const struct few_bits *made = f.values ? expected_numbers(dev->gemms, &f) : NULL;
+	const struct few_bits *made = f.values ? expected_numbers(dev, &f) : NULL;
 	if (f.values && !made)
 		cuda_few_bits(dev, at, &f);
 	return made ? made->values : f.values;
-}
-
-bool narrow_operand(struct device *dev, const struct place *at, const struct gemm *g,
-		    const void *in, struct work_area *own, struct few_bits *f)
-{
-	enum scale_layout layout[SIDES];
-	struct side side[SIDES];
-
-	sides_of(dev, at, g, side);
-	int i = side[0].in == in ? 0 : 1;
-	size_t count = side[i].shape.rows * side[i].shape.columns;
-	if (side[i].in != in || !side[i].use || dev->error[0] != '\0')
-		return false;
-	*f = (struct few_bits){ .in = in, .shape = side[i].shape, .use = side[i].use };
-	if (!hardware_has(dev, g, layout)) {
-		f->values = own ? NULL
-				: operand_area(dev, at, i, count * compute_bytes(dev->compute));
-		return f->values != NULL;
-	}
-	f->layout = layout[i];
-	return room_for_codes(dev, at, own ? own : &dev->gemms->operand[i], f);
 }
 
 /* Sums are those of the operands as they were. */
@@ -407,7 +409,7 @@ static void of_few_bits(struct device *dev, const struct gemm *g)
 
 void cuda_gemm(struct device *dev, const struct gemm *g)
 {
-	bool is_reader = dev->gemms->expected.is_made;
+	bool is_reader = dev->expected->is_made;
 
 	if (g->is_first || !g->shared)
 		dev->gemms->kept.in = NULL;
@@ -416,5 +418,5 @@ void cuda_gemm(struct device *dev, const struct gemm *g)
 	else if (g->m > 0 && g->n > 0 && g->k > 0)
 		of_few_bits(dev, g);
 	if (is_reader)
-		expected_read(dev->gemms);
+		expected_read(dev);
 }

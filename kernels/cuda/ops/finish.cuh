@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* finish.cuh - what a kernel makes of the vectors that it writes, beside them, where products of few bits read them
- * next (lib/expected.c): the largest of all; and codes, or codes times their scales, where numbers that share a
+ * next (kernels/cuda/expected.c): the largest of all; and codes, or codes times their scales, where numbers that share a
  * scale lie side by side in a row, and are the vectors of lanes of one warp.
  *
  * To the bit what scales.cu and quantize.cu make of the same numbers in passes of their own. The largest: lanes by

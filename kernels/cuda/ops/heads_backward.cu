@@ -2,7 +2,7 @@
 /* heads_backward.cu - makes the gradient of qkv of what cuDNN's backward pass leaves, in the one pass
  * that this takes anyway: dq becomes bf16 of its fp32 sum; with grouped heads cuDNN leaves dk and dv of
  * every query head, and those that share a key head are added in order, in fp32, and rounded once; and
- * queries and keys are turned back by their position (rope.cu has the formula) before they are rounded.
+ * queries and keys are turned back by their position (positions.cu has the formula) before they are rounded.
  *
  * A thread owns V neighbouring pairs of HEADS heads of one row, whose angles it reads once; behind the
  * part of a head that is turned, any two vectors of V. */
