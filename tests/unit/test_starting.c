@@ -66,7 +66,7 @@ static void test_too_many_are_one(void **state)
 {
 	struct starting s = { 0 };
 	json_t *phases;
-	char name[8];
+	char name[16];
 
 	(void)state;
 	starting_begin(&s, "p0", 0);
