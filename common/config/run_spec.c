@@ -112,6 +112,8 @@ const struct key run_spec_keys[] = {
 		    "lbworker's configs"),
 	KEY_INT("restart", "rollback", rollback, 0, 1000, "0",
 		"checkpoints to go back, once, when training diverged; 0: the run fails then"),
+	KEY_INT("restart", "spare_nodes", spare_nodes, 0, 1000, "0",
+		"nodes that the job holds beside slurm.nodes, to take the place of lost ones"),
 	KEY_INT("restart", "min_nodes", min_nodes, 0, 100000, "0",
 		"a relaunch may do with so many nodes; 0: it waits for slurm.nodes"),
 	KEY_DURATION("restart", "fewer_after", fewer_after_ms, 0, WEEK_MS, "10m",

@@ -72,6 +72,7 @@ struct run_spec {
 	int64_t max_without_progress, in_place, backoff_first_ms, backoff_max_ms;
 	struct key_ints never_on_exit_codes;
 	int64_t rollback;
+	int64_t spare_nodes;    /* of the job, beside slurm.nodes */
 	int64_t min_nodes;      /* 0: as many as slurm.nodes */
 	int64_t fewer_after_ms; /* of waiting for slurm.nodes */
 	bool grow_back;         /* to slurm.nodes, once they are free again */

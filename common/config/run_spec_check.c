@@ -217,12 +217,32 @@ static int check_min_nodes(const struct toml *toml, const struct run_spec *spec,
 	return keys_refuse(toml, "restart.min_nodes", text, err);
 }
 
+/* What takes a node's place must be able to: ranks that srun starts, counted by node. */
+static int check_spare_nodes(const struct toml *toml, const struct run_spec *spec, struct err *err)
+{
+	const char *why = NULL;
+
+	if (spec->script)
+		why = "is not for batch scripts: they choose their nodes themselves";
+	else if (spec->nodes < 2)
+		why = "needs slurm.nodes of at least 2: the only node has lbrun itself";
+	else if (spec->launcher == SPEC_LAUNCHER_NONE)
+		why = "needs run.launcher srun or torchrun";
+	else if (spec->min_nodes > 0)
+		why = "does not go with restart.min_nodes: of fewer nodes none is spare";
+	else if (spec->nodelist)
+		why = "does not go with slurm.nodelist: the job takes more nodes than are named";
+	return spec->spare_nodes > 0 && why ? keys_refuse(toml, "restart.spare_nodes", why, err)
+					    : 0;
+}
+
 static int check_restart(const struct toml *toml, const struct run_spec *spec, struct err *err)
 {
 	const char *path = "restart.backoff_max";
 
 	if (spec->backoff_first_ms <= spec->backoff_max_ms)
-		return check_min_nodes(toml, spec, err);
+		return check_spare_nodes(toml, spec, err) < 0 ? -1
+							      : check_min_nodes(toml, spec, err);
 	if (toml_line(toml, path) == 0)
 		path = "restart.backoff_first";
 	return keys_refuse(toml, path, "backoff_first must not be longer than backoff_max", err);

@@ -163,6 +163,7 @@ int attempt_params_write(const char *folder, const struct attempt_params *p, str
 	js_set_bool(o, "is_script", p->is_script);
 	js_set_int(o, "rollback", p->rollback);
 	js_set_int(o, "in_place", p->in_place);
+	js_set_int(o, "spare_nodes", p->spare_nodes);
 	js_set_int(o, "without_progress", p->without_progress);
 	js_set_int(o, "max_without_progress", p->max_without_progress);
 	js_set_int(o, "stop_grace_ms", p->stop_grace_ms);
@@ -278,6 +279,7 @@ static int fill_params(const json_t *o, void *out, struct err *err)
 	p->preflight_ms = js_int(o, "preflight_ms", 0);
 	p->preflight_tries = js_int(o, "preflight_tries", 0);
 	p->in_place = js_int(o, "in_place", 0);
+	p->spare_nodes = js_int(o, "spare_nodes", 0);
 	p->without_progress = js_int(o, "without_progress", 0);
 	p->max_without_progress = js_int(o, "max_without_progress", -1);
 	p->kill_grace_ms = js_int(o, "kill_grace_ms", 30000);

@@ -59,7 +59,8 @@ struct attempt_params {
 	bool is_script;
 	/* checkpoints to go back, once in the run, when training diverged; 0: none */
 	int64_t rollback;
-	int64_t in_place; /* relaunches in the same allocation without progress in between */
+	int64_t spare_nodes; /* of the job; a launch is on the others */
+	int64_t in_place;    /* relaunches in the same allocation without progress in between */
 	int64_t without_progress;     /* launches of the run in a row before this attempt … */
 	int64_t max_without_progress; /* … of so many, after which the run fails; -1 = no bound */
 	int64_t node_mtbf_ms;  /* between troubles of one node, as seen lately; 0 = not known */

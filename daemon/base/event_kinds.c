@@ -25,6 +25,7 @@ static const struct {
 	{ "fewer_nodes", "none: it trains on what there is, and grows back when the others are free" },
 	{ "node_error", "have the node looked at" },
 	{ "node_lost", "none: it goes on without the node" },
+	{ "spare_node", "none: the node that left the job is avoided by the next one" },
 	{ "preflight_skipped", "have the nodes looked at: the run trains on them without a check" },
 	{ "gpu_idle", "look at lbctl stacks, or end it: sites cancel jobs that hold idle GPUs" },
 	{ "eta_past_limit", "none: it goes on in another job; a longer slurm.time saves the wait" },

@@ -258,6 +258,7 @@ static void ask_room(struct engine *e, struct run *run)
 				    is_patient && avoided[0] ? "," : "", is_patient ? avoided : "");
 	shadow.spec.nodes = run->attempt.leaving.draining > 0 ? run->attempt.leaving.draining
 							      : engine_missing_nodes(run);
+	shadow.spec.spare_nodes = 0;
 	shadow.attempt.asks_fewer = false;
 	run->attempt.room_is_avoided = !is_patient && avoided[0];
 	if (e->world->room(e->world->self, &shadow, on_answer, f, &err) < 0) {

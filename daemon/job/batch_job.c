@@ -63,6 +63,10 @@ static void words_of_spec(const struct run *run, struct strv *words)
 		json_object_set_new(options, "nodes",
 				    json_sprintf("%lld-%lld", (long long)spec->min_nodes,
 						 (long long)spec->nodes));
+	if (spec->spare_nodes > 0) {
+		js_set_int(options, "nodes", spec->nodes + spec->spare_nodes);
+		strv_add(words, xstrdup("--no-kill"));
+	}
 	json_object_foreach(options, key, value) {
 		char *option = option_of(key, value);
 

@@ -159,6 +159,7 @@ static int write_params(const struct config *config, const struct run *run, cons
 		.profiler = launch_profiler(spec, folder),
 		.rollback = spec->rollback,
 		.in_place = spec->in_place,
+		.spare_nodes = spec->spare_nodes,
 		.without_progress = run->failures,
 		.max_without_progress = budget(spec),
 		.kill_grace_ms = spec->kill_grace_ms,

@@ -1,14 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # A node of several falls silent, with all its processes, while Slurm believes in it for another five minutes: it is
-# known in seconds, the run goes on without it, and what the node does when it wakes up counts nowhere.
+# known in seconds, a spare node takes its place in the same job, or the run goes on in another one, and what the node
+# does when it wakes up counts nowhere. So with a node that srun cannot reach.
 . "$(dirname "$0")/lib.sh"
 
 MC_SLURMDTIMEOUT=300
 MASTER_ADDR=127.0.0.1
 export MC_SLURMDTIMEOUT MASTER_ADDR
 printf '[poll]\ninterval = "200ms"\nidle_interval = "500ms"\n' >"$LB_HOME/lbd.toml"
-cluster_start 3
+cluster_start 4
 lbd_start
 
 # Each rank writes a line a step, the first saves now and then.
@@ -38,34 +39,84 @@ node_timeout = "2s"
 pattern = "step-{step}"
 complete_when = "complete"
 END
+# The job's second node: the first has lbrun.
+second_of() { # second_of RUN LAUNCH
+	wait_for "[ \"\$(grep -c '^$2 1 ' '$T/steps.$1')\" -gt 10 ]" 40
+	second=$(sed -n "s/^$2 1 \(n[0-9]*\) .*/\1/p" "$T/steps.$1" | head -n 1)
+}
 steps_of() { grep -c "^$2 .* $3 " "$T/steps.$1" 2>/dev/null; }
 attempts() { lbctl status "$1" --json | json attempts.#; }
 # All that runs on a node, its slurmd first.
+woken() { # woken RUN LAUNCH NODE STEPS: nothing is left of that launch, and it made no step that matters
+	wait_for "! grep -lszxF LB_LAUNCH=${2#*.} \$(grep -lszxF LB_ATTEMPT=${2%.*} \$(grep -lszxF LB_RUN=$1 /proc/[0-9]*/environ) </dev/null) </dev/null" 20 &&
+		[ "$(steps_of "$1" "$2" "$3")" -le $(($4 + 1)) ]
+}
 on_node() { # on_node NODE SIGNAL
 	cluster_signal "slurmd.$1" "$2"
 	# shellcheck disable=SC2046 # several
 	kill -s "$2" $(grep -lsaxzF "SLURMD_NODENAME=$1" /proc/[0-9]*/environ | cut -d / -f 3) 2>/dev/null
 }
 
-ok "a run on two nodes" lbctl submit --name r "$T/job.toml"
-wait_for '[ "$(steps_of r 1.1 n2)" -gt 10 ]' 40
+# --- a spare takes its place, in the same job --------------------------------------------------------
+exits 2 "spares are for several nodes" lbctl submit --set restart.spare_nodes=1 --set slurm.nodes=1 "$T/job.toml"
+like "$err" "restart.spare_nodes: needs slurm.nodes of at least 2" "which is told"
+like "$(lbctl submit --dry-run --name s --set restart.spare_nodes=1 "$T/job.toml")" 'nodes *=* *3' "a dry run shows the nodes that the job takes"
+ok "a run on two nodes, and one to spare" lbctl submit --name s --set restart.spare_nodes=1 "$T/job.toml"
+second_of s 1.1
+is "$(squeue -h -o %N) $second $(steps_of s 1.1 n3)" "n[1-3] n2 0" "the spare does nothing"
 on_node n2 STOP
 frozen_ms=$(now_ms)
-wait_for '[ "$(steps_of r 2.1 n3)" -gt 0 ]' 30
+wait_for '[ "$(steps_of s 1.2 n3)" -gt 0 ]' 30
+back_ms=$(($(now_ms) - frozen_ms))
+diag "$((back_ms / 1000)).$((back_ms % 1000 / 100)) s from the node's silence to the first new step, by a spare"
+ok "the next launch has the spare, in seconds" in_time $back_ms 8000
+silent=$(steps_of s 1.1 n2)
+on_node n2 CONT
+ok "the node wakes up: its rank ends, and made no step that matters" woken s 1.1 n2 "$silent"
+events=$(lbctl events s)
+like "$events" 'node_lost +n2: not heard for 2 s' "it is told which node"
+like "$events" 'spare_node +a spare node takes the place of n2: the next launch is on n1,n3; 0 left' "and which took its place"
+like "$events" 'launch_end +launch 1: node_fail: n2 was not heard for 2 s' "how the launch ended"
+is "$(run_state s) $(attempts s)" "running 1" "it is the same attempt"
+like "$(head -n 1 "$T/steps.s") $(grep '^1.2' "$T/steps.s" | head -n 1)" ' [1-9][0-9]*$' "and goes on from its checkpoint"
+is "$(squeue -h -o %N)" "n[1,3]" "the lost node is Slurm's again"
+ok "slurm's files of the smaller job are not left behind" [ -z "$(find "$T" -name 'slurm_job_*')" ]
+lbctl kill s >/dev/null
+run_reaches s killed 30
+lbctl nodes forgive n2 >/dev/null
+
+# --- without a spare, in another job ----------------------------------------------------------------
+ok "a run on two nodes" lbctl submit --name r "$T/job.toml"
+second_of r 1.1
+lost=$second
+on_node "$lost" STOP
+frozen_ms=$(now_ms)
+wait_for 'grep -q "^2.1 1 " "$T/steps.r"' 30
 back_ms=$(($(now_ms) - frozen_ms))
 diag "$((back_ms / 1000)).$((back_ms % 1000 / 100)) s from the node's silence to the first new step"
 ok "it goes on elsewhere in seconds" in_time $back_ms 10000
 events=$(lbctl events r)
-like "$events" 'node_lost +n2: not heard for 2 s' "it is told which node"
-like "$events" 'attempt_end +attempt 1: node_fail: n2 was not heard for 2 s' "and how the attempt ended"
-like "$events" 'node_suspect +n2 is avoided for .*: node_fail' "the node is avoided"
-unlike "$events" 'n1 is avoided' "and no other"
-unlike "$(sinfo -h -N -n n2 -o %T)" "down|[*]" "while Slurm believes in it"
+like "$events" "node_lost +$lost: not heard for 2 s" "it is told which node"
+like "$events" "attempt_end +attempt 1: node_fail: $lost was not heard for 2 s" "and how the attempt ended"
+like "$events" "node_suspect +$lost is avoided for .*: node_fail" "the node is avoided"
+is "$(echo "$events" | grep -c ' is avoided ')" 1 "and no other"
+unlike "$(sinfo -h -N -n "$lost" -o %T)" "down|[*]" "while Slurm believes in it"
 
-silent=$(steps_of r 1.1 n2)
-on_node n2 CONT
-ok "it wakes up: its rank ends" wait_for '! grep -lsaxzF LB_ATTEMPT=1 /proc/[0-9]*/environ' 20
-ok "and made no step that matters" [ "$(steps_of r 1.1 n2)" -le $((silent + 1)) ]
+silent=$(steps_of r 1.1 "$lost")
+on_node "$lost" CONT
+ok "it wakes up: its rank ends, and made no step that matters" woken r 1.1 "$lost" "$silent"
+
+# --- srun cannot reach a node -----------------------------------------------------------------------
+lbctl nodes forgive "$lost" >/dev/null
+second_of r 2.1
+cluster_signal "slurmd.$second" KILL
+# shellcheck disable=SC2046 # several
+kill -KILL $(grep -lszxF "SLURMD_NODENAME=$second" $(pgrep -xf "sh $T/train.sh" | sed 's,.*,/proc/&/environ,') | cut -d / -f 3)
+wait_for '[ "$(attempts r)" = 3 ]' 60
+events=$(lbctl events r)
+like "$events" "node_lost +$second: srun cannot reach it" "a node that srun cannot reach is told"
+like "$events" "attempt_end +attempt 2: node_fail: .*Task launch for .* failed on node $second" "the attempt ends with it"
+like "$events" "node_suspect +$second is avoided" "and the node is avoided"
 lbctl kill r >/dev/null
 run_reaches r killed 30
 done_testing

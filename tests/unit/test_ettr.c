@@ -259,6 +259,33 @@ static void the_next_job_has_waited_in_line(void **state)
 	assert_true(waited_ms[1] < waited_ms[0]);
 }
 
+/* A lost node: known sooner by heartbeats, and a spare spares the queue. */
+static void a_spare_takes_its_place(void **state)
+{
+	struct lbd_abilities can = lbd_by_default;
+	struct circumstances c = plain;
+	int64_t noticed_ms[3], waited_ms[3];
+
+	(void)state;
+	c.per_node_day = 0.05;
+	c.queue_ms = 20 * MINUTE;
+	for (int way = 0; way < 3; way++) {
+		struct account a = { 0 };
+		struct month m;
+
+		month_draw(&m, &c, 7);
+		can.heard_ms = way > 0 ? 30 * SECOND : 0;
+		can.spares = way > 1 ? 2 : 0;
+		lbd_live(&m, &can, &a, NULL);
+		assert_int_equal(sum(&a), MONTH_MS);
+		noticed_ms[way] = a.ms[WHERE_NOTICE];
+		waited_ms[way] = a.ms[WHERE_WAIT];
+		month_fini(&m);
+	}
+	assert_true(noticed_ms[1] < noticed_ms[0] / 2);
+	assert_true(waited_ms[2] < waited_ms[1] / 2);
+}
+
 static void no_time_is_lost_or_counted_twice(void **state)
 {
 	struct circumstances c = plain;
@@ -314,6 +341,7 @@ int main(void)
 		cmocka_unit_test(a_torn_checkpoint_stops_the_peers_only),
 		cmocka_unit_test(lbd_leaves_a_bad_node),
 		cmocka_unit_test(the_next_job_has_waited_in_line),
+		cmocka_unit_test(a_spare_takes_its_place),
 		cmocka_unit_test(no_time_is_lost_or_counted_twice),
 		cmocka_unit_test(a_month_has_the_rate_that_was_asked_for),
 	};

@@ -187,6 +187,21 @@ static const struct {
 };
 /* clang-format on */
 
+static void test_unreached(void **state)
+{
+	static const char gone[] =
+		"srun: error: Task launch for StepId=22.1 failed on node gpu-07: "
+		"Communication connection failure";
+
+	(void)state;
+	assert_non_null(complaint_unreached(gone));
+	assert_memory_equal(complaint_unreached(gone), "gpu-07:", 7);
+	assert_null(complaint_unreached(gone + 1));
+	assert_null(complaint_unreached(
+		"srun: error: Task launch for StepId=22.1 failed on node n2: Job prolog failed"));
+	assert_null(complaint_unreached("srun: error: Task launch for StepId=22.1 failed on node"));
+}
+
 static void test_deaths(void **state)
 {
 	(void)state;
@@ -400,10 +415,10 @@ static void test_hostile(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_deaths),    cmocka_unit_test(test_ranks),
-		cmocka_unit_test(test_survived),  cmocka_unit_test(test_ends),
-		cmocka_unit_test(test_followers), cmocka_unit_test(test_redact),
-		cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_deaths), cmocka_unit_test(test_unreached),
+		cmocka_unit_test(test_ranks),  cmocka_unit_test(test_survived),
+		cmocka_unit_test(test_ends),   cmocka_unit_test(test_followers),
+		cmocka_unit_test(test_redact), cmocka_unit_test(test_hostile),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -125,6 +125,7 @@ static void test_relaunch(void **state)
 	assert_true(again(CAUSE_CRASH, -1, 2, 2));
 	assert_true(again(CAUSE_OOM, -1, 2, 0));
 	assert_true(again(CAUSE_HANG, -1, 2, 1));
+	assert_true(again(CAUSE_NODE_FAIL, -1, 2, 0)); /* where a spare has the node's place */
 	assert_false(again(CAUSE_ERROR, 1, 2, 3));
 	assert_false(again(CAUSE_ERROR, 9, 2, 1));
 	assert_false(again(CAUSE_ERROR, 7, 2, 0));
@@ -132,7 +133,7 @@ static void test_relaunch(void **state)
 	assert_false(again(CAUSE_ERROR, 1, 0, 0));
 	for (int cause = 0; cause < CAUSE_COUNT; cause++) {
 		if (cause != CAUSE_ERROR && cause != CAUSE_CRASH && cause != CAUSE_OOM &&
-		    cause != CAUSE_HANG)
+		    cause != CAUSE_HANG && cause != CAUSE_NODE_FAIL)
 			assert_false(again((enum cause)cause, 1, 5, 0));
 	}
 }

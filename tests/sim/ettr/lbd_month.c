@@ -217,6 +217,8 @@ void lbd_live(const struct month *m, const struct lbd_abilities *can, struct acc
 		mine.c.save_ms = can->copy_ms;
 		mine.c.interval_ms = can->interval_ms;
 	}
+	sim->heard_ms = can->heard_ms;
+	sim->spares = can->spares;
 	sim->m = &mine;
 	sim->a = a;
 	begin(sim, can);

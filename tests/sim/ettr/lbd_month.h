@@ -27,6 +27,8 @@ struct lbd_abilities {
 	 * save_ms of the month to count; 0: there is none */
 	int64_t copy_ms;
 	int64_t interval_ms; /* between two checkpoints then */
+	int64_t heard_ms; /* watch.node_timeout: so a lost node is known; 0: when Slurm says so */
+	int spares;       /* restart.spare_nodes */
 	bool ages_held; /* held jobs gain age here, so that restart.prequeue = "auto" has the next one wait in line */
 };
 extern const struct lbd_abilities lbd_by_default;

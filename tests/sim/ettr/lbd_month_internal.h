@@ -30,6 +30,8 @@ struct job {
 	int64_t number,
 		made_ms; /* of the attempt; when it got its place in line, where held jobs age */
 	bool avoided[NODE_COUNT], held[NODE_COUNT];
+	bool spare[NODE_COUNT]; /* idle, to take the place of one that is held */
+	int head;               /* the node that lbrun is on */
 	int64_t over_ms;
 	bool is_claimed, has_exit;
 	struct attempt_exit exit;
@@ -54,6 +56,8 @@ struct sim {
 	struct run_spec spec;
 	struct job *jobs[JOBS_MAX]; /* in the order of submission; owned */
 	size_t job_count;
+	int64_t heard_ms;          /* as struct lbd_abilities has it */
+	int spares, lost;          /* of a job; the node that the trainer waits for */
 	int64_t hang_ms, setup_ms; /* silence that lbrun allows: learned; before any step */
 	/* the trainer */
 	struct job *job; /* whose it is; NULL: none runs */

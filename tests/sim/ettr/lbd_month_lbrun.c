@@ -13,7 +13,11 @@
 #include "worker/lbrun/end/ending.h"
 #include "worker/lbrun/watch/watch.h"
 
-enum { STEP_MS = 10 * SECOND, IN_PLACE_PAUSE_MS = SECOND /* as lbrun's */ };
+enum {
+	STEP_MS = 10 * SECOND,
+	SPARE_MS = 5 * SECOND /* srun is ended, Slurm told */,
+	IN_PLACE_PAUSE_MS = SECOND /* as lbrun's */
+};
 
 /* Takes the reference. */
 static void live_say(struct sim *sim, struct job *job, json_t *line)
@@ -86,6 +90,23 @@ static void write_exit(struct sim *sim, enum cause cause, int exit_code)
 	job->has_exit = true;
 }
 
+/* A spare takes its place, in the same job; the first node has lbrun. */
+static bool takes_place(const struct sim *sim, int node)
+{
+	struct job *job = sim->job;
+
+	for (int i = 0; node != job->head && i < NODE_COUNT; i++) {
+		int spare = sim->m->order[i];
+
+		if (!job->spare[spare])
+			continue;
+		job->spare[spare] = job->held[node] = false;
+		job->held[spare] = true;
+		return true;
+	}
+	return false;
+}
+
 /* lbrun's verdict on a launch; `node`: where it began, or -1. A node that told of errors is left.
  */
 static void end_launch(struct sim *sim, enum cause cause, int exit_code, int node)
@@ -102,11 +123,14 @@ static void end_launch(struct sim *sim, enum cause cause, int exit_code, int nod
 
 	if (node >= 0)
 		json_object_set_new(line, "node", json_sprintf("gpu-node-%03d", node));
+	if (cause == CAUSE_NODE_FAIL)
+		json_object_set_new(line, "counts", json_false());
 	live_say(sim, sim->job, line);
 	live_spent(sim, WHERE_NOTICE);
-	sim->failures = sim->is_new_saved ? 0 : sim->failures + 1;
+	sim->failures = sim->is_new_saved ? 0 : sim->failures + (cause != CAUSE_NODE_FAIL);
 	sim->has_progressed |= sim->is_new_saved;
-	if (node < 0 && ending_may_relaunch(&ending, &params, sim->failures, sim->has_progressed)) {
+	if ((node < 0 || takes_place(sim, node)) &&
+	    ending_may_relaunch(&ending, &params, sim->failures, sim->has_progressed)) {
 		/* the nodes' parts are brought together first, at worst a whole drain */
 		enter(sim, PHASE_STUCK,
 		      sim->m->c.drain_ms + (sim->is_new_saved ? 0 : IN_PLACE_PAUSE_MS), on_again);
@@ -144,6 +168,25 @@ static void on_node_fail(struct sim *sim, void *arg, uint64_t stamp)
 	live_job_over(sim, sim->job, SJ_NODE_FAIL, SR_NODE_DOWN, 0);
 }
 
+static void on_silence(struct sim *sim, void *arg, uint64_t stamp)
+{
+	(void)arg;
+	if (sim->stamp == stamp)
+		end_launch(sim, CAUSE_NODE_FAIL, -1, sim->lost);
+}
+
+/* By heartbeats, unless it is lbrun's own node. */
+static void node_fails(struct sim *sim, const struct trouble_at *t)
+{
+	bool is_heard = sim->heard_ms > 0 && t->node != sim->job->head;
+
+	sim->lost = t->node;
+	if (is_heard)
+		enter(sim, PHASE_STUCK, sim->heard_ms + SPARE_MS, on_silence);
+	else
+		enter(sim, PHASE_STUCK, SLURMD_TIMEOUT_MS, on_node_fail);
+}
+
 static void gpu_fails(struct sim *sim, const struct trouble_at *t)
 {
 	live_say(sim, sim->job,
@@ -159,6 +202,8 @@ void live_on_trouble(struct sim *sim, void *arg, uint64_t stamp)
 	int64_t silence_ms = sim->phase == PHASE_START ? sim->setup_ms : sim->hang_ms;
 
 	(void)arg;
+	if (sim->job && t->kind == TROUBLE_NODE)
+		sim->job->spare[t->node] = false; /* it is noticed when it is needed */
 	if (!is_up || !trouble_hits(t, sim->job->held))
 		return;
 	if (sim->phase == PHASE_START) {
@@ -176,7 +221,7 @@ void live_on_trouble(struct sim *sim, void *arg, uint64_t stamp)
 	else if (t->kind == TROUBLE_HANG)
 		enter(sim, PHASE_STUCK, silence_ms, on_hang_seen);
 	else
-		enter(sim, PHASE_STUCK, SLURMD_TIMEOUT_MS, on_node_fail);
+		node_fails(sim, t);
 }
 
 void live_lbrun_begin(struct sim *sim, void *arg, uint64_t stamp)

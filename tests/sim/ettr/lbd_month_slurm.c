@@ -32,7 +32,7 @@ json_t *live_names_of(const struct job *job)
 	json_t *names = json_array();
 
 	for (int i = 0; i < NODE_COUNT; i++)
-		if (job->held[i])
+		if (job->held[i] || job->spare[i])
 			json_array_append_new(names, json_sprintf("gpu-node-%03d", i));
 	return names;
 }
@@ -70,6 +70,24 @@ static void on_launch_failed(struct sim *sim, void *arg, uint64_t stamp)
 	live_job_over(sim, arg, SJ_FAILED, SR_LAUNCH_FAILURE, 0);
 }
 
+/* The last of its nodes. */
+static void set_spares_apart(const struct sim *sim, struct job *job)
+{
+	int spares = sim->spares;
+
+	for (int i = NODE_COUNT; i-- > 0;) {
+		int node = sim->m->order[i];
+
+		if (!job->held[node])
+			continue;
+		job->head = node;
+		if (spares-- <= 0)
+			continue;
+		job->held[node] = false;
+		job->spare[node] = true;
+	}
+}
+
 static void on_job_starts(struct sim *sim, void *arg, uint64_t stamp)
 {
 	struct job *job = arg;
@@ -78,10 +96,11 @@ static void on_job_starts(struct sim *sim, void *arg, uint64_t stamp)
 
 	if (job->status.phase != JOB_PENDING)
 		return;
-	if (!month_place(sim->m, sim->now_ms, job->avoided, job->held)) {
+	if (!month_place(sim->m, sim->now_ms, JOB_NODES + sim->spares, job->avoided, job->held)) {
 		live_after(sim, MINUTE, on_job_starts, job, stamp);
 		return;
 	}
+	set_spares_apart(sim, job);
 	live_spent(sim, WHERE_WAIT);
 	names = live_names_of(job);
 	nodes = hosts_fold(names, sizeof(job->status.nodes) - 1);

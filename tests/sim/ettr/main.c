@@ -13,26 +13,34 @@
 
 enum { MONTHS_MAX = 10000, GPUS = JOB_NODES * GPUS_OF_NODE };
 
-enum { COPY_MS = 5 * SECOND };
+enum { COPY_MS = 5 * SECOND, HEARD_MS = 30 * SECOND /* watch.node_timeout by default */ };
 
-enum who {
-	WHO_LBD,
-	WHO_LBD_FORGETS,
-	WHO_LBD_WEEK,
-	WHO_LBD_LINE,
-	WHO_LBD_STAGE,
-	WHO_LBD_BOTH,
-	WHO_LBD_ALL,
-	WHO_REQUEUE,
-	WHO_CHAIN,
-	WHO_COUNT
+/* Ways to live through a month; the last two are not lbd's. */
+static const struct way {
+	const char *name;
+	bool forgets, week, staged, aged, heard;
+	int spares;
+} ways[] = {
+	{ "lbd", .week = false },
+	{ "lbd, no records", .forgets = true },
+	{ "lbd, half_life 7d", .forgets = true, .week = true },
+	{ "lbd, in line+", .aged = true },
+	{ "lbd, stage*", .staged = true },
+	{ "lbd, heard~", .heard = true },
+	{ "lbd, 7d, stage*", .week = true, .staged = true },
+	{ "lbd, 7d, st*, +", .week = true, .staged = true, .aged = true },
+	{ "lbd, all: 7d*+~", .week = true, .staged = true, .aged = true, .heard = true },
+	{ "  but 7d", .staged = true, .aged = true, .heard = true },
+	{ "  but 7d, records", .forgets = true, .staged = true, .aged = true, .heard = true },
+	{ "  but the stage", .week = true, .aged = true, .heard = true },
+	{ "  but in line", .week = true, .staged = true, .heard = true },
+	{ "lbd, all, 2 spares", .week = true, .staged = true, .aged = true, .heard = true,
+	  .spares = 2 },
+	{ "sbatch --requeue", .week = false },
+	{ "--array=1-N%1", .week = false },
 };
 
-static const char *const who_names[WHO_COUNT] = {
-	"lbd",           "lbd, no records", "lbd, half_life 7d", "lbd, in line+",
-	"lbd, stage*",   "lbd, 7d, stage*", "lbd, 7d, st*, +",   "sbatch --requeue",
-	"--array=1-N%1",
-};
+enum { WHO_COUNT = sizeof(ways) / sizeof(ways[0]), WHO_REQUEUE = WHO_COUNT - 2 };
 
 static const struct {
 	const char *source;
@@ -43,7 +51,7 @@ static const struct {
 };
 
 static const char assumptions[] =
-	"Assumed for all three, who live through the very same months:\n"
+	"Assumed for all, who live through the very same months:\n"
 	"  - 72 nodes of 8 GPUs; Slurm prefers them in one order. Three of them have half\n"
 	"    of all troubles (Lablup, arXiv 2605.09370: the top three nodes are over half\n"
 	"    of all exclusions), unrepaired.\n"
@@ -53,7 +61,7 @@ static const char assumptions[] =
 	"  - Waiting for nodes takes 5 min a job on average (exponential), a start 5 min to\n"
 	"    its first new step (guesses). A checkpoint takes 40 s (BLOOM), as often as\n"
 	"    loses least (Young 1974).\n"
-	"  - No time limits: all three pass them alike. Whatever needs a person takes 1 h,\n"
+	"  - No time limits: all pass them alike. Whatever needs a person takes 1 h,\n"
 	"    day and night.\n"
 	"Assumed of lbd: its defaults, a node_error_regex that knows GPU errors, and a\n"
 	"  trainer that tells its phases; so a hang ends after 60 s (steps take 10 s),\n"
@@ -69,6 +77,11 @@ static const char assumptions[] =
 	"  + Where held jobs gain age (PriorityFlags=ACCRUE_ALWAYS) a job's wait begins when it\n"
 	"  is made, and restart.prequeue = \"auto\" makes the next one behind the running one. One\n"
 	"  that was made before other nodes are to be avoided is made anew.\n"
+	"  ~ With watch.node_timeout = 30s, the default, heartbeats tell of a lost node but for the\n"
+	"  one that lbrun is on. Rows without it have it off.\n"
+	"  With restart.spare_nodes = 2 a spare takes the place of a node that is lost or broken,\n"
+	"  in the same job; a job waits for all its nodes. What two idle nodes cost, 11,520\n"
+	"  GPU-hours a month, is in no column: they pay where jobs wait for hours.\n"
 	"Assumed of the peers, at their best: a script that requeues itself after a crash\n"
 	"  (which Slurm lets begin after 120 s, cred_expire) or a chain whose next task\n"
 	"  follows at once; NCCL's watchdog on (10 min), lost nodes as above. They know no\n"
@@ -106,23 +119,21 @@ static int64_t stage_interval_ms(const struct circumstances *c)
 	return ms > c->save_ms ? ms : c->save_ms;
 }
 
-static void live(enum who who, const struct month *m, struct tally *t, long n)
+static void live(int who, const struct month *m, struct tally *t, long n)
 {
+	const struct way *way = &ways[who];
 	struct account a = { 0 };
 
-	if (who <= WHO_LBD_ALL)
+	if (who < WHO_REQUEUE)
 		lbd_live(m,
 			 &(struct lbd_abilities){
-				 .half_life_ms = who == WHO_LBD_WEEK || who >= WHO_LBD_BOTH
-							 ? 7 * (int64_t)DAY
-							 : HALF_LIFE_MS,
-				 .repeat_half_life_ms = who == WHO_LBD_FORGETS ||
-									who == WHO_LBD_WEEK
-								? 0
-								: REPEAT_HALF_LIFE_MS,
-				 .copy_ms = who >= WHO_LBD_STAGE ? COPY_MS : 0,
+				 .half_life_ms = way->week ? 7 * (int64_t)DAY : HALF_LIFE_MS,
+				 .repeat_half_life_ms = way->forgets ? 0 : REPEAT_HALF_LIFE_MS,
+				 .copy_ms = way->staged ? COPY_MS : 0,
 				 .interval_ms = stage_interval_ms(&m->c),
-				 .ages_held = who == WHO_LBD_LINE || who == WHO_LBD_ALL },
+				 .heard_ms = way->heard ? HEARD_MS : 0,
+				 .spares = way->spares,
+				 .ages_held = way->aged },
 			 &a, NULL);
 	else
 		peer_live(who == WHO_REQUEUE ? &peer_requeue : &peer_chain, m, &a);
@@ -143,7 +154,7 @@ static void print_row(const char *name, struct tally *t, long months)
 	qsort(t->ettr, (size_t)months, sizeof(t->ettr[0]), compare_double);
 	for (int i = 0; i < TROUBLE_COUNT; i++)
 		lost += t->lost_h[i] / n;
-	printf("  %-17s %6.2f %6.2f  %6.0f", name, 100 * t->ettr[months / 2],
+	printf("  %-18s %6.2f %6.2f  %6.0f", name, 100 * t->ettr[months / 2],
 	       100 * t->ettr[months / 10], lost);
 	for (int i = TROUBLE_GPU; i < TROUBLE_COUNT; i++)
 		printf(" %6.0f", t->lost_h[i] / n);
@@ -168,18 +179,18 @@ static void compare(size_t rate, long months)
 
 		month_draw(&m, &c, (uint64_t)n + 1);
 		for (int who = 0; who < WHO_COUNT; who++)
-			live((enum who)who, &m, &tallies[who], n);
+			live(who, &m, &tallies[who], n);
 		month_fini(&m);
 	}
 	printf("%s: %.1f a month on %d nodes; a checkpoint each %.0f min\n", rates[rate].source,
 	       (double)MONTH_MS / mtbf_ms, JOB_NODES, (double)c.interval_ms / MINUTE);
-	printf("  %-17s %13s  GPU-hours lost in a month, mean, by cause %18s   by kind\n", "",
+	printf("  %-18s %13s  GPU-hours lost in a month, mean, by cause %18s   by kind\n", "",
 	       "ETTR in %", "");
-	printf("  %-17s %6s %6s  %6s %6s %6s %6s %6s %6s %6s    %6s %6s %6s %6s %6s\n", "",
+	printf("  %-18s %6s %6s  %6s %6s %6s %6s %6s %6s %6s    %6s %6s %6s %6s %6s\n", "",
 	       "median", "10th", "all", "GPU", "hang", "node", "crash", "launch", "torn", "redone",
 	       "notice", "wait", "start", "save");
 	for (int who = 0; who < WHO_COUNT; who++) {
-		print_row(who_names[who], &tallies[who], months);
+		print_row(ways[who].name, &tallies[who], months);
 		free(tallies[who].ettr);
 	}
 }

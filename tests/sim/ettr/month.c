@@ -141,14 +141,14 @@ static bool is_up(const struct month *m, int node, int64_t now_ms)
 	return true;
 }
 
-bool month_place(const struct month *m, int64_t now_ms, const bool avoided[NODE_COUNT],
+bool month_place(const struct month *m, int64_t now_ms, int nodes, const bool avoided[NODE_COUNT],
 		 bool held[NODE_COUNT])
 {
 	int count = 0;
 
 	for (int i = 0; i < NODE_COUNT; i++)
 		held[i] = false;
-	for (int i = 0; i < NODE_COUNT && count < JOB_NODES; i++) {
+	for (int i = 0; i < NODE_COUNT && count < nodes; i++) {
 		int node = m->order[i];
 
 		if ((avoided && avoided[node]) || !is_up(m, node, now_ms))
@@ -156,7 +156,7 @@ bool month_place(const struct month *m, int64_t now_ms, const bool avoided[NODE_
 		held[node] = true;
 		count++;
 	}
-	return count == JOB_NODES;
+	return count == nodes;
 }
 
 bool trouble_hits(const struct trouble_at *t, const bool held[NODE_COUNT])

@@ -75,9 +75,9 @@ void month_fini(struct month *m);
 /* Of the month's n-th job, from 0. */
 int64_t month_queue_ms(const struct month *m, int64_t n);
 bool month_launch_fails(const struct month *m, int64_t n);
-/* The nodes of a job that starts now: the first that are up and not avoided (NULL: none is).
+/* So many nodes of a job that starts now: the first that are up and not avoided (NULL: none is).
  * false: there are too few. */
-bool month_place(const struct month *m, int64_t now_ms, const bool avoided[NODE_COUNT],
+bool month_place(const struct month *m, int64_t now_ms, int nodes, const bool avoided[NODE_COUNT],
 		 bool held[NODE_COUNT]);
 bool trouble_hits(const struct trouble_at *t, const bool held[NODE_COUNT]);
 const char *trouble_name(enum trouble kind);

@@ -70,7 +70,7 @@ void peer_live(const struct peer *peer, const struct month *m, struct account *a
 
 	while (l.now_ms < MONTH_MS) {
 		spend(&l, WHERE_WAIT, month_queue_ms(m, l.jobs));
-		while (l.now_ms < MONTH_MS && !month_place(m, l.now_ms, NULL, l.held))
+		while (l.now_ms < MONTH_MS && !month_place(m, l.now_ms, JOB_NODES, NULL, l.held))
 			spend(&l, WHERE_WAIT, MINUTE);
 		if (month_launch_fails(m, l.jobs++)) {
 			spend(&l, WHERE_START, LAUNCH_FAILS_MS);

@@ -20,6 +20,7 @@
 #include "common/base/names.h"
 #include "common/base/paths.h"
 #include "worker/lbrun/checkpoint/part.h"
+#include "worker/lbrun/trainer/allocation.h"
 #include "worker/lbrun/trainer/trainer.h"
 
 enum { RESULT_BYTES = 16 * 1024 * 1024, WAIT_STEP_MS = 20, CLEAR_WAIT_MS = 10 * 1000 };
@@ -47,8 +48,8 @@ static pid_t start_on_nodes(int64_t nodes, const char *option, const char *arg)
 		dup2(null, 2);
 	}
 	execlp("srun", "srun", "--overlap", "--quiet", "--input=none", "--kill-on-bad-exit=0",
-	       "--ntasks-per-node=1", "--cpus-per-task=1", "--mem=0", "--gres=none", "-N", count,
-	       "-n", count, self, option, arg, (char *)NULL);
+	       "--ntasks-per-node=1", "--cpus-per-task=1", "--mem=0", "--gres=none",
+	       allocation_option(), "-N", count, "-n", count, self, option, arg, (char *)NULL);
 	_exit(127);
 }
 

@@ -99,6 +99,9 @@ struct launch {
 	const struct complaint *complaint; /* what it said of its end; NULL = nothing */
 	char node[65];       /* where its end began, as far as we know; "" = nobody knows */
 	bool is_node_broken; /* a line told of errors of that node */
+	bool is_replaced;    /* that node left the job, and a spare takes its place */
+	bool is_unreached;   /* srun could not start its ranks there */
+	bool is_quiet;       /* its ranks are known to have ended, on whatever node */
 	bool is_hardware;    /* a GPU told of them: that is not the trainer's doing */
 };
 
@@ -161,6 +164,7 @@ struct shepherd_facts {
 	int64_t kill_again_ms, cleared_ms;
 	int64_t failures;                   /* launches in a row without progress */
 	bool has_progressed;                /* some launch of this attempt did */
+	bool was_node_lost;                 /* by a launch before: its ranks may yet write a word */
 	char node_before[65];               /* launch.node of the launch before; "" = none */
 	int64_t relaunch_ms, room_until_ms; /* end of the pause, and of waiting for a full disk */
 	bool is_over;                       /* there will be no further launch: */

@@ -39,6 +39,8 @@ static void decide_ending(const struct shepherd_facts *f, struct ending *out)
 	};
 
 	ending_decide(&facts, out);
+	if (l->is_unreached && f->stop.why == STOP_NOT && out->cause != CAUSE_COMPLETED)
+		out->cause = CAUSE_NODE_FAIL;
 	if (l->said_diverged && out->cause == CAUSE_ERROR)
 		out->cause = CAUSE_DIVERGED;
 }
@@ -88,33 +90,33 @@ static bool is_to_blame(const struct shepherd_facts *f, const struct next *end, 
 
 /* --- another launch in place? ----------------------------------------------------------------- */
 
-/* An srun that was killed may leave ranks on other nodes, which only the end of the job clears: two
- * live trainers must never be. */
+/* An srun that was killed may leave ranks on other nodes, which only the end of the job clears, unless
+ * heartbeats tell that they have ended: two live trainers must never be. */
 static bool may_have_left_ranks(const struct shepherd_facts *f,
 				const struct shepherd_policy *policy)
 {
-	return policy->is_srun && WIFSIGNALED(f->launch.wait_status);
+	return policy->is_srun && WIFSIGNALED(f->launch.wait_status) && !f->launch.is_quiet;
 }
 
 /* A node that broke the trainer, or ended two launches in a row, would do so again: another job can
  * keep away from it, a launch in place cannot. */
-static bool is_allocation_healthy(const struct shepherd_facts *f,
-				  const struct shepherd_policy *policy)
+bool launch_has_sound_nodes(const struct shepherd_facts *f, const struct shepherd_policy *policy)
 {
 	const struct launch *l = &f->launch;
 	bool is_again = l->node[0] && strcmp(l->node, f->node_before) == 0;
 
-	return !policy->in_slurm || !(l->is_node_broken || is_again);
+	return !policy->in_slurm || l->is_replaced || !(l->is_node_broken || is_again);
 }
 
 static bool may_go_on(const struct shepherd_facts *f, const struct shepherd_policy *policy,
 		      const struct next *end)
 {
 	int64_t failures = end->made_progress ? 0 : f->failures + end->counts;
-	/* a hang was the launch's, not the attempt's */
-	bool is_wanted = f->stop.why == STOP_NOT || f->stop.why == STOP_HUNG;
+	/* a hang was the launch's, not the attempt's; so was a node */
+	bool is_wanted = f->stop.why == STOP_NOT || f->stop.why == STOP_HUNG ||
+			 f->stop.why == STOP_NODE;
 
-	return is_wanted && is_allocation_healthy(f, policy) && !may_have_left_ranks(f, policy) &&
+	return is_wanted && launch_has_sound_nodes(f, policy) && !may_have_left_ranks(f, policy) &&
 	       ending_may_relaunch(&end->ending, policy->params, failures,
 				   f->has_progressed || end->made_progress);
 }

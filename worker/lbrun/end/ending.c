@@ -218,7 +218,8 @@ bool ending_may_relaunch(const struct ending *ending, const struct attempt_param
 			  !ending->is_final;
 
 	if (ending->cause != CAUSE_ERROR && ending->cause != CAUSE_CRASH &&
-	    ending->cause != CAUSE_OOM && ending->cause != CAUSE_HANG && !rolls_back)
+	    ending->cause != CAUSE_OOM && ending->cause != CAUSE_HANG &&
+	    ending->cause != CAUSE_NODE_FAIL && !rolls_back)
 		return false;
 	if (params->never_on_cause[ending->cause])
 		return false;

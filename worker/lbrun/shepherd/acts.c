@@ -102,6 +102,7 @@ static void act_hand_over(struct shepherd *s, const struct next *next, int64_t n
 {
 	(void)next;
 	(void)now_ms;
+	heartbeats_set_aside(s);
 	staging_before_launch(s);
 	saves_begin(s);
 }
@@ -197,6 +198,7 @@ static void act_drain(struct shepherd *s, const struct next *next, int64_t now_m
 	(void)next;
 	(void)now_ms;
 	launch_drain(s);
+	heartbeats_replace(s);
 }
 
 static void act_finish(struct shepherd *s, const struct next *next, int64_t now_ms)

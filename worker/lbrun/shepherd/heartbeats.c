@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* heartbeats.c - nodes of a launch that are not heard any more: a fact for what is decided next. */
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/base/paths.h"
+#include "common/checkpoint/set_aside.h"
+#include "worker/lbrun/decide/judge.h"
 #include "worker/lbrun/shepherd/shepherd.h"
 #include "worker/lbrun/trainer/launcher.h"
 
@@ -32,6 +37,14 @@ static void on_lost(struct shepherd *s, const char *node)
 	trainer_protocol_node_lost(s, node, text);
 }
 
+/* Nothing of it runs any more, on whatever node: srun has nobody left to wait for. */
+static void on_over(struct shepherd *s)
+{
+	s->facts.launch.is_quiet = true;
+	if (s->facts.lost_node[0] && s->facts.kill_again_ms != INT64_MAX)
+		s->facts.kill_again_ms = clock_mono_ms();
+}
+
 void heartbeats_news(struct shepherd *s)
 {
 	struct listener_news news;
@@ -41,7 +54,50 @@ void heartbeats_news(struct shepherd *s)
 			continue;
 		if (news.kind == NEWS_LOST)
 			on_lost(s, news.node);
-		else if (s->facts.lost_node[0] && s->facts.kill_again_ms != INT64_MAX)
-			s->facts.kill_again_ms = clock_mono_ms();
+		else
+			on_over(s);
 	}
+}
+
+void heartbeats_replace(struct shepherd *s)
+{
+	struct launch *l = &s->facts.launch;
+	struct err why = { 0 };
+
+	if (!s->allocation.nodes || launch_has_sound_nodes(&s->facts, &s->policy))
+		return;
+	if (allocation_drop(&s->allocation, l->node, s->folder, &why) < 0) {
+		output_say(&s->output, "%s is not replaced: %s", l->node, why.text);
+		return;
+	}
+	l->is_replaced = true;
+	s->facts.was_node_lost = true;
+	journal_note(&s->journal, l->number, "spare_node",
+		     "a spare node takes the place of %s: the next launch is on %s; %zu left",
+		     l->node, allocation_nodelist(),
+		     json_array_size(s->allocation.nodes) - s->allocation.used);
+	output_say(&s->output, "a spare node takes the place of %s: the next launch is on %s",
+		   l->node, allocation_nodelist());
+}
+
+/* Where steps are told; those that are whole, or older, stay. */
+void heartbeats_set_aside(struct shepherd *s)
+{
+	int64_t moved, step = s->search.found == 1 ? s->search.step : -1;
+	char *aside;
+	struct err why = { 0 };
+
+	if (!s->facts.was_node_lost || s->policy.finds_own || (s->search.found == 1 && step < 0))
+		return;
+	aside = path_join("%s/set-aside-%lld.%lld", s->params.checkpoint_dir,
+			  (long long)s->params.number, (long long)s->facts.launch.number);
+	moved = checkpoints_set_aside(s->params.checkpoint_dir, s->rules, step, aside, &why);
+	if (moved < 0)
+		output_say(&s->output, "%s", why.text);
+	else if (moved > 0)
+		output_say(&s->output,
+			   "%lld unfinished checkpoint%s of a launch that lost a node: moved to %s",
+			   (long long)moved, moved == 1 ? "" : "s", aside);
+	s->facts.was_node_lost = false;
+	free(aside);
 }

@@ -196,6 +196,7 @@ int opening_read(struct shepherd *s, const char *folder)
 		.finds_own = checkpoint_rules_is_own(s->rules),
 	};
 	shepherd_begin(&s->facts, &s->policy);
+	allocation_open(&s->allocation, s->params.spare_nodes);
 	s->facts.newest_claim = attempt_newest_claim(s->params.run_dir);
 	s->facts.handed = &s->handed;
 	s->facts.stop_text = s->stop_text;
@@ -212,6 +213,7 @@ void opening_undo(struct shepherd *s)
 	free(s->preflight.folder);
 	usage_close(&s->usage);
 	stage_close(&s->stage);
+	allocation_close(&s->allocation);
 	cache_close(&s->cache);
 	journal_close(&s->journal);
 	output_parser_fini(&s->parser);

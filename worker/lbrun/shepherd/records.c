@@ -23,7 +23,9 @@ void record_attempt_start(struct shepherd *s)
 	const char *nodes = getenv("SLURM_JOB_NODELIST");
 
 	js_set_str(line, "host", s->node);
-	json_object_set_new(line, "nodes", hosts_expand(nodes ? nodes : s->node));
+	json_object_set_new(line, "nodes",
+			    s->allocation.nodes ? json_copy(s->allocation.nodes)
+						: hosts_expand(nodes ? nodes : s->node));
 	js_set_int(line, "pid", getpid());
 	journal_own(&s->journal, 0, line);
 }

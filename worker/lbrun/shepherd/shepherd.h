@@ -18,6 +18,7 @@
 #include "worker/lbrun/decide/decide.h"
 #include "common/checkpoint/checkpoints.h"
 #include "common/checkpoint/handed.h"
+#include "worker/lbrun/trainer/allocation.h"
 #include "worker/lbrun/trainer/trainer_server.h"
 #include "worker/lbrun/trainer/journal.h"
 #include "worker/lbrun/trainer/output.h"
@@ -69,7 +70,8 @@ struct shepherd {
 
 	struct journal journal;
 	struct trainer_server server;
-	struct listener listener; /* of heartbeats, where the trainer is on several nodes */
+	struct allocation allocation; /* where there are spare nodes */
+	struct listener listener;     /* of heartbeats, where the trainer is on several nodes */
 	struct output output;
 	struct search search;
 	struct preflight preflight;
@@ -242,6 +244,10 @@ void meters_look(struct shepherd *s, int64_t now_ms);
 /* heartbeats.c: is each node of the launch still heard? */
 void heartbeats_start(struct shepherd *s); /* before we are a subreaper */
 void heartbeats_news(struct shepherd *s);
+/* A launch has ended: a spare takes the place of a node that was to blame, where there is one. */
+void heartbeats_replace(struct shepherd *s);
+/* Before the launch behind a lost node: what its ranks may still write to counts for nothing. */
+void heartbeats_set_aside(struct shepherd *s);
 
 /* stop.c: that this attempt shall end. */
 void stop_heed(struct shepherd *s, const struct next *next, int64_t now_ms);

@@ -288,6 +288,23 @@ static void on_rank_end(void *arg, const char *node, int64_t rank, int signo, in
 		suspect(s, node, false);
 }
 
+/* "srun: error: Task launch for StepId=7.0 failed on node n2: Communication connection failure": what srun says
+ * of a node with a word of its own, a slurmd that refuses, is no failure of the node. */
+static void hear_unreached(struct shepherd *s, const char *text, size_t len)
+{
+	char line[256], node[65];
+	const char *at;
+
+	snprintf(line, sizeof(line), "%.*s", (int)(len < sizeof(line) ? len : sizeof(line) - 1),
+		 text);
+	at = complaint_unreached(line);
+	if (!at || s->facts.launch.is_unreached)
+		return;
+	snprintf(node, sizeof(node), "%.*s", (int)strcspn(at, ":"), at);
+	s->facts.launch.is_unreached = true;
+	trainer_protocol_node_lost(s, node, "srun cannot reach it");
+}
+
 static void on_output_line(void *arg, int stream, const char *node, int64_t rank, const char *text,
 			   size_t len)
 {
@@ -297,6 +314,7 @@ static void on_output_line(void *arg, int stream, const char *node, int64_t rank
 	starting_sign(&s->starting, line.now_ms);
 	s->facts.launch.is_requeue_asked |= s->params.is_script && requeue_is_refusal(text, len);
 	complaints_hear(&s->complaints, &line);
+	hear_unreached(s, text, len);
 }
 
 void trainer_protocol_node_error(struct shepherd *s, const char *node, const char *line)

@@ -319,6 +319,22 @@ void complaints_hear(struct complaints *c, const struct heard *heard)
 		take(&c->last, &line, WEIGHT_LAST, NULL);
 }
 
+const char *complaint_unreached(const char *line)
+{
+	static const char failed[] = " failed on node ";
+	static const char *const words[] = { ": Communication", ": Unable to contact",
+					     ": Socket timed out", ": Connection", ": No route" };
+	const char *at = strncmp(line, COMPLAINT_NOT_LAUNCHED, strlen(COMPLAINT_NOT_LAUNCHED)) == 0
+				 ? strstr(line, failed)
+				 : NULL;
+	const char *why = at ? strchr(at, ':') : NULL;
+
+	for (size_t i = 0; why && i < sizeof(words) / sizeof(words[0]); i++)
+		if (strncmp(why, words[i], strlen(words[i])) == 0)
+			return at + sizeof(failed) - 1;
+	return NULL;
+}
+
 void complaints_step(struct complaints *c, int64_t now_ms)
 {
 	if (c->best.weight && now_ms - c->best.at_ms > COMPLAINT_SURVIVED_MS)

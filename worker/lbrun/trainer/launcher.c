@@ -15,6 +15,7 @@
 
 #include "common/base/mem.h"
 #include "common/base/strv.h"
+#include "worker/lbrun/trainer/allocation.h"
 
 /* Below those that systems hand out. */
 enum { FIRST_PORT = 15000, PORTS = 15000, PORT_TRIES = 100 };
@@ -99,12 +100,19 @@ void meeting_choose(struct meeting *m, int64_t seed)
 
 /* --- words ------------------------------------------------------------------------------------ */
 
+static void add_nodelist(struct strv *w)
+{
+	if (allocation_nodelist())
+		strv_add(w, xasprintf("--nodelist=%s", allocation_nodelist()));
+}
+
 static void add_srun(struct strv *w, char *const *options, const char *socket_folder)
 {
 	static const char mounts[] = "--container-mounts=";
 
 	strv_add(w, xstrdup("srun"));
 	strv_add(w, xstrdup("--kill-on-bad-exit=1"));
+	add_nodelist(w);
 	for (; options && *options; options++) {
 		bool may_add = socket_folder && strncmp(*options, mounts, sizeof(mounts) - 1) == 0;
 
@@ -178,6 +186,7 @@ static void add_check_srun(struct strv *w, const struct attempt_params *p)
 {
 	strv_add(w, xstrdup("srun"));
 	strv_add(w, xstrdup("--kill-on-bad-exit=0"));
+	add_nodelist(w);
 	if (!launcher_is_srun(p)) {
 		strv_add(w, xasprintf("--ntasks=%lld", (long long)launcher_nodes()));
 		strv_add(w, xstrdup("--ntasks-per-node=1"));

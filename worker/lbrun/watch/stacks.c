@@ -16,6 +16,7 @@
 #include "common/base/files.h"
 #include "common/base/mem.h"
 #include "common/base/paths.h"
+#include "worker/lbrun/trainer/allocation.h"
 #include "worker/lbrun/watch/dump.h"
 #include "worker/lbrun/watch/nccl.h"
 #include "worker/lbrun/end/reap.h"
@@ -141,8 +142,9 @@ static pid_t start_on_nodes(const char *path, int out)
 	if (dup2(out, 1) < 0 || dup2(out, 2) < 0)
 		_exit(127);
 	execlp("srun", "srun", "--overlap", "--quiet", "--input=none", "--ntasks-per-node=1",
-	       "--cpus-per-task=1", "--mem=0", "--gres=none", "-N", nodes ? nodes : "1", "-n",
-	       nodes ? nodes : "1", self, "--stacks", path, (char *)NULL);
+	       "--cpus-per-task=1", "--mem=0", "--gres=none", allocation_option(), "-N",
+	       nodes ? nodes : "1", "-n", nodes ? nodes : "1", self, "--stacks", path,
+	       (char *)NULL);
 	_exit(127);
 }
 

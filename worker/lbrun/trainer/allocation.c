@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT */
+/* allocation.c - the job's nodes as Slurm's own variables tell of them, and scontrol, which makes a job
+ * smaller. */
+#include "worker/lbrun/trainer/allocation.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/base/clock.h"
+#include "common/base/mem.h"
+#include "common/base/paths.h"
+#include "common/base/strv.h"
+#include "common/run/hosts.h"
+#include "worker/lbrun/trainer/trainer.h"
+
+enum { LIST_BYTES = 64 * 1024, DROP_WAIT_MS = 10 * 1000, WAIT_STEP_MS = 20 };
+
+static char *nodelist; /* of a launch; NULL = there are no spares */
+
+const char *allocation_nodelist(void)
+{
+	return nodelist;
+}
+
+char *allocation_option(void)
+{
+	return nodelist ? xasprintf("--nodelist=%s", nodelist) : xstrdup("--quiet");
+}
+
+static void set_number(const char *name, int64_t n)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%lld", (long long)n);
+	setenv(name, text, 1);
+}
+
+/* "8(x5)", for every node: so it is for fewer. What differs between nodes is better not told. */
+static void set_per_node(const char *name, size_t nodes)
+{
+	const char *text = getenv(name);
+	size_t len = text ? strcspn(text, "(,") : 0;
+	char *fewer;
+
+	if (!text)
+		return;
+	if (strchr(text, ',')) {
+		unsetenv(name);
+		return;
+	}
+	fewer = nodes > 1 ? xasprintf("%.*s(x%zu)", (int)len, text, nodes)
+			  : xasprintf("%.*s", (int)len, text);
+	setenv(name, fewer, 1);
+	free(fewer);
+}
+
+/* Tasks are counted by node where there are spares (run_spec_check.c). */
+static void set_tasks(const char *name, size_t nodes)
+{
+	int per_node = env_number("SLURM_NTASKS_PER_NODE");
+
+	if (getenv(name))
+		set_number(name, (int64_t)nodes * (per_node > 0 ? per_node : 1));
+}
+
+static void narrow(const struct allocation *a)
+{
+	json_t *used = json_array();
+
+	for (size_t i = 0; i < a->used; i++)
+		json_array_append(used, json_array_get(a->nodes, i));
+	free(nodelist);
+	nodelist = hosts_fold(used, LIST_BYTES);
+	json_decref(used);
+	setenv("SLURM_JOB_NODELIST", nodelist, 1);
+	setenv("SLURM_NODELIST", nodelist, 1);
+	set_number("SLURM_JOB_NUM_NODES", (int64_t)a->used);
+	set_number("SLURM_NNODES", (int64_t)a->used);
+	set_tasks("SLURM_NTASKS", a->used);
+	set_tasks("SLURM_NPROCS", a->used);
+	set_per_node("SLURM_TASKS_PER_NODE", a->used);
+	set_per_node("SLURM_JOB_CPUS_PER_NODE", a->used);
+}
+
+void allocation_open(struct allocation *a, int64_t spares)
+{
+	const char *list = getenv("SLURM_JOB_NODELIST");
+	json_t *nodes = hosts_expand(list ? list : "");
+
+	*a = (struct allocation){ 0 };
+	if (spares <= 0 || json_array_size(nodes) <= (size_t)spares) {
+		json_decref(nodes);
+		return;
+	}
+	a->nodes = nodes;
+	a->used = json_array_size(nodes) - (size_t)spares;
+	narrow(a);
+}
+
+void allocation_close(struct allocation *a)
+{
+	json_decref(a->nodes);
+	free(nodelist);
+	nodelist = NULL;
+	*a = (struct allocation){ 0 };
+}
+
+static size_t place_of(const struct allocation *a, const char *node)
+{
+	size_t i;
+	json_t *name;
+
+	json_array_foreach(a->nodes, i, name)
+		if (strcmp(json_string_value(name), node) == 0)
+			break;
+	return i;
+}
+
+/* All but that one; owned by the caller. */
+static char *all_but(const struct allocation *a, size_t place)
+{
+	json_t *rest = json_copy(a->nodes);
+	char *list;
+
+	json_array_remove(rest, place);
+	list = hosts_fold(rest, LIST_BYTES);
+	json_decref(rest);
+	return list;
+}
+
+static pid_t start_scontrol(const char *list, const char *folder)
+{
+	pid_t parent = getpid(), pid = fork();
+	char *job, *nodes;
+	int null;
+
+	if (pid != 0)
+		return pid;
+	child_begin(parent);
+	job = xasprintf("JobId=%s", getenv("SLURM_JOB_ID"));
+	nodes = xasprintf("NodeList=%s", list);
+	null = open("/dev/null", O_RDWR);
+	for (int fd = 0; fd <= STDERR_FILENO && null >= 0; fd++)
+		dup2(null, fd);
+	if (chdir(folder) == 0)
+		execlp("scontrol", "scontrol", "update", job, nodes, (char *)NULL);
+	_exit(127);
+}
+
+/* Its status; -1 = it took too long, and was ended. */
+static int await(pid_t pid)
+{
+	int64_t until_ms = clock_mono_ms() + DROP_WAIT_MS;
+	int status = -1;
+
+	while (pid > 0 && waitpid(pid, &status, WNOHANG) == 0) {
+		if (clock_mono_ms() > until_ms) {
+			kill(pid, SIGKILL);
+			waitpid(pid, NULL, 0);
+			return -1;
+		}
+		poll(NULL, 0, WAIT_STEP_MS);
+	}
+	return pid > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/* Shell code that tells a person's shell of the job's new size. */
+static void remove_files(const char *folder)
+{
+	static const char *const kinds[] = { "sh", "csh" };
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		char *path = path_join("%s/slurm_job_%s_resize.%s", folder, getenv("SLURM_JOB_ID"),
+				       kinds[i]);
+
+		unlink(path);
+		free(path);
+	}
+}
+
+int allocation_drop(struct allocation *a, const char *node, const char *folder, struct err *err)
+{
+	size_t count = json_array_size(a->nodes), place = place_of(a, node);
+	char *rest;
+	int status;
+
+	if (place == count)
+		return err_set(err, ERR_NOT_FOUND, "%s is no node of the job", node);
+	if (place == 0)
+		return err_set(err, ERR_REFUSED, "%s has the job's script", node);
+	if (count <= a->used)
+		return err_set(err, ERR_REFUSED, "no spare node is left");
+	rest = all_but(a, place);
+	status = await(start_scontrol(rest, folder));
+	free(rest);
+	remove_files(folder);
+	if (status != 0)
+		return err_set(err, ERR_SCHEDULER, "Slurm does not take %s back (scontrol update)",
+			       node);
+	json_array_remove(a->nodes, place);
+	narrow(a);
+	return 0;
+}
