@@ -113,6 +113,16 @@ static void show_job(struct ctl *ctl, json_t *job)
 	show_object(ctl, "environment", json_object_get(job, "environment"));
 }
 
+/* sbatch's --wait: it comes back when the job is over, with its exit status. */
+static bool waits(const struct options *options)
+{
+	for (size_t i = 0; i < options->other_count; i++)
+		if (strcmp(options->others[i], "-W") == 0 ||
+		    strcmp(options->others[i], "--wait") == 0)
+			return true;
+	return false;
+}
+
 int submit_run(struct ctl *ctl, struct err *err)
 {
 	json_t *args, *data;
@@ -144,7 +154,7 @@ int submit_run(struct ctl *ctl, struct err *err)
 	else
 		puts(name);
 	fflush(stdout);
-	if (ctl->options.follow)
+	if (ctl->options.follow || waits(&ctl->options))
 		status = follow_show(ctl, name, true, err);
 	else
 		hint(ctl, "follow it: lbctl follow %s", name);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* submission_folder.c - the name of a new run, and its folder: it keeps the text as it was submitted
  * (submitted.toml) beside what became of it with every --set (spec.toml). */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "common/base/bytes.h"
 #include "common/base/failpoint.h"
@@ -128,6 +130,41 @@ static void note_unused(struct submission *s, const struct run *run, const json_
 	free(options);
 }
 
+/* The folder of "out/%A_%a.txt" as far as it does not depend on the job; NULL: the present one. */
+static char *output_folder(const char *path, const char *workdir)
+{
+	size_t len = strcspn(path, "%\\");
+
+	while (len > 0 && path[len - 1] != '/')
+		len--;
+	if (len <= 1)
+		return NULL;
+	return path[0] == '/' ? xstrndup(path, len - 1)
+			      : path_join("%s/%.*s", workdir, (int)(len - 1), path);
+}
+
+/* Slurm ends a job whose output cannot be written before it has begun, and says FAILED. A folder that
+ * is not here may be on the nodes. */
+static void note_output(struct submission *s, const json_t *fields)
+{
+	static const char *const outputs[][2] = { { "std_out", "--output" },
+						  { "std_err", "--error" } };
+	const char *workdir = js_str(fields, "work_dir", s->spec.workdir);
+	struct stat st;
+
+	for (size_t i = 0; i < sizeof(outputs) / sizeof(outputs[0]) && !s->note; i++) {
+		char *path = js_bytes_take(json_object_get(fields, outputs[i][0]));
+		char *folder = path && workdir ? output_folder(path, workdir) : NULL;
+
+		if (folder && stat(folder, &st) < 0 && errno == ENOENT)
+			s->note = xasprintf("%s: there is no folder %s here; where the nodes have "
+					    "none either, the job cannot begin",
+					    outputs[i][1], folder);
+		free(folder);
+		free(path);
+	}
+}
+
 /* Every option is understood now, not when the job is due. */
 static int check_options(struct submission *s, struct err *err)
 {
@@ -139,6 +176,8 @@ static int check_options(struct submission *s, struct err *err)
 		rc = check_fields(&run, job.fields, err);
 	if (rc == 0)
 		note_unused(s, &run, job.fields);
+	if (rc == 0 && s->spec.script)
+		note_output(s, job.fields);
 	s->hold = js_int(job.fields, "hold", 0) != 0;
 	batch_job_clear(&job);
 	return rc == 0 ? check_network(s, err) : -1;

@@ -198,6 +198,10 @@ like "$(lbctl cron 2>&1)" 'crontab:5: --nodes: ' "so is a bad value"
 exits 2 "what restart sets is judged at once" lbctl restart held \
 	--set 'slurm.extra=["--nodes=none"]'
 like "$err" 'nodes: "none"' "and named"
+like "$(lbctl submit --hold --name nowhere -o "nowhere/%j.out" once.slurm 2>&1)" \
+	'--output: there is no folder .*/nowhere here; .*the job cannot begin' "an output that cannot be is told at once"
+lbctl submit -W --name waited --wrap true >/dev/null 2>&1
+is "$? $(run_state waited)" "0 completed" "-W waits, as sbatch does"
 exits 2 "an unknown limit is refused" lbctl submit --propagate=CORE,FOO once.slurm
 exits 2 "an unknown option is refused" lbctl submit --no-such=1 once.slurm
 like "$err" 'unknown option --no-such' "and named"
