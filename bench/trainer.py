@@ -11,7 +11,6 @@ import contextlib
 import fnmatch
 import os
 import re
-import resource
 import statistics
 import subprocess
 import sys
@@ -35,8 +34,8 @@ def cpu(key):
     return found.group(1) if found else ""
 
 
-def run(command, environment):
-    done = subprocess.run(command, capture_output=True, text=True, env=os.environ | environment)
+def run(arguments, environment):
+    done = subprocess.run(arguments, capture_output=True, text=True, env=os.environ | environment)
     with open(folder + "/log", "a") as f:
         f.write(done.stderr)
     return done.stdout
@@ -46,15 +45,18 @@ def seconds(text):
     return [float(word) for word in text.split()[SKIPPED:] if re.fullmatch(r"[0-9.]+", word)]
 
 
-def train(environment, model, batch, seq, *more, steps=STEPS):
+def command(model, batch, seq, steps):
     with open(folder + "/config.toml", "w") as f:
         f.write(f'[model]\nname = "{model}"\nflavor = "124M"\n[checkpoint]\ninterval = 0\n'
                 "[metrics]\nlog_freq = 1\npeak_tflops = 1\n")
-    text = run([worker, "train", folder + "/config.toml", "--job.dump_folder", folder + "/run",
-                "--training.dataset_path", folder + "/text.tokens", "--training.seq_len", str(seq),
-                "--training.local_batch_size", str(batch), "--training.steps", str(steps),
-                "--training.threads", str(THREADS), "--lr_scheduler.warmup_steps", "1", *more],
-               environment)
+    return [worker, "train", folder + "/config.toml", "--job.dump_folder", folder + "/run",
+            "--training.dataset_path", folder + "/text.tokens", "--training.seq_len", str(seq),
+            "--training.local_batch_size", str(batch), "--training.steps", str(steps),
+            "--training.threads", str(THREADS), "--lr_scheduler.warmup_steps", "1"]
+
+
+def train(environment, model, batch, seq, *more):
+    text = run(command(model, batch, seq, STEPS) + list(more), environment)
     return [batch * seq / int(rate) for rate in re.findall(r"(\d+) tokens/s", text)]
 
 
@@ -124,33 +126,36 @@ def shared(rows):
                       f"{busy / quiet:.2f} |", flush=True)
 
 
-def cpu_seconds(environment, model, batch, seq, steps):
-    """Of a whole training of so many steps: CPU seconds, and the seconds of each step by the clock."""
-    used = [resource.getrusage(resource.RUSAGE_CHILDREN)]
-    by_clock = train(environment, model, batch, seq, steps=steps)
-    used.append(resource.getrusage(resource.RUSAGE_CHILDREN))
+def step_times(environment, model, batch, seq, steps):
+    """Of each step of a new training: seconds by the clock, and CPU seconds of all threads."""
+    program = subprocess.Popen(command(model, batch, seq, steps), stdout=subprocess.PIPE, text=True,
+                               stderr=subprocess.DEVNULL, env=os.environ | environment)
+    by_clock, used = [], []
+    for line in program.stdout:
+        rate = re.match(r"step .* (\d+) tokens/s", line)
+        if rate:
+            with open(f"/proc/{program.pid}/stat") as f:
+                user, system = f.read().rsplit(") ")[1].split()[11:13]
+            by_clock.append(batch * seq / int(rate.group(1)))
+            used.append((int(user) + int(system)) / os.sysconf("SC_CLK_TCK"))
+    program.wait()
     subprocess.run(["rm", "-rf", folder + "/run"], check=True)
-    before, after = (u.ru_utime + u.ru_stime for u in used)
-    return after - before, by_clock
+    return by_clock, [after - before for before, after in zip(used, used[1:])]
 
 
 def first_steps(rows):
-    """The second step beside the eight after it, by the clock and by the CPU time of trainings that end there."""
-    heading("second step s", "mean of the next eight s", "the second by the clock", "second step CPU s",
-            "mean of the next eight CPU s", "the second by CPU time")
+    """The second step beside the eight after it, by the clock and by CPU time, which others on the machine lengthen
+    less."""
+    heading("second step s", "median of the next eight s", "by the clock",
+            "second step CPU s", "median of the next eight CPU s", "by CPU time")
     for name, model, batch, seq in rows:
-        second, later, second_cpu, later_cpu = ([] for _ in range(4))
-        for _ in range(rounds):
-            (one, _), (two, _), (ten, by_clock) = (
-                cpu_seconds(SETS[name], model, batch, seq, steps) for steps in (1, 2, 10))
-            second.append(by_clock[1])
-            later.append(statistics.mean(by_clock[2:]))
-            second_cpu.append(two - one)
-            later_cpu.append((ten - two) / 8)
-        cells = [statistics.median(times) for times in (second, later, second_cpu, later_cpu)]
-        print(f"| {name} | {model} | {batch} x {seq} | {cells[0]:.2f} | {cells[1]:.2f} | "
-              f"{cells[0] / cells[1]:.2f} x | {cells[2]:.2f} | {cells[3]:.2f} | "
-              f"{cells[2] / cells[3]:.2f} x |", flush=True)
+        runs = [step_times(SETS[name], model, batch, seq, 10) for _ in range(rounds)]
+        second, later, second_cpu, later_cpu = (
+            statistics.median(times) for times in zip(*(
+                (clock[1], statistics.median(clock[2:]), cpu[0], statistics.median(cpu[1:]))
+                for clock, cpu in runs)))
+        print(f"| {name} | {model} | {batch} x {seq} | {second:.2f} | {later:.2f} | {second / later:.2f} x | "
+              f"{second_cpu:.2f} | {later_cpu:.2f} | {second_cpu / later_cpu:.2f} x |", flush=True)
 
 
 def row(name, environment, model, batch, seq, peers):
