@@ -88,15 +88,13 @@ static const struct {
 /* In the order of recipe.h's slots, but of a gradient that of a pass: the weight's product first. */
 static void take_slots(struct scene *v, const struct recipe_row *row, bool of_gradient)
 {
-	static const int forward[] = { 0, 1 }, backward[] = { 4, 5, 2, 3 };
+	static const int slots[][USES_MAX] = { { 0, 1 }, { 4, 5, 2, 3 } };
 	struct err err = { 0 };
 
 	v->uses = of_gradient ? 4 : 2;
-	for (size_t i = 0; i < v->uses; i++) {
-		int slot = of_gradient ? backward[i] : forward[i];
-		if (slot_parse(&v->cast[i], row->slot[slot], &err))
+	for (size_t i = 0; i < v->uses; i++)
+		if (slot_parse(&v->cast[i], row->slot[slots[of_gradient][i]], &err))
 			exit(1);
-	}
 }
 
 static void make_products(struct scene *v, bool of_gradient)
