@@ -156,7 +156,7 @@ $(BINARIES):
 
 # Kernels: results must not depend on the compiler contracting a*b+c where the source does not say so. Nobody
 # looks at floating-point exceptions; compilers that must keep them leave loops with a comparison scalar.
-KERNEL_FLAGS := $(if $(SAN),-O1,-O3) -ffp-contract=off -fno-math-errno -fno-trapping-math -fopenmp-simd
+KERNEL_FLAGS := $(if $(SAN),-O2,-O3) -ffp-contract=off -fno-math-errno -fno-trapping-math -fopenmp-simd
 $(B)/obj/kernels/%.o: CFLAGS += $(KERNEL_FLAGS)
 # Each set is one object that shows nothing but its table, backend_cpu_SET.
 $(B)/obj/kernels/cpu/%.o: CPPFLAGS += -Dbackend_cpu_set=backend_cpu_base

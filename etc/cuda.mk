@@ -3,6 +3,8 @@
 CUDA      ?= auto
 CUDA_HOME ?= $(firstword $(patsubst %/bin/nvcc,%,$(wildcard /usr/local/cuda/bin/nvcc) $(shell command -v nvcc)))
 NVCC      := $(wildcard $(CUDA_HOME)/bin/nvcc)
+# ccache, where it is installed, remembers what compilers for GPUs made, too.
+CCACHE    := $(shell command -v ccache)
 ifeq ($(CUDA),auto)
 HAVE_CUDA := $(NVCC)
 else ifeq ($(CUDA),1)
@@ -30,10 +32,10 @@ $(B)/cuda/ops/scales.o $(B)/release/ops/scales.o: NVCCFLAGS += -fmad=false
 # What the assembler said of registers and spills is kept beside the object: tests/gpu/objects.sh.
 $(B)/cuda/%.o: kernels/cuda/%.cu
 	@mkdir -p $(@D)
-	$(call say,NVCC) $(NVCC) $(NVCCFLAGS) $(GENCODE) -MD -MF $@.d -c -o $@ $< 2>$@.log || { cat $@.log; exit 1; }
+	$(call say,NVCC) $(CCACHE) $(NVCC) $(NVCCFLAGS) $(GENCODE) -MD -MF $@.d -c -o $@ $< 2>$@.log || { cat $@.log; exit 1; }
 $(B)/release/%.o: kernels/cuda/%.cu
 	@mkdir -p $(@D)
-	$(call say,NVCC) $(NVCC) $(NVCCFLAGS) $(RELEASE) -MD -MF $@.d -c -o $@ $< 2>$@.log || { cat $@.log; exit 1; }
+	$(call say,NVCC) $(CCACHE) $(NVCC) $(NVCCFLAGS) $(RELEASE) -MD -MF $@.d -c -o $@ $< 2>$@.log || { cat $@.log; exit 1; }
 $(B)/liblbcuda.so: $(CU:%=$(B)/cuda/%.o) $(CUC:%=$(B)/obj/kernels/cuda/%.o) $(CUFORMATS)
 $(B)/release/liblbcuda.so: $(CU:%=$(B)/release/%.o) $(CUC:%=$(B)/obj/kernels/cuda/%.o) $(CUFORMATS)
 $(B)/liblbcuda.so $(B)/release/liblbcuda.so:
@@ -57,7 +59,7 @@ $(B)/liblbcuda-emulated.so: $(CUFORMATS) $(CU:%=$(B)/emulated/%.o) $(EMULATION:%
 # NCCL between emulated GPUs, and with the faults that tests want.
 $(B)/obj/tests/nccl/%.o: CFLAGS += -fPIC -fvisibility=hidden
 $(B)/liblbnccl-standin.so: $(B)/obj/tests/nccl/standin.o
-	$(call say,LINK) $(CC) $(filter-out -pie,$(LDFLAGS)) $(SANFLAGS) -shared -o $@ $^ -ldl
+	$(call say,LINK) $(CC) $(filter-out -pie -no-pie,$(LDFLAGS)) $(SANFLAGS) -shared -o $@ $^ -ldl
 
 # cuDNN's plans without a GPU: a driver that loads code and has no device.
 $(B)/gpu/stub/libcuda.so.1: tests/gpu/stub_driver.sh
@@ -75,7 +77,7 @@ $(B)/obj/tests/gpu/nvtx_tap.o: CPPFLAGS += -isystem $(CUDA_HOME)/include
 $(B)/obj/tests/gpu/nvtx_tap.o: CFLAGS += -fPIC
 $(B)/gpu/nvtx_tap.so: $(B)/obj/tests/gpu/nvtx_tap.o
 	@mkdir -p $(@D)
-	$(call say,LINK) $(CC) $(filter-out -pie,$(LDFLAGS)) -shared -o $@ $^
+	$(call say,LINK) $(CC) $(filter-out -pie -no-pie,$(LDFLAGS)) -shared -o $@ $^
 
 # A test that opens the CUDA backend as lbworker does.
 $(B)/gpu/ops: $(patsubst tests/gpu/%.c,$(B)/obj/tests/gpu/%.o,$(wildcard tests/gpu/ops_*.c)) $(B)/obj/tests/gpu/suite.o
@@ -94,7 +96,7 @@ HIPFLAGS  := -x hip --offload-arch=gfx90a --cuda-device-only --rocm-path=/usr --
 HIPC      := $(filter-out ranges shares lib/%,$(CUC))
 $(B)/hip/%.s: kernels/cuda/%.cu
 	@mkdir -p $(@D)
-	$(call say,HIP) $(HIPCXX) $(HIPFLAGS) -MD -MF $@.d -S -o $@ $<
+	$(call say,HIP) $(CCACHE) $(HIPCXX) $(HIPFLAGS) -MD -MF $@.d -S -o $@ $<
 $(B)/hip/%.o: kernels/cuda/%.c
 	@mkdir -p $(@D)
 	$(call say,HIP) $(CC) $(CPPFLAGS) -D__HIP_PLATFORM_AMD__ -DLB_HIP $(CFLAGS) -MD -MF $@.d -c -o $@ $<

@@ -5,4 +5,4 @@ LBMPI    := $(if $(MPI),$(B)/liblbmpi.so)
 $(B)/obj/kernels/comm/mpi.o: CPPFLAGS += $(subst -I,-isystem ,$(if $(MPI),$(shell pkg-config --cflags-only-I mpich)))
 $(B)/obj/kernels/comm/mpi.o: CFLAGS += -fPIC -fvisibility=hidden
 $(B)/liblbmpi.so: $(B)/obj/kernels/comm/mpi.o
-	$(call say,LINK) $(CC) $(filter-out -pie,$(LDFLAGS)) -shared -o $@ $^ $(shell pkg-config --libs-only-L --libs-only-l mpich)
+	$(call say,LINK) $(CC) $(filter-out -pie -no-pie,$(LDFLAGS)) -shared -o $@ $^ $(shell pkg-config --libs-only-L --libs-only-l mpich)

@@ -275,11 +275,17 @@ $(B)/lint/%.tidy: % .clang-tidy tests/lint.sh | $(B)/gen/queries.h $(B)/gen/word
 	$(call LINT,clang-tidy,tidy) -std=c11 -I. -I$(B)/gen -I$(B)/demo -D_GNU_SOURCE -DLB_VERSION='""' \
 		$(if $(HAVE_CUDA),-isystem $(CUDA_HOME)/include) -c -o $@ $<
 tidy: $(LINTED:%=$(B)/lint/%.tidy)
+# cppcheck keeps what it found of each file in a folder, for one caller at a time. A new clone begins with that of the last
+# check that was clean, which lies beside ccache's.
+CPPCHECKED := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/lowbits/cppcheck
 cppcheck: $(B)/gen/queries.h $(B)/gen/words.h $(B)/gen/trackers.h $(B)/gen/hang.h
-	@mkdir -p $(B)/lint/cppcheck
+	@mkdir -p $(B)/lint
+	@test -d $(B)/lint/cppcheck || cp -R $(CPPCHECKED) $(B)/lint/cppcheck 2>/dev/null || mkdir -p $(B)/lint/cppcheck
 	cppcheck --quiet --std=c11 --enable=warning,portability,performance --inline-suppr \
 		--suppress=missingIncludeSystem --error-exitcode=1 --cppcheck-build-dir=$(B)/lint/cppcheck \
 		-j 2 -I. -I$(B)/gen -D_GNU_SOURCE $(LINTED)
+	@{ mkdir -p $(dir $(CPPCHECKED)) && new=$$(mktemp -d $(CPPCHECKED).XXXXXX) && cp -R $(B)/lint/cppcheck/. $$new && \
+		rm -rf $(CPPCHECKED) && mv -T $$new $(CPPCHECKED); } 2>/dev/null || rm -rf "$$new"
 SCRIPTS  := $(addprefix etc/,install-deps debian-root debian-unpack slurm-source packaging/tarball packaging/deb packaging/rpm demo minicluster) \
 	    .ci/run bench/run $(wildcard etc/suite.sh etc/packaging/*.sh etc/cron/*.sh bench/*.sh bench/gpu/*.sh common/*/*.sh sql/*.sh \
 	    tests/*.sh $(foreach f,unit faults fuzz gpu slurm system,tests/$(f)/*.sh) tests/system/*.t)
