@@ -52,7 +52,7 @@ run_reaches staged completed 40
 is "$(starts staged)" "starting from 0 starting from 20 " "killed while saving it goes on in place"
 is "$(json_run staged checkpoint.step)" 60 "what came from there is known"
 like "$(json_run staged checkpoint.path)" "runs/staged/checkpoints/ckpt_60.npz" "and lies where it is shared"
-is "$(find "$T/stage" -mindepth 2 | wc -l)" 0 "the node keeps nothing"
+ok "the node keeps nothing" wait_for '[ -z "$(find "$T/stage" -mindepth 2)" ]' 20
 unlike "$(lbctl events staged)" stage_off "and did use the node's folder"
 like "$(lbctl advise staged)" 'troubles: *1 in .* one in [0-9]+d' "lbctl advise tells how often trouble came"
 like "$(lbctl advise staged)" '[(]all runs: [1-9][0-9.]* in ' "by what all runs of the ledger met"

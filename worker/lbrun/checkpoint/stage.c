@@ -151,12 +151,17 @@ void stage_close(struct stage *s)
 	*s = (struct stage){ .fd = -1, .lock_fd = -1 };
 }
 
+void stage_break_off(struct stage *s)
+{
+	if (s->pid <= 0 || s->is_broken_off)
+		return;
+	s->is_broken_off = true; /* and begun again once it is reaped */
+	kill(s->pid, SIGKILL);
+}
+
 static int begin_parts(struct stage *s, struct err *err)
 {
-	if (s->pid > 0 && !s->is_broken_off) {
-		s->is_broken_off = true;
-		kill(s->pid, SIGKILL);
-	}
+	stage_break_off(s);
 	free(s->word);
 	s->word = part_draw_word(s->number, s->nodes);
 	s->sealed_step = -1;
@@ -309,10 +314,8 @@ void stage_turn(struct stage *s, int64_t left_ms, int64_t now_ms)
 	if (v.draining >= 0 && v.rate > 0)
 		v.copied_bytes = (int64_t)((double)(now_ms - s->begun_ms) / 1000 * (double)v.rate);
 	step = stage_decide(&v, drops);
-	if (s->pid > 0 && step.breaks_off && !s->is_broken_off) {
-		s->is_broken_off = true; /* and begun again once it is reaped */
-		kill(s->pid, SIGKILL);
-	}
+	if (step.breaks_off)
+		stage_break_off(s);
 	if (s->pid == 0 && step.drain >= 0 && now_ms >= s->again_ms && has_lock(s))
 		begin(s, (size_t)step.drain, step.is_unlimited, now_ms);
 	if (drop(s, drops))

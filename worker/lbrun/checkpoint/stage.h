@@ -72,6 +72,8 @@ bool stage_is_on(const struct stage *stage);
 /* While nobody writes there: removes what is not whole; where there are several nodes, everything, as a
  * launch starts from what is shared. 0, or -1 with err: that cannot be done. */
 int stage_begin_launch(struct stage *stage, struct err *err);
+/* Ends a copy that runs: stage_reaped tells of no failure then, and the copy is begun again. */
+void stage_break_off(struct stage *stage);
 /* For the environment of ranks (PART_VARIABLE); owned by the caller, NULL = there are no parts. */
 char *stage_for_ranks(const struct stage *stage);
 

@@ -190,6 +190,9 @@ static void act_kill(struct shepherd *s, const struct next *next, int64_t now_ms
 static void act_clear(struct shepherd *s, const struct next *next, int64_t now_ms)
 {
 	(void)now_ms;
+	/* What copies a checkpoint ends with all others, and is begun again: that is no failure of it. */
+	if (next->signo)
+		stage_break_off(&s->stage);
 	s->facts.launch.left = descendants_signal(next->signo);
 }
 
