@@ -50,7 +50,7 @@ DEVICE void add_row(const struct tiles &t, unsigned *amax, unsigned most, size_t
 template <typename T>
 DEVICE void find_amax(const struct squaring &q, unsigned (*amax)[TILES], size_t top, size_t left)
 {
-	const struct casting &c = q.side[q.side[0].is_wanted ? 0 : 1].c;
+	const struct casting &c = q.side[AS_IT_LIES].c; /* its shape is that of both */
 	size_t column = threadIdx.x % (SQUARE / EACH) * EACH;
 	size_t first = threadIdx.x / (SQUARE / EACH) * EACH;
 	unsigned of_column[EACH] = { 0 }, all = 0;
@@ -70,10 +70,12 @@ DEVICE void find_amax(const struct squaring &q, unsigned (*amax)[TILES], size_t 
 			}
 		}
 		all = more(all, of_row);
+#pragma unroll
 		for (int s = 0; s < SIDES; s++)
 			if (q.side[s].is_wanted && q.side[s].c.tiles.rows == 1)
 				add_row(q.side[s].c.tiles, amax[s], of_row, row, column);
 	}
+#pragma unroll
 	for (int s = 0; s < SIDES; s++) {
 		const struct tiles &t = q.side[s].c.tiles;
 		if (!q.side[s].is_wanted || t.rows == 1)
@@ -171,7 +173,7 @@ template <typename T> KERNEL(BLOCK) cast_square(struct squaring q)
 	__shared__ unsigned amax[SIDES][TILES];
 	__shared__ uint8_t block[QUARTER][QUARTER + 4];
 	const struct square_side &lies = q.side[AS_IT_LIES], &turned = q.side[TURNED];
-	const struct casting &c = lies.is_wanted ? lies.c : turned.c;
+	const struct casting &c = lies.c;
 	size_t top = blockIdx.x / q.across * SQUARE, left = blockIdx.x % q.across * SQUARE;
 	size_t r = threadIdx.x / RUNS, run = threadIdx.x % RUNS * RUN;
 
@@ -180,6 +182,7 @@ template <typename T> KERNEL(BLOCK) cast_square(struct squaring q)
 	__syncthreads();
 	find_amax<T>(q, amax, top, left);
 	__syncthreads();
+#pragma unroll
 	for (int s = 0; s < SIDES; s++)
 		if (q.side[s].is_wanted)
 			find_scales(q.side[s], amax[s], top, left);
@@ -289,6 +292,8 @@ extern "C" bool cuda_few_bits_at_once(struct device *dev, const struct place *at
 		return true; /* a failure, which is kept */
 	for (size_t i = 0; i < count; i++)
 		add_side(&q, &f[i], (struct scale *)(memory + i * bytes[0]));
+	if (!q.side[AS_IT_LIES].is_wanted)
+		q.side[AS_IT_LIES].c = q.side[TURNED].c;
 	q.across = blocks_for(f->shape.columns, SQUARE);
 	launch(dev, *at, dev->compute == COMPUTE_BF16 ? cast_square<bf16> : cast_square<float>,
 	       blocks_for(f->shape.rows, SQUARE) * q.across, BLOCK, 0, q);
