@@ -111,7 +111,7 @@ static enum run_state settled_state(struct lbd *lbd)
 	return row.state;
 }
 
-static int count_event(const struct ledger_event *e, void *arg)
+static int one_more(const struct ledger_event *e, void *arg)
 {
 	(void)e;
 	++*(int *)arg;
@@ -123,7 +123,7 @@ static int events(struct lbd *lbd)
 	struct err err = { 0 };
 	int count = 0;
 
-	ok(ledger_event_each(lbd->ledger, 0, 0, 100, count_event, &count, &err), &err);
+	ok(ledger_event_each(lbd->ledger, 0, 0, 100, one_more, &count, &err), &err);
 	return count;
 }
 
