@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # hip.sh FOLDER - what became of each kernel for AMD (FOLDER/*.s, assembly for gfx90a): every source has kernels, none
-# spills, none keeps an array in private memory. Speaks TAP; a line per source.
+# spills to memory, none keeps an array there. Scalars that find no register lie in lanes of vector registers, as long
+# as there is no private memory: that is only said. Speaks TAP; a line per source.
 set -u
 folder=$1
 count=0
@@ -11,7 +12,8 @@ for code in "$folder"/*.s; do
 	awk -v name="$name" -v number="$count" '
 	$1 == ".name:" { kernel = $2 }
 	$1 == ".private_segment_fixed_size:" { kernels++; if ($2 > 0) wrong[++wrongs] = kernel ": " $2 " bytes of private memory" }
-	$1 ~ /^\.[sv]gpr_spill_count:$/ && $2 > 0 { wrong[++wrongs] = kernel ": spills " $2 " registers" }
+	$1 == ".vgpr_spill_count:" && $2 > 0 { wrong[++wrongs] = kernel ": spills " $2 " registers" }
+	$1 == ".sgpr_spill_count:" && $2 > 0 { print "# " kernel ": " $2 " scalars lie in vector registers" }
 	$1 == ".vgpr_count:" && $2 > most { most = $2 }
 	END {
 		if (!kernels)

@@ -70,12 +70,10 @@ DEVICE void find_amax(const struct squaring &q, unsigned (*amax)[TILES], size_t 
 			}
 		}
 		all = more(all, of_row);
-#pragma unroll
 		for (int s = 0; s < SIDES; s++)
 			if (q.side[s].is_wanted && q.side[s].c.tiles.rows == 1)
 				add_row(q.side[s].c.tiles, amax[s], of_row, row, column);
 	}
-#pragma unroll
 	for (int s = 0; s < SIDES; s++) {
 		const struct tiles &t = q.side[s].c.tiles;
 		if (!q.side[s].is_wanted || t.rows == 1)
@@ -182,7 +180,6 @@ template <typename T> KERNEL(BLOCK) cast_square(struct squaring q)
 	__syncthreads();
 	find_amax<T>(q, amax, top, left);
 	__syncthreads();
-#pragma unroll
 	for (int s = 0; s < SIDES; s++)
 		if (q.side[s].is_wanted)
 			find_scales(q.side[s], amax[s], top, left);
