@@ -42,8 +42,9 @@ struct slurm {
 	int open_handles; /* timers, helper and accounting whose close callback is still due */
 	struct queue urgent, idle;
 	struct request *current;
-	bool has_acted; /* the helper said so of the current request */
-	bool is_late;   /* the helper was killed for being late */
+	bool has_acted;  /* the helper said so of the current request */
+	bool is_late;    /* the helper was killed for being late */
+	bool is_failing; /* all that waits is about to be failed: nothing may be sent */
 	int urgent_in_a_row;
 	int64_t next_id;
 	int64_t started_ms; /* monotonic; of the helper's last start, 0 = never */
@@ -204,11 +205,14 @@ static void finish(struct slurm *s, const json_t *body)
 		take_info(s, body);
 	}
 	kick(s, 0);
+	/* what the callback asks for fails with the rest: the helper must not have begun with it */
+	s->is_failing = js_bool(body, "unreachable", false);
 	answer(r, &reply);
 	if (js_bool(body, "unfit", false))
 		helper_is_unfit(s->helper);
-	if (js_bool(body, "unreachable", false) && !s->is_closing)
+	if (s->is_failing && !s->is_closing)
 		fail_all(s, text ? text : "Slurm does not answer");
+	s->is_failing = false;
 	free(text);
 }
 
@@ -294,7 +298,7 @@ static int start_helper(struct slurm *s, struct err *err)
  * something that takes long. No answer comes from here. */
 static void send_now(struct slurm *s, const struct request *r)
 {
-	bool is_next = !s->current && s->urgent.first == r && !s->idle.first &&
+	bool is_next = !s->is_failing && !s->current && s->urgent.first == r && !s->idle.first &&
 		       helper_is_running(s->helper);
 
 	if (is_next && strlen(r->line) < WIRE_MAX_REQUEST)
