@@ -223,7 +223,7 @@ static int check_version(struct ledger *l, int64_t *version, struct err *err)
 	    ask_int(l, "PRAGMA application_id", &application, err) ||
 	    ask_int(l, "SELECT count(*) FROM sqlite_schema", &tables, err))
 		return -1;
-	if (application != APPLICATION_ID && (application || *version || tables))
+	if (*version < 0 || (application != APPLICATION_ID && (application || *version || tables)))
 		return err_set(err, ERR_IO, "%s: a database of some other program, not a ledger",
 			       l->path);
 	if (*version > LEDGER_SCHEMA_VERSION)
@@ -287,19 +287,22 @@ int ledger_check_file(const char *path, struct err *err)
 	return rc;
 }
 
+/* All or nothing. What is written anew may be larger than our memory: it may leave the cache early. */
 static int migrate(struct ledger *l, int64_t version, struct err *err)
 {
-	char set_version[48];
+	char end[80];
 
-	while (version < LEDGER_SCHEMA_VERSION) {
-		version++;
-		sqlite3_snprintf(sizeof(set_version), set_version,
-				 "PRAGMA user_version = %d; COMMIT", (int)version);
-		if (run_text(l, "BEGIN IMMEDIATE", err) || run_text(l, migrations[version], err) ||
-		    check_references(l, err) || run_text(l, set_version, err))
-			return err_wrap(err, "migration to schema %d", (int)version);
-	}
-	return run_text(l, "PRAGMA foreign_keys = ON", err);
+	sqlite3_snprintf(sizeof(end), end,
+			 "PRAGMA user_version = %d; COMMIT; PRAGMA cache_spill = OFF",
+			 LEDGER_SCHEMA_VERSION);
+	if (run_text(l, "PRAGMA cache_spill = ON; BEGIN IMMEDIATE", err))
+		return -1;
+	for (int64_t v = version + 1; v <= LEDGER_SCHEMA_VERSION; v++)
+		if (run_text(l, migrations[v], err))
+			return err_wrap(err, "migration to schema %d", (int)v);
+	if (check_references(l, err) || run_text(l, end, err))
+		return err_wrap(err, "migration from schema %d", (int)version);
+	return 0;
 }
 
 static int prepare_statements(struct ledger *l, struct err *err)
@@ -352,7 +355,9 @@ static int open_file(struct ledger *l, struct err *err)
 		return -1;
 	if (wants_check(l->path, was_interrupted) && ledger_check(l, err))
 		return -1;
-	if (ledger_wal_bring_in(l, err) || migrate(l, version, err) || ledger_wal_begin(l, err) ||
+	if (ledger_wal_bring_in(l, err) ||
+	    (version < LEDGER_SCHEMA_VERSION && migrate(l, version, err)) ||
+	    run_text(l, "PRAGMA foreign_keys = ON", err) || ledger_wal_begin(l, err) ||
 	    prepare_statements(l, err))
 		return -1;
 	if (stat(l->path, &st) < 0)

@@ -138,6 +138,35 @@ static void a_ledger_of_schema_1_is_migrated(void **state)
 	assert_int_equal(ask_int("SELECT count(*) FROM sqlite_schema WHERE name = 'runs_live'"), 1);
 }
 
+/* However many points there are: lbd may have little memory. */
+static void a_large_ledger_is_migrated_in_little_memory(void **state)
+{
+	char *schema = file_read(source_path("sql/schema/001-initial.sql"), 1 << 20, NULL, NULL);
+
+	(void)state;
+	assert_non_null(schema);
+	assert_int_equal(raw("PRAGMA page_size = 4096"), SQLITE_OK);
+	assert_int_equal(raw(schema), SQLITE_OK);
+	free(schema);
+	assert_int_equal(
+		raw("PRAGMA user_version = 1;"
+		    "CREATE TEMP TABLE n AS WITH RECURSIVE n(i) AS"
+		    " (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 39999) SELECT i FROM n;"
+		    "INSERT INTO runs SELECT i, 'r' || i, 'ada', 1, 'failed', 'crash', 't', 'slurm', '/d',"
+		    " 'run', '', '', 0, 1, 0, 9, 2, 7, 8, 1.5, NULL, NULL FROM n WHERE i < 20;"
+		    "INSERT INTO attempts SELECT i, i, 1, 'a' || i, 'ended', 17, 18, 'crash', -1, 11, '',"
+		    " 'n1', 1, 2, 3, 4, -1, 50, 6 FROM n WHERE i < 20;"
+		    "INSERT INTO metrics"
+		    " SELECT i, i % 20, i % 20, i, 1, i, i, 0.5, hex(zeroblob(200)) FROM n"),
+		SQLITE_OK);
+	sqlite3_memory_highwater(1);
+	ledger_close(open_ledger());
+	if (sqlite3_memory_highwater(0) > 10 << 20)
+		fail_msg("%lld MiB", (long long)sqlite3_memory_highwater(0) >> 20);
+	assert_int_equal(ask_int("SELECT count(*) FROM metrics"), 40000);
+	assert_int_equal(ask_int("PRAGMA user_version"), LEDGER_SCHEMA_VERSION);
+}
+
 /* A migration that would leave rows without what they refer to does not happen at all. */
 static void a_damaged_ledger_of_schema_1_stays_as_it_is(void **state)
 {
@@ -359,6 +388,7 @@ int main(void)
 		TEST(odd_paths_are_refused),
 		TEST(a_linked_folder_is_fine),
 		TEST(a_ledger_of_schema_1_is_migrated),
+		TEST(a_large_ledger_is_migrated_in_little_memory),
 		TEST(a_damaged_ledger_of_schema_1_stays_as_it_is),
 		TEST(a_newer_schema_is_refused),
 		TEST(somebody_elses_database_is_refused),
