@@ -35,8 +35,12 @@ const struct layout layouts[] = {
 	{ .name = "deepspeed", .by = "DeepSpeed", .kind = LAYOUT_FOLDER,
 	  .names = { "global_step#" },
 	  .pointer = "latest" },
-	{ .name = "megatron", .by = "Megatron-LM, verl", .kind = LAYOUT_FOLDER,
-	  .names = { "iter_#", "global_step_#" },
+	{ .name = "megatron", .by = "Megatron-LM", .kind = LAYOUT_FOLDER,
+	  .names = { "iter_#" },
+	  .pointer = "latest_checkpointed_iteration.txt" },
+	{ .name = "verl", .by = "verl", .kind = LAYOUT_FOLDER,
+	  .names = { "global_step_#" },
+	  .marks = { "actor/*", "critic/*", "data.pt", "model_world_size_#_rank_#.pt" },
 	  .pointer = "latest_checkpointed_iteration.txt" },
 	{ .name = "transformers", .by = "Hugging Face Trainer", .kind = LAYOUT_FOLDER,
 	  .names = { "checkpoint-#" },
@@ -187,17 +191,85 @@ static bool is_fraction(const char *name, const char *at, size_t len)
 	       (at[len] == '.' && isdigit((unsigned char)at[len + 1]));
 }
 
-/* Of numbers behind each other: "checkpoint_1_500" is of epoch 1, "checkpoint_500_1" of rank 1, and
- * the step is more than either. */
-static int64_t largest_from(const char *name, const char *at)
-{
-	int64_t most = number(at, digits(at));
+/* --- times in names --------------------------------------------------------------------------- */
 
-	for (at += digits(at); (*at == '_' || *at == '-') && digits(at + 1) > 0; at += digits(at)) {
-		at++;
-		if (!is_fraction(name, at, digits(at)) && number(at, digits(at)) > most)
-			most = number(at, digits(at));
+/* Of "2026-11-23" 20261123. */
+static int64_t digits_of(const char *text, size_t len)
+{
+	int64_t all = 0;
+
+	for (size_t i = 0; i < len; i++) {
+		if (isdigit((unsigned char)text[i]))
+			all = 10 * all + (text[i] - '0');
 	}
+	return all;
+}
+
+static bool is_between(const char *text, size_t len, int64_t least, int64_t most)
+{
+	return digits_of(text, len) >= least && digits_of(text, len) <= most;
+}
+
+/* "101500", "10-15-00": how much of the text it is. */
+static size_t length_of_day_time(const char *text)
+{
+	bool is_apart = digits(text) == 2;
+	size_t width = is_apart ? 3 : 2, len = 2 * width + 2;
+
+	if (!is_apart && digits(text) != 6)
+		return 0;
+	for (size_t at = 2; is_apart && at < len; at += width) {
+		if (text[at] == '\0' || !strchr("-_:.", text[at]) || digits(text + at + 1) != 2)
+			return 0;
+	}
+	return is_between(text, 2, 0, 23) && is_between(text + width, 2, 0, 59) &&
+			       is_between(text + 2 * width, 2, 0, 60)
+		       ? len
+		       : 0;
+}
+
+/* "20261123", "2026-11-23", with the time of day behind it or not; "1795427999" and its
+ * milliseconds: how much of the text it is, 0 = it is no time. */
+static size_t length_of_time(const char *text)
+{
+	enum { FIRST_S = 1400000000, LAST_S = 2100000000 };
+	size_t n = digits(text), len = n == 4 ? 10 : 8, width = n == 4 ? 3 : 2;
+	size_t day = n == 4 ? 8 : 6, len_of_day;
+
+	if ((n == 10 || n == 13) && is_between(text, 10, FIRST_S, LAST_S))
+		return n;
+	if (n == 4 && (text[4] == '\0' || !strchr("-_.", text[4]) || digits(text + 5) != 2 ||
+		       text[7] != text[4] || digits(text + 8) != 2))
+		return 0;
+	if ((n != 4 && n != 8 && n != 12 && n != 14) || !is_between(text, 4, 2010, 2099) ||
+	    !is_between(text + day - width, 2, 1, 12) || !is_between(text + day, 2, 1, 31))
+		return 0;
+	if (n > 8)
+		return n;
+	len_of_day = length_of_day_time(text + len + strspn(text + len, "_-+T "));
+	if (len_of_day > 0)
+		len += strspn(text + len, "_-+T ") + len_of_day;
+	/* SpeechBrain counts those of one second behind it. */
+	return len_of_day > 0 && text[len] == '+' && digits(text + len + 1) == 2 ? len + 3 : len;
+}
+
+/* Of numbers behind each other: "checkpoint_1_500" is of epoch 1, "checkpoint_500_1" of rank 1, and
+ * the step is more than either. When it was saved is no step; -1 = there is nothing else. */
+static int64_t largest_from(const char *name, const char *first)
+{
+	const char *at = first;
+	int64_t most = -1;
+
+	do {
+		size_t len = length_of_time(at);
+
+		if (len == 0) {
+			len = digits(at);
+			if ((at == first || !is_fraction(name, at, len)) && number(at, len) > most)
+				most = number(at, len);
+		}
+		at += len;
+	} while ((*at == '_' || *at == '-') && digits(++at) > 0);
 	return most;
 }
 
@@ -223,19 +295,22 @@ static bool is_of_a_rank(const char *name, const char *at)
 	return at - name >= 4 && strncasecmp(at - 4, "rank", 4) == 0;
 }
 
-/* The last number of a name; a fraction ("loss0.25") is none, and a rank only where there is no other. */
+/* The last number of a name; a fraction ("loss0.25") is none, and a rank only where there is no
+ * other. Of times alone all digits count: what was saved later has more. */
 static int64_t last_number(const char *name)
 {
-	int64_t step = -1, rank = -1;
+	int64_t step = -1, rank = -1, time = -1;
 
 	for (const char *at = name; *at;) {
-		size_t len = digits(at);
+		size_t len = length_of_time(at);
 
-		if (len > 0 && !is_fraction(name, at, len))
+		if (len > 0 && time < 0)
+			time = digits_of(at, len);
+		else if (len == 0 && (len = digits(at)) > 0 && !is_fraction(name, at, len))
 			*(is_of_a_rank(name, at) ? &rank : &step) = number(at, len);
 		at += len > 0 ? len : 1;
 	}
-	return step >= 0 ? step : rank;
+	return step >= 0 ? step : rank >= 0 ? rank : time;
 }
 
 /* Without its last ending, where that has a letter: "ckpt_20.npz" → "ckpt_20", "snapshot.20" stays.
@@ -250,10 +325,15 @@ static char *stem_of(const char *name)
 }
 
 /* Short words only as a whole: "it" is in "recital_3". */
+static const char *behind_step_word(const char *stem, size_t i)
+{
+	return strlen(step_words[i]) > 2 ? behind(stem, step_words[i]) : NULL;
+}
+
 static int64_t number_behind_word(const char *stem)
 {
 	for (size_t i = 0; i < sizeof(step_words) / sizeof(step_words[0]); i++) {
-		const char *at = strlen(step_words[i]) > 2 ? behind(stem, step_words[i]) : NULL;
+		const char *at = behind_step_word(stem, i);
 		int64_t step = at == NULL     ? -1
 			       : i < COUNTING ? number(at, digits(at))
 					      : largest_from(stem, at);
@@ -266,7 +346,11 @@ static int64_t number_behind_word(const char *stem)
 
 bool name_tells_step(const char *name)
 {
-	return number_behind_word(name) >= 0;
+	for (size_t i = 0; i < sizeof(step_words) / sizeof(step_words[0]); i++) {
+		if (behind_step_word(name, i))
+			return true;
+	}
+	return false;
 }
 
 int64_t step_in_name(const char *name)

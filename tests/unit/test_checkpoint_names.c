@@ -45,6 +45,28 @@ static void test_step_in_name(void **state)
 		{ "weights.10-0.25.hdf5", 10 },
 		{ "streaming_train_state_1000", 1000 },
 		{ "iter-000100-ckpt.pth", 100 },
+		/* when it was saved is no step, unless there is nothing else */
+		{ "checkpoint_1000_20261123.pt", 1000 },
+		{ "checkpoint_1000_20261123_101500.pt", 1000 },
+		{ "checkpoint_1000_20261123-101500", 1000 },
+		{ "checkpoint_1000_2026-11-23_10-15-00.pt", 1000 },
+		{ "checkpoint_1000_1795427999.pt", 1000 },
+		{ "checkpoint_1000_1795427999123.pt", 1000 },
+		{ "checkpoint_epoch5_20261123_101500.pt", 5 },
+		{ "checkpoint_20261123_101500_0040", 40 },
+		{ "checkpoint_20261123101500_40.pth", 40 },
+		{ "checkpoint_2026-11-23_epoch_5.pt", 5 },
+		{ "resnet_40_20261123_101500.pt", 40 },
+		{ "20261123T101500-resnet-40.pt", 40 },
+		{ "ckpt_20261123_101500.pt", 20261123101500 },
+		{ "CKPT+2024-05-01+12-00-00+01", 2024050112000001 },
+		{ "ckpt_1795427999.pt", 1795427999 },
+		{ "step_20261123.pt", 20261123 },
+		{ "rl_model_20001000_steps.zip", 20001000 },
+		{ "checkpoint_1_2000.pt", 2000 },
+		{ "checkpoint_20_20001301.pt", 20001301 },
+		{ "checkpoint_2000_10_1.pt", 2000 },
+		{ "checkpoint_2000_10_12.pt", 2000 },
 	};
 
 	(void)state;

@@ -297,8 +297,19 @@ static void test_frameworks(void **state)
 	put_zip("ve/global_step_10/actor/model_world_size_2_rank_0.pt");
 	put_zip("ve/global_step_20/actor/model_world_size_2_rank_0.pt");
 	put_text("ve/latest_checkpointed_iteration.txt", "10");
+	put_zip("ve/global_step_20/actor/dist_ckpt/__0_0.distcp");
 	assert_int_equal(newest("ve"), 10);
-	assert_string_equal(found_layout, "megatron");
+	assert_string_equal(found_layout, "verl");
+	/* others call theirs so, too: a first save that was cut off between two files */
+	put_zip("gs/global_step_10/optimizer.bin");
+	assert_int_equal(newest("gs"), -2);
+	assert_contains(told, "it is not complete: no random_states_0.pkl");
+	put_text("go/global_step_10/_METADATA", "{}");
+	assert_int_equal(newest("go"), -2);
+	assert_contains(told, "it is not complete: no _CHECKPOINT_METADATA");
+	put_zip("gd/global_step_10/__0_0.distcp");
+	assert_int_equal(newest("gd"), -2);
+	assert_contains(told, "it is not complete: no .metadata");
 	put_zip("sb/save/CKPT+2024-05-01+12-00-00+00/model.ckpt");
 	put_text("sb/save/CKPT+2024-05-01+12-00-00+00/CKPT.yaml", "end-of-epoch: true\n");
 	assert_true(newest("sb") >= 0);
