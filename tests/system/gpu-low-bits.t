@@ -105,6 +105,12 @@ for recipe in tensorwise delayed blockwise mxfp4; do
 		"$T/apart-$recipe/checkpoints/step-00000008/model.safetensors" >"$T/out"
 	ok $? "… and so does one whose operands are made by passes of their own"
 done
+# Without a gate, GELU makes its operand behind a product whose own lies in the same place, also where that is timed.
+for fused in 0 1; do
+	LB_CUDA_FUSED=$fused train "gelu-$fused" --device cuda --model.name gpt2 --quantize.recipe mxfp4 --training.steps 2
+done
+cmp "$T/gelu-0/checkpoints/step-00000002/model.safetensors" "$T/gelu-1/checkpoints/step-00000002/model.safetensors" >"$T/out"
+ok $? "a product that is timed with GELU behind it reads its own operands"
 # How much is queued, call by call, of one step more.
 queued() { LB_EMULATION_CAPTURE=refused LB_EMULATION_COUNTS=$T/counts train "queued-$1" --device cuda --training.steps "$1" \
 	--quantize.recipe "$2" --checkpoint.enable false && cut -d' ' -f2 "$T/counts"; }

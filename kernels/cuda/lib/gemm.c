@@ -134,12 +134,14 @@ void gemm_complete(struct device *dev, const struct gemm *g, const struct gemm *
 }
 
 /* Asked once for each kind: refused when the library's epilogue loses against the next way, with our
- * kernels behind it. */
+ * kernels behind it. These finish nothing meanwhile: it may go where an operand of g lies, which the
+ * next round reads (expect.c). */
 static struct product *compared(struct device *dev, const struct place *at, struct product *p,
 				const struct gemm *g, const struct gemm *way, const void *b)
 {
 	const struct kind kind = p->kind;
 	const struct product *next = gemm_ready(dev, at, &way[1], b, 0);
+	const void *expected = dev->expected->out;
 	float with, without;
 
 	p = gemm_find(dev->gemms, &kind); /* the next one may have moved it */
@@ -147,9 +149,11 @@ static struct product *compared(struct device *dev, const struct place *at, stru
 	if (!next)
 		return p;
 	product_set_places(dev, at, p, &way[0]);
+	dev->expected->out = NULL;
 	with = gemm_time(dev, at, &(struct trial){ p, &p->algo, &way[0], g, b, gemm_complete });
 	without = gemm_time(dev, at,
 			    &(struct trial){ next, &next->algo, &way[1], g, b, gemm_complete });
+	dev->expected->out = expected;
 	p->is_refused = without < with;
 	return p;
 }
