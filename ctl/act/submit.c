@@ -113,16 +113,6 @@ static void show_job(struct ctl *ctl, json_t *job)
 	show_object(ctl, "environment", json_object_get(job, "environment"));
 }
 
-/* sbatch's --wait: it comes back when the job is over, with its exit status. */
-static bool waits(const struct options *options)
-{
-	for (size_t i = 0; i < options->other_count; i++)
-		if (strcmp(options->others[i], "-W") == 0 ||
-		    strcmp(options->others[i], "--wait") == 0)
-			return true;
-	return false;
-}
-
 int submit_run(struct ctl *ctl, struct err *err)
 {
 	json_t *args, *data;
@@ -154,8 +144,10 @@ int submit_run(struct ctl *ctl, struct err *err)
 	else
 		puts(name);
 	fflush(stdout);
-	if (ctl->options.follow || waits(&ctl->options))
+	if (ctl->options.follow)
 		status = follow_show(ctl, name, true, err);
+	else if (js_bool(data, "wait", false))
+		status = wait_as_sbatch(ctl, name, err);
 	else
 		hint(ctl, "follow it: lbctl follow %s", name);
 	free(name);

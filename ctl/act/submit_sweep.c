@@ -125,6 +125,8 @@ static int sweep_pass(struct ctl *ctl, const json_t *args, const char *base, con
 			submission_note(ctl, data);
 		if (!data)
 			rc = explain(name, combination, dry, err);
+		else if (js_bool(data, "wait", false))
+			rc = err_set(err, ERR_USAGE, "--sweep: excludes --wait (or SBATCH_WAIT)");
 		else if (!dry || ctl->options.dry_run)
 			json_array_append_new(runs, json_pack("{s:O, s:O}", "run",
 							      json_object_get(data, "run"), "set",

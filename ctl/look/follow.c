@@ -410,18 +410,18 @@ static int wait_ended(const struct ctl *ctl, json_t *run)
 	return status;
 }
 
-static int timed_out(const struct ctl *ctl, const char *name, struct err *err)
+static void timed_out(const struct ctl *ctl, const char *name, struct err *err)
 {
 	char text[CLOCK_TEXT_MAX];
 
 	err_clear(err);
-	return err_set(err, ERR_TIMEOUT, "%s has not ended within %s; it goes on", name,
-		       duration_text(ctl->options.timeout_ms, text));
+	err_set(err, ERR_TIMEOUT, "%s has not ended within %s; it goes on", name,
+		duration_text(ctl->options.timeout_ms, text));
 }
 
-int wait_run(struct ctl *ctl, struct err *err)
+/* The run once it is final; NULL with err, or without when a signal wants us to stop. */
+static json_t *final_run(struct ctl *ctl, const char *name, struct err *err)
 {
-	const char *name = ctl->operands.words[0];
 	int64_t limit_ms = ctl->options.timeout_ms;
 	int64_t start_ms = clock_mono_ms();
 	json_t *run = ask_about(ctl, VERB_STATUS, name, NULL, err);
@@ -434,17 +434,43 @@ int wait_run(struct ctl *ctl, struct err *err)
 		int64_t left_ms = limit_ms < 0 ? INT64_MAX : limit_ms - gone_ms;
 
 		json_decref(run);
-		if (left_ms <= 0)
-			return timed_out(ctl, name, err);
+		if (left_ms <= 0) {
+			timed_out(ctl, name, err);
+			return NULL;
+		}
 		nap(left_ms < WAIT_POLL_MS ? left_ms : WAIT_POLL_MS);
 		ctl->client.patience_ms = left_ms < CLIENT_PATIENCE_MS ? left_ms
 								       : CLIENT_PATIENCE_MS;
 		run = client_ask_patient(&ctl->client, VERB_STATUS, json_pack("{s:s}", "run", name),
 					 err);
 		if (!run && err->code == ERR_DAEMON && ctl->client.patience_ms == left_ms)
-			return timed_out(ctl, name, err);
+			timed_out(ctl, name, err);
 	}
+	return run;
+}
+
+int wait_run(struct ctl *ctl, struct err *err)
+{
+	json_t *run = final_run(ctl, ctl->operands.words[0], err);
+
 	if (run)
 		return wait_ended(ctl, run);
-	return interrupted() ? EXIT_INTERRUPTED : -1;
+	return interrupted() && err->code != ERR_TIMEOUT ? EXIT_INTERRUPTED : -1;
+}
+
+int wait_as_sbatch(struct ctl *ctl, const char *name, struct err *err)
+{
+	json_t *run = final_run(ctl, name, err);
+	const json_t *attempts = json_object_get(run, "attempts"), *last;
+	int status = run ? end_status(run) : -1;
+	int64_t code;
+
+	if (!run && interrupted())
+		return EXIT_INTERRUPTED;
+	last = json_array_get(attempts, json_array_size(attempts) - 1);
+	code = js_int(last, "exit_code", -1);
+	if (status == EXIT_RUN_FAILED && code > 0)
+		status = (int)code;
+	json_decref(run);
+	return status;
 }

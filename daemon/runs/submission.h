@@ -21,6 +21,7 @@ struct submission {
 	char *dir;
 	const char *scheduler;
 	bool hold;  /* --hold: it waits for lbctl release */
+	bool wait;  /* --wait: lbctl is to come back when it is over */
 	char *note; /* what was asked for in vain; NULL: nothing */
 	bool is_syncing, is_answered;
 	struct err refusal; /* why not; none yet */

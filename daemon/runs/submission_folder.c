@@ -179,6 +179,7 @@ static int check_options(struct submission *s, struct err *err)
 	if (rc == 0 && s->spec.script)
 		note_output(s, job.fields);
 	s->hold = js_int(job.fields, "hold", 0) != 0;
+	s->wait = js_int(job.fields, "wait", 0) != 0;
 	batch_job_clear(&job);
 	return rc == 0 ? check_network(s, err) : -1;
 }

@@ -93,6 +93,8 @@ static void finish_dry(struct submission *s)
 	}
 	if (s->note)
 		js_set_str(job, "note", s->note);
+	if (s->wait)
+		json_object_set_new(job, "wait", json_true());
 	folder_remove(s->dir, NULL);
 	answer(s, job);
 }
@@ -135,7 +137,8 @@ static void finish(struct submission *s)
 		refuse_uncommitted(s, &err);
 	} else {
 		failpoint(FP_RUN_COMMITTED, NULL);
-		answer(s, json_pack("{s:s, s:s*}", "run", s->name, "note", s->note));
+		answer(s, json_pack("{s:s, s:s*, s:o*}", "run", s->name, "note", s->note, "wait",
+				    s->wait ? json_true() : NULL));
 	}
 }
 

@@ -176,7 +176,7 @@ const struct sbatch_option sbatch_options[] = {
 	REFUSED("usage", 0, SBATCH_FLAG, NULL, "man sbatch"),
 	NOTHING("verbose", 'v', "SBATCH_DEBUG"),
 	REFUSED("version", 'V', SBATCH_FLAG, NULL, "sbatch --version tells it"),
-	NOTHING("wait", 'W', "SBATCH_WAIT"),
+	FLAG("wait", 'W', "SBATCH_WAIT", "wait"), /* for who submitted it: lbctl waits */
 	NUMBER("wait-all-nodes", 0, "SBATCH_WAIT_ALL_NODES", "wait_all_nodes", 0, 1),
 	TEXT("wckey", 0, "SBATCH_WCKEY", "wckey", CLUSTER),
 	REFUSED("wrap", 0, SBATCH_VALUE, NULL,

@@ -200,8 +200,15 @@ exits 2 "what restart sets is judged at once" lbctl restart held \
 like "$err" 'nodes: "none"' "and named"
 like "$(lbctl submit --hold --name nowhere -o "nowhere/%j.out" once.slurm 2>&1)" \
 	'--output: there is no folder .*/nowhere here; .*the job cannot begin' "an output that cannot be is told at once"
-lbctl submit -W --name waited --wrap true >/dev/null 2>&1
-is "$? $(run_state waited)" "0 completed" "-W waits, as sbatch does"
+printed=$(lbctl submit -W --name waited --mem=100M --set 'restart.never_on_exit_codes=[7]' --wrap 'exit 7')
+is "$? $printed $(run_state waited)" "7 waited failed" "-W waits, as sbatch does, for the exit status"
+sed 's/^#SBATCH.*/& --wait/' once.slurm >wait.slurm
+printed=$(lbctl submit --name patient wait.slurm)
+is "$? $printed $(run_state patient)" "0 patient completed" "so does #SBATCH --wait; relaunches are waited for"
+exits 2 "not for a sweep" lbctl submit -QW --sweep a=1,2 --comment='{a}' once.slurm
+like "$err" 'sweep: excludes --wait' "… which says so, also in a group of letters"
+SBATCH_WAIT=1 exits 2 "nor by the variable" lbctl submit --sweep a=1,2 --comment='{a}' once.slurm
+like "$err" 'sweep: excludes --wait' "… which says so, too"
 exits 2 "an unknown limit is refused" lbctl submit --propagate=CORE,FOO once.slurm
 exits 2 "an unknown option is refused" lbctl submit --no-such=1 once.slurm
 like "$err" 'unknown option --no-such' "and named"
