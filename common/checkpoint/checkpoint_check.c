@@ -12,6 +12,7 @@
 #include "common/checkpoint/manifest.h"
 #include "common/base/mem.h"
 #include "common/base/paths.h"
+#include "common/checkpoint/siblings.h"
 
 enum { LOOKED_AT = 64 }; /* newest ones; older than these no launch is started from */
 
@@ -165,6 +166,16 @@ static int64_t step_by_pattern(const struct checkpoint_rules *rules, const char 
 	return step;
 }
 
+static int64_t step_by_name(const char *path)
+{
+	const char *name = path_base(path);
+	char *folder = name > path ? xstrndup(path, (size_t)(name - path)) : xstrdup(".");
+	int64_t step = step_beside_siblings(folder, name);
+
+	free(folder);
+	return step;
+}
+
 int checkpoint_at(const struct checkpoint_rules *rules, const char *path, struct look *look,
 		  struct checkpoint_list *out, struct err *err)
 {
@@ -179,7 +190,7 @@ int checkpoint_at(const struct checkpoint_rules *rules, const char *path, struct
 	out->count = 1;
 	c = out->items;
 	*c = (struct checkpoint){ .path = xstrdup(path), .is_file = !S_ISDIR(st.st_mode) };
-	c->step = rules->pattern ? step_by_pattern(rules, path) : step_in_name(path_base(path));
+	c->step = rules->pattern ? step_by_pattern(rules, path) : step_by_name(path);
 	if (c->is_file)
 		checkpoint_add_part(c, path_base(path));
 	checkpoint_check(rules, out, 0, look);

@@ -12,6 +12,7 @@
 #include "common/base/mem.h"
 #include "common/base/paths.h"
 #include "common/base/regexp.h"
+#include "common/checkpoint/siblings.h"
 #include "common/checkpoint/whole.h"
 
 enum {
@@ -198,7 +199,7 @@ static void look_at_file(struct walk *w, const struct place *at, const char *nam
 			       : !name_has_word(name))
 		return;
 	if (step < 0)
-		step = step_in_name(name);
+		step = step_beside_siblings(at->path, name);
 	is_alone = row->has_step_inside || step < 0 || is_best(name);
 	if (step < 0 || (row->has_step_inside && !strstr(name, "step"))) {
 		path = path_join("%s/%s", at->path, name);
@@ -308,7 +309,7 @@ static bool is_folder_checkpoint(const struct walk *w, const struct place *at, c
 	}
 	if (!ends_in_number(name) || strncmp(name, "version_", 8) == 0)
 		return false;
-	*step = step_in_name(name);
+	*step = step_beside_siblings(at->path, name);
 	return *step >= 0 && (name_has_word(name) || (at->depth == 0 && !holds_checkpoints(path)));
 }
 

@@ -254,19 +254,19 @@ static size_t length_of_time(const char *text)
 }
 
 /* Of numbers behind each other: "checkpoint_1_500" is of epoch 1, "checkpoint_500_1" of rank 1, and
- * the step is more than either. When it was saved is no step; -1 = there is nothing else. */
-static int64_t largest_from(const char *name, const char *first)
+ * the step is more than either. When it was saved is no step; NULL = there is nothing else. */
+static const char *largest_from(const char *name, const char *first)
 {
-	const char *at = first;
-	int64_t most = -1;
+	const char *at = first, *most = NULL;
 
 	do {
 		size_t len = length_of_time(at);
 
 		if (len == 0) {
 			len = digits(at);
-			if ((at == first || !is_fraction(name, at, len)) && number(at, len) > most)
-				most = number(at, len);
+			if ((at == first || !is_fraction(name, at, len)) &&
+			    (!most || number(at, len) > number(most, digits(most))))
+				most = at;
 		}
 		at += len;
 	} while ((*at == '_' || *at == '-') && digits(++at) > 0);
@@ -296,21 +296,23 @@ static bool is_of_a_rank(const char *name, const char *at)
 }
 
 /* The last number of a name; a fraction ("loss0.25") is none, and a rank only where there is no
- * other. Of times alone all digits count: what was saved later has more. */
-static int64_t last_number(const char *name)
+ * other. NULL: there are times alone; of the first *time has all digits, as what was saved later
+ * has more (-1 = nor a time). */
+static const char *last_number(const char *name, int64_t *time)
 {
-	int64_t step = -1, rank = -1, time = -1;
+	const char *step = NULL, *rank = NULL;
 
+	*time = -1;
 	for (const char *at = name; *at;) {
 		size_t len = length_of_time(at);
 
-		if (len > 0 && time < 0)
-			time = digits_of(at, len);
+		if (len > 0 && *time < 0)
+			*time = digits_of(at, len);
 		else if (len == 0 && (len = digits(at)) > 0 && !is_fraction(name, at, len))
-			*(is_of_a_rank(name, at) ? &rank : &step) = number(at, len);
+			*(is_of_a_rank(name, at) ? &rank : &step) = at;
 		at += len > 0 ? len : 1;
 	}
-	return step >= 0 ? step : rank >= 0 ? rank : time;
+	return step ? step : rank;
 }
 
 /* Without its last ending, where that has a letter: "ckpt_20.npz" → "ckpt_20", "snapshot.20" stays.
@@ -330,18 +332,21 @@ static const char *behind_step_word(const char *stem, size_t i)
 	return strlen(step_words[i]) > 2 ? behind(stem, step_words[i]) : NULL;
 }
 
-static int64_t number_behind_word(const char *stem)
+/* Where the step stands; *is_said: behind a word that counts steps and nothing else. */
+static const char *find_step(const char *stem, bool *is_said, int64_t *time)
 {
+	*time = -1;
 	for (size_t i = 0; i < sizeof(step_words) / sizeof(step_words[0]); i++) {
 		const char *at = behind_step_word(stem, i);
-		int64_t step = at == NULL     ? -1
-			       : i < COUNTING ? number(at, digits(at))
-					      : largest_from(stem, at);
 
-		if (step >= 0)
-			return step;
+		*is_said = i < COUNTING;
+		if (at && !*is_said)
+			at = largest_from(stem, at);
+		if (at && number(at, digits(at)) >= 0)
+			return at;
 	}
-	return -1;
+	*is_said = false;
+	return last_number(stem, time);
 }
 
 bool name_tells_step(const char *name)
@@ -356,12 +361,37 @@ bool name_tells_step(const char *name)
 int64_t step_in_name(const char *name)
 {
 	char *stem = stem_of(name);
-	int64_t step = number_behind_word(stem);
+	int64_t time;
+	bool is_said;
+	const char *at = find_step(stem, &is_said, &time);
+	int64_t step = at ? number(at, digits(at)) : time;
 
-	if (step < 0)
-		step = last_number(stem);
 	free(stem);
 	return step;
+}
+
+size_t step_candidates(const char *name, size_t places[STEP_CANDIDATES_MAX])
+{
+	char *stem = stem_of(name);
+	int64_t time;
+	bool is_said;
+	const char *step = find_step(stem, &is_said, &time), *at = step;
+	size_t count = 1;
+
+	while (step && at > stem && (strchr("_-", at[-1]) || isdigit((unsigned char)at[-1])))
+		at--;
+	while (step && count < STEP_CANDIDATES_MAX && *(at += strspn(at, "_-")) != '\0' &&
+	       digits(at) > 0) {
+		size_t len = length_of_time(at);
+
+		if (at == step)
+			places[0] = (size_t)(at - stem);
+		else if (len == 0 && !is_fraction(stem, at, digits(at)) && !is_of_a_rank(stem, at))
+			places[count++] = (size_t)(at - stem);
+		at += len > 0 ? len : digits(at);
+	}
+	free(stem);
+	return is_said || count == 1 ? 0 : count;
 }
 
 bool name_has_word(const char *name)

@@ -48,6 +48,10 @@ bool layout_matches(const struct layout *row, const char *name, int64_t *step);
 /* The step that a name tells: the number behind "step", else "iter", "ckpt", "epoch", …, else the
  * last number; -1 = none. */
 int64_t step_in_name(const char *name);
+enum { STEP_CANDIDATES_MAX = 8 };
+/* Where in the name the numbers begin of which one is the step, as 224 and 5 in "epoch_5_224.pth":
+ * the first one is what step_in_name takes. How many; 0 = there is no doubt. */
+size_t step_candidates(const char *name, size_t places[STEP_CANDIDATES_MAX]);
 /* Is it called like something that is still being written (".tmp", "tmp-", ".part", …), or hidden?
  */
 bool name_is_temporary(const char *name);

@@ -2,6 +2,7 @@
 /* test_checkpoint_names.c - how checkpoints are called, and the patterns of a run that say so. */
 #include "common/base/regexp.h"
 #include "common/checkpoint/layouts.h"
+#include "common/checkpoint/siblings.h"
 #include "tests/unit/newest_checkpoint.h"
 #include "tests/unit/trainer_files.h"
 
@@ -73,6 +74,55 @@ static void test_step_in_name(void **state)
 	for (size_t i = 0; i < COUNT(cases); i++)
 		if (step_in_name(cases[i].name) != cases[i].step)
 			fail_msg("%s: %lld", cases[i].name, (long long)step_in_name(cases[i].name));
+}
+
+/* Of several numbers the one that differs among those called alike. */
+static void test_siblings(void **state)
+{
+	static const struct {
+		const char *names[4]; /* the newest first */
+		int64_t step;
+	} cases[] = {
+		{ { "epoch_5_224.pth" }, 224 }, /* nothing to compare with */
+		{ { "epoch_6_224.pth", "epoch_5_224.pth" }, 6 },
+		{ { "epoch_300_224.pth", "epoch_5_224.pth", "epoch_6_224.pth" }, 300 },
+		{ { "ckpt_200_512.pt", "ckpt_100_512.pt" }, 200 },
+		{ { "resnet50_6_224.pth", "resnet50_5_224.pth" }, 6 },
+		{ { "model_epoch_20_1234.pth", "model_epoch_10_1234.pth" }, 20 }, /* a seed */
+		{ { "model_save_42_10.pth", "model_save_42_5.pth" }, 10 },
+		{ { "vit_6_224_16_768.pth", "vit_5_224_16_768.pth" }, 6 },
+		{ { "checkpoint_2_1000.pt", "checkpoint_1_500.pt", "checkpoint_1_900.pt" }, 1000 },
+		{ { "checkpoint_1_1000.pt", "checkpoint_1_500.pt" }, 1000 },
+		{ { "checkpoint_500_0.pt", "checkpoint_500_1.pt" }, 500 }, /* ranks */
+		{ { "checkpoint_500_1.pt", "checkpoint_500_0.pt", "checkpoint_400_1.pt" }, 500 },
+		{ { "rank0_20.pt", "rank1_20.pt" }, 20 },
+		{ { "epoch_6_224_20261124.pth", "epoch_5_224_20261123.pth" }, 6 },
+		{ { "seed1_step500.pt", "seed2_step500.pt" }, 500 },
+		{ { "epoch_6_224", "epoch_5_224.pth", "epoch_5_224.tmp" }, 224 }, /* not alike */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		char path[80];
+		int64_t step;
+
+		for (size_t n = 0; n < 4 && cases[i].names[n]; n++) {
+			snprintf(path, sizeof(path), "s/%s", cases[i].names[n]);
+			put_zip(path);
+		}
+		step = step_beside_siblings("s", cases[i].names[0]);
+		if (step != cases[i].step)
+			fail_msg("%s: %lld", cases[i].names[0], (long long)step);
+		assert_int_equal(newest("s"), cases[i].step);
+		assert_int_equal(folder_remove("s", NULL), 0);
+	}
+	/* folders, and one of them by its path */
+	put_zip("s/epoch_5_224/model.pt");
+	put_zip("s/epoch_10_224/model.pt");
+	assert_int_equal(newest("s"), 10);
+	assert_string_equal(found, "s/epoch_10_224");
+	assert_int_equal(step_beside_siblings("s/", "epoch_5_224"), 5);
+	assert_int_equal(folder_remove("s", NULL), 0);
 }
 
 static void test_temporary_names(void **state)
@@ -207,10 +257,10 @@ static void test_bounded(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_step_in_name), cmocka_unit_test(test_temporary_names),
-		cmocka_unit_test(test_rows),         cmocka_unit_test(test_patterns),
-		cmocka_unit_test(test_mistakes),     cmocka_unit_test(test_complete_when),
-		cmocka_unit_test(test_bounded),
+		cmocka_unit_test(test_step_in_name),    cmocka_unit_test(test_siblings),
+		cmocka_unit_test(test_temporary_names), cmocka_unit_test(test_rows),
+		cmocka_unit_test(test_patterns),        cmocka_unit_test(test_mistakes),
+		cmocka_unit_test(test_complete_when),   cmocka_unit_test(test_bounded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
