@@ -166,6 +166,7 @@ static void note_progress(struct ingest *in, int64_t step)
 	if (step >= 0)
 		run->checkpoint_step = step;
 	run->attempt.is_settled = true;
+	engine_run_got_on(in->engine, run);
 	if (run->failures == 0)
 		return;
 	run->failures = 0;
@@ -198,6 +199,7 @@ static void on_launch_start(struct ingest *in, json_t *line)
 		     &err);
 	if (step > in->run->checkpoint_step) /* an attempt that was given up had gone on */
 		note_progress(in, step);
+	engine_run_began(in->engine, in->run);
 	in->run->attempt.is_settled = false;
 	in->run->attempt.is_node_named = false;
 	in->run->gpu_count = 0;
@@ -219,6 +221,8 @@ static void count_launch(struct ingest *in, enum cause cause, const json_t *line
 	struct err err = { 0 };
 
 	run->attempt.is_settled = cause != CAUSE_LOST || progress;
+	if (progress || cause == CAUSE_COMPLETED)
+		engine_run_got_on(in->engine, run);
 	if (progress)
 		run->failures = 0;
 	else if (counts && cause != CAUSE_LOST && relaunch_counts(&run->policy, cause, true))

@@ -102,7 +102,45 @@ char *engine_failed_nodes(const struct run *run)
 	return buf_take(&out);
 }
 
-void engine_blame_nodes(struct engine *e, const struct run *run, const struct decision *end,
+static bool was_begun(const struct run *run, enum cause cause)
+{
+	return cause != CAUSE_LAUNCH_FAIL || run->attempt.claimed;
+}
+
+/* The end itself points at the node: it failed, or lbrun found it broken. */
+static bool is_nodes_fault(const struct run *run, enum cause cause)
+{
+	return cause == CAUSE_NODE_FAIL || (cause == CAUSE_LAUNCH_FAIL && was_begun(run, cause));
+}
+
+/* What does not point at the node may be the run's own fault. */
+static void suspect_node(struct engine *e, struct run *run, const char *name, enum cause cause,
+			 double blame)
+{
+	if (is_nodes_fault(run, cause) || has_name(run->attempt.error_nodes, name))
+		blame_node(e, run, name, cause_name(cause), blame);
+	else
+		suspects_add(&run->suspects, cause, name, blame);
+}
+
+/* The batch script runs on the first of a job's nodes: where lbrun never began, that one is
+ * suspected. */
+static bool may_have_done_it(const struct run *run, enum cause cause, const char *failed,
+			     const char *name, size_t i)
+{
+	if (!was_begun(run, cause))
+		return i == 0;
+	return !failed[0] || has_name(failed, name);
+}
+
+static size_t blamed_in(const struct run *run, enum cause cause, const char *failed, size_t nodes)
+{
+	if (!was_begun(run, cause))
+		return nodes > 0;
+	return failed[0] ? names_in(failed) : nodes;
+}
+
+void engine_blame_nodes(struct engine *e, struct run *run, const struct decision *end,
 			const char *failed)
 {
 	enum cause cause = end->cause;
@@ -111,19 +149,21 @@ void engine_blame_nodes(struct engine *e, const struct run *run, const struct de
 	bool is_settled = run->attempt.is_node_named && node_blame_named(cause) > 0;
 	double blame = may_go_elsewhere(e, run) && !is_settled
 			       ? node_blame(cause, end->blame_run, end->signal,
-					    failed[0] ? names_in(failed) : json_array_size(names))
+					    blamed_in(run, cause, failed, json_array_size(names)))
 			       : 0;
 	struct err err = { 0 };
 	size_t i;
 
+	if (blame > 0 && !is_nodes_fault(run, cause))
+		suspects_end(&run->suspects, cause);
 	json_array_foreach(names, i, name) {
-		engine_wrote(e,
-			     ledger_node_attempt_ended(e->ledger, json_string_value(name), cause,
-						       engine_wall(e), &err),
-			     &err);
-		bool is_meant = !failed[0] || has_name(failed, json_string_value(name));
-		if (blame > 0 && is_meant && !e->broken)
-			blame_node(e, run, json_string_value(name), cause_name(cause), blame);
+		const char *node = json_string_value(name);
+
+		engine_wrote(
+			e, ledger_node_attempt_ended(e->ledger, node, cause, engine_wall(e), &err),
+			&err);
+		if (blame > 0 && may_have_done_it(run, cause, failed, node, i) && !e->broken)
+			suspect_node(e, run, node, cause, blame);
 	}
 	json_decref(names);
 }
@@ -134,8 +174,36 @@ void engine_launch_blames(struct engine *e, struct run *run, enum cause cause, c
 
 	run->attempt.is_node_named = blame > 0 && may_go_elsewhere(e, run) &&
 				     has_name(run->attempt.nodes, node);
-	if (run->attempt.is_node_named)
-		blame_node(e, run, node, cause_name(cause), blame);
+	if (!run->attempt.is_node_named)
+		return;
+	if (!is_nodes_fault(run, cause))
+		suspects_end(&run->suspects, cause);
+	suspect_node(e, run, node, cause, blame);
+}
+
+void engine_run_began(struct engine *e, struct run *run)
+{
+	for (size_t i = 0; i < run->suspects.count; i++) {
+		const struct suspect *s = &run->suspects.items[i];
+
+		if (s->cause == CAUSE_LAUNCH_FAIL && !has_name(run->attempt.nodes, s->node) &&
+		    suspects_proven(&run->suspects, s) > 0)
+			blame_node(e, run, s->node, "a job began elsewhere that ended here at once",
+				   suspects_proven(&run->suspects, s));
+	}
+	suspects_forget(&run->suspects, CAUSE_LAUNCH_FAIL);
+}
+
+void engine_run_got_on(struct engine *e, struct run *run)
+{
+	for (size_t i = 0; i < run->suspects.count; i++) {
+		const struct suspect *s = &run->suspects.items[i];
+		double blame = suspects_proven(&run->suspects, s);
+
+		if (s->cause != CAUSE_LAUNCH_FAIL && blame > 0)
+			blame_node(e, run, s->node, cause_name(s->cause), blame);
+	}
+	suspects_forget(&run->suspects, CAUSE_NONE);
 }
 
 /* Of "NODE: what", once in an attempt; of a node that the job does not have we believe nothing. False: so it
@@ -177,6 +245,7 @@ void engine_node_broken(struct engine *e, struct run *run, const char *text)
 /* --- the next job ----------------------------------------------------------------------------- */
 
 struct notes {
+	const struct suspects *suspects;
 	struct node_note *items;
 	size_t count, cap, known;
 };
@@ -184,9 +253,10 @@ struct notes {
 static int add_note(const struct ledger_node *node, void *arg)
 {
 	struct notes *n = arg;
+	double own = suspects_blame(n->suspects, node->name);
 
 	n->known++;
-	if (node->score <= 0)
+	if (node->score <= 0 && own <= 0)
 		return 0;
 	if (n->count == n->cap) {
 		n->cap = n->cap ? 2 * n->cap : 16;
@@ -197,6 +267,7 @@ static int add_note(const struct ledger_node *node, void *arg)
 		.score = node->score,
 		.record = node->record,
 		.score_ms = node->score_ms,
+		.own = own,
 	};
 	return 0;
 }
@@ -215,7 +286,7 @@ static size_t limit_of(const struct run *run, size_t chosen)
 /* Owned by the caller; "" = none. */
 static char *choose(struct engine *e, const struct run *run)
 {
-	struct notes n = { 0 };
+	struct notes n = { .suspects = &run->suspects };
 	struct err err = { 0 };
 	struct buf out;
 	size_t chosen;

@@ -9,6 +9,7 @@
 
 #include "common/config/run_spec.h"
 #include "daemon/engine/decide/reconcile.h"
+#include "daemon/engine/decide/suspects.h"
 #include "sql/ledger.h"
 
 struct run {
@@ -54,6 +55,7 @@ struct run {
 	int64_t gpus;         /* of its job; -1 = nobody has asked yet */
 
 	struct attempt attempt;    /* the newest */
+	struct suspects suspects;  /* of this process only */
 	struct attempt *prequeued; /* prequeue.h; its job waits, held; owned, NULL: none */
 	char *prequeued_excluded;
 	int64_t prequeued_not_before_ms; /* monotonic */

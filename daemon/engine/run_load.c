@@ -25,6 +25,7 @@ void run_destroy(struct run *run)
 	free(run->prequeued_excluded);
 	free(run->gpu_use);
 	free(run->prequeued);
+	free(run->suspects.items);
 	free(run);
 }
 

@@ -103,8 +103,12 @@ char *engine_choose_excluded(struct engine *e, const struct run *run);
 /* A launch has ended; lbrun says at which node that began ("" = nobody knows). */
 void engine_launch_blames(struct engine *e, struct run *run, enum cause cause, const char *node);
 /* failed: those of its nodes that did it; "": nobody knows, or none did. */
-void engine_blame_nodes(struct engine *e, const struct run *run, const struct decision *end,
+void engine_blame_nodes(struct engine *e, struct run *run, const struct decision *end,
 			const char *failed);
+/* The run's attempt has begun (its trainer is about to), or the run made progress: what that proves of its
+ * suspects. */
+void engine_run_began(struct engine *e, struct run *run);
+void engine_run_got_on(struct engine *e, struct run *run);
 /* Which of the attempt's nodes ended its job, as far as the scheduler can tell; "": nobody knows. Owned by the caller. */
 char *engine_failed_nodes(const struct run *run);
 /* lbrun's note, "NODE: LINE". */

@@ -227,14 +227,30 @@ static void count_untold(struct engine *e, struct run *run, const struct decisio
 		     &err);
 }
 
+static void end_text(const struct run *run, const struct decision *d, char *out, size_t size)
+{
+	bool is_jobs_fault = d->cause == CAUSE_LAUNCH_FAIL && !run->attempt.claimed &&
+			     suspects_clear_nodes(&run->suspects, CAUSE_LAUNCH_FAIL);
+
+	snprintf(out, size, "%s%s", d->text ? d->text : "",
+		 is_jobs_fault ? "; it was so on other nodes, too: the job itself is at fault, not "
+				 "they"
+			       : "");
+}
+
 static void write_end(struct engine *e, struct run *run, const struct decision *d)
 {
 	struct attempt *a = &run->attempt;
-	const char *text = d->text ? d->text : "";
+	char text[sizeof(a->end_text)];
 	struct err err = { 0 };
 	int64_t wall_ms = engine_wall(e);
 	char *failed = d->cause == CAUSE_NODE_FAIL ? engine_failed_nodes(run) : xstrdup("");
 
+	if (a->seen_poll_ms > 0 &&
+	    a->last_seen.phase >= JOB_ENDING) /* it may have been over before anybody saw it run */
+		engine_note_nodes(e, run, a->last_seen.nodes);
+	engine_blame_nodes(e, run, d, failed);
+	end_text(run, d, text, sizeof(text));
 	engine_wrote(e,
 		     ledger_attempt_end(e->ledger, a->id, d->cause, d->exit_code, d->signal, text,
 					wall_ms, &err),
@@ -246,7 +262,6 @@ static void write_end(struct engine *e, struct run *run, const struct decision *
 	if (d->is_short)
 		engine_wrote(e, ledger_attempt_short(e->ledger, a->id, &err), &err);
 	run->is_short = d->is_short;
-	engine_blame_nodes(e, run, d, failed);
 	count_untold(e, run, d);
 	engine_event(e, run, "attempt_end", "lbd", "attempt %lld: %s%s%s%s%s", (long long)a->number,
 		     cause_name(d->cause), text[0] ? ": " : "", text, failed[0] ? ": " : "",

@@ -63,6 +63,13 @@ static int forgive(struct request *r, const char *name, struct err *err)
 	return ledger_event_put(r->lbd->ledger, &e, err);
 }
 
+/* What the runs themselves have against their nodes. */
+static void forget_suspects(struct run *run, void *arg)
+{
+	(void)arg;
+	suspects_forget(&run->suspects, CAUSE_NONE);
+}
+
 /* All of them or none. */
 json_t *nodes_forgive(struct request *r, struct err *err)
 {
@@ -74,8 +81,10 @@ json_t *nodes_forgive(struct request *r, struct err *err)
 		if (rc == 0)
 			rc = forgive(r, json_is_string(name) ? json_string_value(name) : "", err);
 	}
-	if (rc == 0 && ledger_commit(r->lbd->ledger, err) == 0)
+	if (rc == 0 && ledger_commit(r->lbd->ledger, err) == 0) {
+		engine_each_live(r->lbd->engine, forget_suspects, NULL);
 		return nodes_list(r, err);
+	}
 	ledger_rollback(r->lbd->ledger);
 	return NULL;
 }

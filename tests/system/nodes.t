@@ -110,12 +110,29 @@ exits 2 "forgive whom?" lbctl nodes forgive
 lbctl nodes forgive n1 >/dev/null 2>&1
 lbctl nodes forgive n2 >/dev/null 2>&1
 lbctl submit --name pair --set slurm.nodes=2 --set run.launcher=srun -- sh -c \
-	'[ "$LB_LAUNCH$SLURMD_NODENAME" != 1n2 ] || kill -SEGV $$; exec sleep 1000' >/dev/null
+	'[ "$LB_LAUNCH$SLURMD_NODENAME" != 1n2 ] || kill -SEGV $$
+	until [ "$LB_LAUNCH" = 2 ] && [ -e "$LB_RUN_DIR/go" ]; do sleep 0.1; done' >/dev/null
 wait_for '[ "$(lbctl status pair --json | json attempts.0.launches.#)" = 2 ]' 60
-is "$(score_of n2)" "[0.5]" "the node of the rank that a signal killed has all of the blame"
+like "$(score_of n2)" '^(none|\[0\.0\])$' "a crash that may be the trainer's own counts for no other run"
+touch "$LB_HOME/runs/pair/go"
+run_reaches pair completed 60
+is "$(score_of n2)" "[0.5]" "once the run has got on, the node of the rank that a signal killed has all of the blame"
 like "$(score_of n1)" '^(none|\[0\.0\])$' "the other node has none"
-lbctl kill --now pair >/dev/null
-run_reaches pair killed 20
+
+# A job that begins nowhere: neither node is avoided for it by others, and it is told whose fault that is.
+lbctl nodes forgive n1 n2 >/dev/null
+printf '#!/bin/sh\n#SBATCH --mem=10M -n1 --output=%s/nowhere/%%j.out\nexec sleep 1000\n' "$T" >"$T/nowhere.sh"
+lbctl submit --name nowhere --set restart.backoff_first=0 "$T/nowhere.sh" >/dev/null 2>&1
+wait_for 'lbctl events nowhere | grep -q "attempt_end .*--output.* the job itself is at fault"' 90
+passed "an output that no node can make is the job's fault"
+ok "which is told only of a second node" [ "$(lbctl events nowhere | grep -m 2 attempt_end | grep -c 'at fault')" -le 1 ]
+is "$(score_of n1) $(score_of n2)" "[0.0] [0.0]" "and is held against no node"
+unlike "$(lbctl nodes --json)" 'avoided_until":[0-9]' "so other runs avoid none"
+mkdir "$T/nowhere"
+run_reaches nowhere running 90
+is "$(score_of n1) $(score_of n2)" "[0.0] [0.0]" "once its folder is there it begins, and nobody is blamed for that, either"
+lbctl kill --now nowhere >/dev/null
+run_reaches nowhere killed 20
 
 # --- GPUs that complain, by a stand-in for the driver's library, which has a folder for each node --------
 for node in n1 n2; do

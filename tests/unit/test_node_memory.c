@@ -6,6 +6,7 @@
 #include <signal.h>
 
 #include "daemon/engine/decide/node_memory.h"
+#include "daemon/engine/decide/suspects.h"
 
 enum { HOUR = 3600 * 1000, DAY = 24 * HOUR };
 
@@ -164,6 +165,90 @@ static void the_worst_are_chosen_and_never_too_many(void **state)
 	assert_int_equal(node_choose(NULL, 0, 100, &rules, 0), 0);
 }
 
+static void ends(struct suspects *s, enum cause cause, const char *node, double blame)
+{
+	suspects_end(s, cause);
+	suspects_add(s, cause, node, blame);
+}
+
+static double proven(const struct suspects *s, const char *node)
+{
+	for (size_t i = 0; i < s->count; i++)
+		if (strcmp(s->items[i].node, node) == 0)
+			return suspects_proven(s, &s->items[i]);
+	return -1;
+}
+
+/* A wrong --output: FAILED before lbrun begins, on whichever node. */
+static void a_job_that_begins_nowhere_is_no_nodes_fault(void **state)
+{
+	struct suspects s = { 0 };
+	double blame = node_blame(CAUSE_LAUNCH_FAIL, false, 0, 1);
+
+	(void)state;
+	ends(&s, CAUSE_LAUNCH_FAIL, "n1", blame);
+	assert_true(suspects_blame(&s, "n1") >= rules.threshold);
+	assert_false(suspects_clear_nodes(&s, CAUSE_LAUNCH_FAIL));
+	/* had it begun elsewhere now: by one run's word no other run avoids the node, by two they do */
+	assert_true(proven(&s, "n1") > 0 && proven(&s, "n1") < rules.threshold);
+	assert_true(2 * proven(&s, "n1") >= rules.threshold);
+	ends(&s, CAUSE_LAUNCH_FAIL, "n1", blame);
+	assert_true(proven(&s, "n1") < rules.threshold); /* again, and still one run's word */
+	assert_false(suspects_clear_nodes(&s, CAUSE_LAUNCH_FAIL));
+	ends(&s, CAUSE_LAUNCH_FAIL, "n2", blame);
+	assert_true(suspects_clear_nodes(&s, CAUSE_LAUNCH_FAIL));
+	assert_float_equal(proven(&s, "n1"), 0, 1e-12);
+	assert_float_equal(proven(&s, "n2"), 0, 1e-12);
+	suspects_forget(&s, CAUSE_LAUNCH_FAIL);
+	assert_float_equal(suspects_blame(&s, "n1"), 0, 1e-12);
+	assert_false(suspects_clear_nodes(&s, CAUSE_LAUNCH_FAIL));
+	free(s.items);
+}
+
+static void a_trainer_that_crashes_everywhere_is_no_nodes_fault(void **state)
+{
+	struct suspects s = { 0 };
+	double blame = node_blame(CAUSE_CRASH, true, SIGSEGV, 1);
+
+	(void)state;
+	ends(&s, CAUSE_CRASH, "n1", blame);
+	ends(&s, CAUSE_CRASH, "n1", blame);
+	ends(&s, CAUSE_HANG, "n3", 0.25); /* another matter */
+	assert_true(proven(&s, "n1") >= rules.threshold);
+	ends(&s, CAUSE_CRASH, "n2", blame);
+	assert_float_equal(proven(&s, "n1"), 0, 1e-12);
+	assert_float_equal(proven(&s, "n2"), 0, 1e-12);
+	assert_float_equal(proven(&s, "n3"), 0.25, 1e-12);
+	suspects_forget(&s, CAUSE_CRASH);
+	assert_int_equal(s.count, 1);
+	suspects_forget(&s, CAUSE_NONE);
+	ends(&s, CAUSE_CRASH, "n2", blame);
+	assert_float_equal(proven(&s, "n2"), blame, 1e-12);
+	for (int i = 0; i < 2 * SUSPECTS_MAX; i++) {
+		char node[SUSPECT_NAME_BYTES];
+
+		snprintf(node, sizeof(node), "m%d", i);
+		suspects_add(&s, CAUSE_HANG, node, 0.01);
+	}
+	assert_int_equal(s.count, SUSPECTS_MAX);
+	free(s.items);
+}
+
+/* For everybody else the node is as good as any. */
+static void a_run_keeps_away_from_its_own_suspects(void **state)
+{
+	struct node_note notes[] = {
+		{ .name = TEXT("a"), .score = 0.8 },
+		{ .name = TEXT("b"), .own = 1 },
+		{ .name = TEXT("c"), .score = 0.5, .own = 0.25 },
+	};
+
+	(void)state;
+	assert_int_equal(node_choose(notes, COUNT(notes), 100, &rules, 0), 2);
+	assert_string_equal(notes[0].name, "b");
+	assert_true(notes[2].is_avoided);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -175,6 +260,9 @@ int main(void)
 		cmocka_unit_test(who_does_it_again_is_avoided_for_weeks),
 		cmocka_unit_test(never_more_than_a_share),
 		cmocka_unit_test(the_worst_are_chosen_and_never_too_many),
+		cmocka_unit_test(a_job_that_begins_nowhere_is_no_nodes_fault),
+		cmocka_unit_test(a_trainer_that_crashes_everywhere_is_no_nodes_fault),
+		cmocka_unit_test(a_run_keeps_away_from_its_own_suspects),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

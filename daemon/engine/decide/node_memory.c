@@ -53,7 +53,7 @@ static double repeated(const struct node_rules *rules)
 
 static bool is_avoided(const struct node_note *n, const struct node_rules *rules)
 {
-	return n->score >= rules->threshold || n->record >= repeated(rules);
+	return n->score + n->own >= rules->threshold || n->record >= repeated(rules);
 }
 
 int64_t node_avoided_ms(double score, double record, const struct node_rules *rules)
@@ -79,6 +79,11 @@ size_t node_limit(const struct node_rules *rules, size_t known)
 	return share < limit ? share : limit;
 }
 
+static double weight(const struct node_note *n)
+{
+	return n->score + n->record + n->own;
+}
+
 /* Equal scores by name, so that the choice is always the same. */
 static int worst_first(const void *a, const void *b)
 {
@@ -86,8 +91,8 @@ static int worst_first(const void *a, const void *b)
 
 	if (x->is_avoided != y->is_avoided)
 		return x->is_avoided ? -1 : 1;
-	if (x->score + x->record != y->score + y->record)
-		return x->score + x->record < y->score + y->record ? 1 : -1;
+	if (weight(x) != weight(y))
+		return weight(x) < weight(y) ? 1 : -1;
 	return strcmp(x->name, y->name);
 }
 

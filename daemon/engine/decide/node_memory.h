@@ -7,7 +7,9 @@
  * half, one where it hung a quarter, so that a single one, which is mostly the trainer's own,
  * excludes nobody. Where lbrun can name the node, by a line that told of its errors or by the first
  * rank that a signal killed, that one has all of the blame; else a job of many nodes shares it
- * among them, since Slurm does not say which one it was. */
+ * among them, since Slurm does not say which one it was.
+ *
+ * What may as well be the run's own fault counts for others only once that is proven: suspects.h. */
 #ifndef DAEMON_ENGINE_DECIDE_NODE_MEMORY_H
 #define DAEMON_ENGINE_DECIDE_NODE_MEMORY_H
 
@@ -20,6 +22,9 @@
 /* A line of its output that tells of a broken node (watch.node_error_regex), once in an attempt:
  * with the crash that mostly follows, the node is avoided. */
 #define NODE_ERROR_BLAME 0.5
+
+/* A job that ended on the node before lbrun had begun, and began elsewhere. */
+#define NODE_UNBEGUN_BLAME 0.5
 
 struct node_rules {
 	int64_t half_life_ms;
@@ -35,6 +40,7 @@ struct node_note {
 	double score; /* as of score_ms */
 	int64_t score_ms;
 	double record;   /* likewise */
+	double own;      /* what the run itself has against it (suspects.h); does not fade */
 	bool is_avoided; /* set by node_choose */
 };
 
