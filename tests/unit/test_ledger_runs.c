@@ -100,7 +100,7 @@ static void nonsense_is_refused_alone(void **state)
 	assert_int_equal(ledger_run_insert(l, &run, &id, &err), -1);
 	assert_int_equal(err.code, ERR_INTERNAL);
 	err_clear(&err);
-	assert_int_equal(put_metric(l, 1, 77, 1, &err), -1); /* no such attempt */
+	assert_int_equal(put_metric(l, 77, 1, 1, &err), -1); /* no such run */
 	assert_int_equal(err.code, ERR_INTERNAL);
 	err_clear(&err);
 	assert_int_equal(ledger_run_set_failures(l, 99, 1, 0, &err), -1);
