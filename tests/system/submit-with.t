@@ -112,7 +112,7 @@ same() {
 		"$1"
 }
 is "$(same "$T/ours")" "$(same "$T/theirs")" \
-	"a script meets what it meets under sbatch; --wait waits for nothing"
+	"a script meets what it meets under sbatch; no sbatch waits for its end"
 ok "its output is where it says" [ -e "env-$mine.out" ]
 umask 022
 
