@@ -230,7 +230,7 @@ static bool ends_in_number(const char *name)
 	return len > 0 && name[len - 1] >= '0' && name[len - 1] <= '9';
 }
 
-/* Called as only checkpoints are. */
+/* Called as only checkpoints are. *step: -1 = the row does not say which number it is. */
 static bool has_special_row(const struct checkpoint_rules *rules, const char *name, int64_t *step)
 {
 	for (size_t i = 0; i < layout_count; i++) {
@@ -239,10 +239,14 @@ static bool has_special_row(const struct checkpoint_rules *rules, const char *na
 		if (row->kind != LAYOUT_FOLDER || (rules->row && rules->row != row))
 			continue;
 		for (size_t n = 0; row->names[n]; n++) {
-			if ((rules->row || strcmp(row->names[n], "*#") != 0) &&
-			    strchr(row->names[n], '#') && strcmp(row->names[n], "*_#") != 0 &&
-			    layout_name_matches(row->names[n], name, step))
-				return true;
+			bool is_any = strcmp(row->names[n], "*#") == 0;
+
+			if ((is_any && !rules->row) || !strchr(row->names[n], '#') ||
+			    strcmp(row->names[n], "*_#") == 0 ||
+			    !layout_name_matches(row->names[n], name, step))
+				continue;
+			*step = is_any ? -1 : *step;
+			return true;
 		}
 	}
 	return false;
@@ -295,7 +299,7 @@ static bool is_folder_checkpoint(const struct walk *w, const struct place *at, c
 
 	*step = -1;
 	if (has_special_row(w->rules, name, step)) {
-		*step = *step >= 0 ? *step : step_in_name(name);
+		*step = *step >= 0 ? *step : step_beside_siblings(at->path, name);
 		return true;
 	}
 	if (w->rules->row &&

@@ -122,6 +122,10 @@ static void test_siblings(void **state)
 	assert_int_equal(newest("s"), 10);
 	assert_string_equal(found, "s/epoch_10_224");
 	assert_int_equal(step_beside_siblings("s/", "epoch_5_224"), 5);
+	/* of a layout that the run names, too */
+	assert_int_equal(newest_by("folder", NULL, NULL, "s"), 10);
+	put_zip("s/d/checkpoint_1000_20261123/model.pt");
+	assert_int_equal(newest_by("folder", NULL, NULL, "s/d"), 1000);
 	assert_int_equal(folder_remove("s", NULL), 0);
 }
 
