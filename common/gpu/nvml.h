@@ -50,7 +50,8 @@ int nvml_count(const struct nvml *n);
 int nvml_index(const struct nvml *n, int gpu);
 void nvml_read(struct nvml *n, int gpu, struct gpu_reading *out);
 void nvml_past(struct nvml *n, int gpu, struct gpu_past *out);
-/* Waits up to so many ms for an XID of any of them. True: *gpu (-1 = another one) and *xid. */
+/* Waits up to so many ms for an XID of any of them. True: *gpu, its index as nvidia-smi has it (-1 = another one), and
+ * *xid. */
 bool nvml_wait_xid(struct nvml *n, int ms, int *gpu, int64_t *xid);
 
 #endif

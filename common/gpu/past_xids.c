@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 enum { RECORD_BYTES = 16384 };
+static const double CLOCK_DRIFT = 1e-3;
 
 struct reading {
 	struct past_xids *out;
@@ -60,15 +61,23 @@ static struct past_xid *place_of(struct past_xids *out, const struct past_xid *x
 	return &out->xid[out->count - 1];
 }
 
+/* The kernel's own clock, that of its stamps, is not set right by NTP. */
+static bool is_to_come(const struct reading *r, double stamp)
+{
+	return stamp > r->now_s * (1 + CLOCK_DRIFT) + 1;
+}
+
 static void take_line(struct reading *r, const char *line)
 {
 	static const char said[] = "NVRM: Xid (";
 	const char *at = strstr(line, said), *end;
-	double stamp = stamp_of(line), age = stamp < 0 ? -1 : r->now_s - stamp;
-	struct past_xid x = { .age_s = age < 0 && stamp >= 0 ? 0 : age };
+	double stamp = stamp_of(line), age = stamp > r->now_s ? 0 : r->now_s - stamp;
+	struct past_xid x = { .age_s = stamp < 0 ? -1 : age };
 
+	if (is_to_come(r, stamp)) /* of an earlier start of the machine */
+		return;
 	if (r->lines++ == 0)
-		r->out->reach_s = age;
+		r->out->reach_s = x.age_s;
 	if (!at)
 		return;
 	at += strlen(said);
@@ -123,24 +132,41 @@ static void read_ring(struct reading *r)
 		close(fd);
 }
 
-static void read_lines(struct reading *r, FILE *from, bool is_of_all_starts)
+static bool ends_with(const char *text, size_t length, const char *end)
+{
+	size_t bytes = strlen(end);
+
+	return length >= bytes && memcmp(text + length - bytes, end, bytes) == 0;
+}
+
+/* The kernel's first line after a start of the machine. */
+static bool begins_start(const char *line)
+{
+	const char *said = strstr(line, "Linux version ");
+	size_t before = said ? (size_t)(said - line) : 0;
+
+	return ends_with(line, before, "] ") || ends_with(line, before, "kernel: ") ||
+	       ends_with(line, before, ";");
+}
+
+/* from_all: also lines of other programs. */
+static void read_lines(struct reading *r, FILE *from, bool from_all)
 {
 	char *line = NULL;
 	size_t room = 0;
 
 	while (from && getline(&line, &room, from) > 0) {
-		bool begins = is_of_all_starts && strstr(line, "] Linux version ");
-		if (begins) { /* what was before is of another time */
+		if (begins_start(line)) { /* what was before is of another time */
 			r->lines = 0;
 			r->out->count = 0;
 		}
-		if (!is_of_all_starts || strstr(line, "kernel:"))
+		if (!from_all || strstr(line, "kernel:"))
 			take_line(r, line);
 	}
 	free(line);
 }
 
-static void read_file(struct reading *r, const char *path, bool is_of_all_starts)
+static void read_file(struct reading *r, const char *path, bool from_all)
 {
 	FILE *from = fopen(path, "re");
 
@@ -148,9 +174,9 @@ static void read_file(struct reading *r, const char *path, bool is_of_all_starts
 		say_why(r->out, path, strerror(errno));
 		return;
 	}
-	read_lines(r, from, is_of_all_starts);
+	read_lines(r, from, from_all);
 	fclose(from);
-	if (r->lines > 0 || !is_of_all_starts)
+	if (r->lines > 0 || !from_all)
 		take_from(r, path);
 	else
 		say_why(r->out, path, "no line of the kernel");

@@ -12,7 +12,7 @@ enum { PAST_XIDS_MAX = 32, PAST_SOURCE_BYTES = 64, PAST_WHY_BYTES = 192 };
 struct past_xid {
 	char pci[20]; /* "0000:3b:00" */
 	int64_t xid;
-	double age_s; /* -1: the log does not tell */
+	double age_s; /* -1: the log does not tell, it may be of an earlier start of the machine */
 };
 
 struct past_xids {
@@ -24,7 +24,8 @@ struct past_xids {
 };
 
 /* Of `file`, a log as the kernel, syslog or journalctl writes it; or, where it is NULL, of the first of these that can be
- * read: /dev/kmsg, the journal since the machine was started, /var/log/kern.log, messages and syslog. */
+ * read: /dev/kmsg, the journal since the machine was started, /var/log/kern.log, messages and syslog. What a file has of
+ * earlier starts of the machine is left out. */
 void past_xids_read(struct past_xids *out, const char *file);
 
 #endif

@@ -227,6 +227,14 @@ echo "0 79" >"$T/nvml/xid"
 nvml "50 1000 80000 300000 1500 60 0 0 0 0"
 [ "$status" = 5 ] && grep -q 'BROKEN: GPU 0: XID 79: ' "$T/log"
 ok $? "nor where its driver tells of an XID that means hardware"
+for gpu in 1 2; do
+	echo "50 1000 80000 300000 1500 60 0 0 0 0" >"$T/nvml/gpu$gpu"
+done
+echo "2 79" >"$T/nvml/xid"
+CUDA_VISIBLE_DEVICES=1,2 nvml "50 1000 80000 300000 1500 60 0 0 0 0"
+rm "$T/nvml/gpu1" "$T/nvml/gpu2"
+[ "$status" = 5 ] && grep -q 'BROKEN: GPU 2: XID 79: ' "$T/log"
+ok $? "and that GPU is named as nvidia-smi does, where not all are for us"
 # what was before: the driver's own memory of it, and the kernel's log, if it may be read
 nvml "50 1000 80000 300000 1500 60 0 0 0 0 1 0"
 [ "$status" = 5 ] && grep -q 'BROKEN: GPU 0: a row of its memory could not be replaced' "$T/log"
@@ -235,11 +243,28 @@ nvml "50 1000 80000 300000 1500 60 0 0 0 0 0 1"
 [ "$status" = 5 ] && grep -q 'BROKEN: GPU 0: after a fault its driver asks for a reset of it' "$T/log"
 ok $? "nor one that was not reset after a fault"
 read -r up _ </proc/uptime
-past() { # past HOURS_AGO XID: a kernel's log with one of then
+past() { # past HOURS_AGO XID [HOURS]: a kernel's log with one of then, asked about the last hour or HOURS
 	awk -v up="$up" -v ago="$1" -v xid="$2" 'BEGIN { printf "6,1,0,-;Linux version 6.1\n4,2,%.0f,-;NVRM: Xid (PCI:0000:3b:00): %d, pid=9, x\n",
 		(up - ago * 3600) * 1e6, xid }' >"$T/kmsg"
-	check "$B/lbworker" check --kernel-log "$T/kmsg" --xid-hours 1
+	check "$B/lbworker" check --kernel-log "$T/kmsg" --xid-hours "${3:-1}"
 }
+past 0.02 79 0.01
+[ "$status" = 0 ] && grep -q 'OK .*, no XID of the hardware in the 0\.0 h' "$T/log"
+ok $? "an XID from before the hours asked about is past"
+past 0.02 79
+[ "$status" = 5 ] && grep -q 'BROKEN: GPU 0000:3b:00: XID 79, 0.0 h ago: ' "$T/log"
+ok $? "within them it is not"
+{
+	echo "Nov  3 10:00:00 n1 kernel: NVRM: Xid (PCI:0000:3b:00): 79, pid=9, x"
+	echo "Nov  3 11:00:00 n1 kernel: Linux version 6.1"
+} >"$T/messages"
+check "$B/lbworker" check --kernel-log "$T/messages"
+[ "$status" = 0 ] && grep -q 'OK .*, no XID of the hardware in the' "$T/log"
+ok $? "nor does one count from before the machine was started again"
+echo "Nov  3 12:00:00 n1 kernel: NVRM: Xid (PCI:0000:3b:00): 79, pid=9, x" >>"$T/messages"
+check "$B/lbworker" check --kernel-log "$T/messages"
+[ "$status" = 0 ] && grep -q 'OK .*, XID 79 of GPU 0000:3b:00 (' "$T/log"
+ok $? "one without a time is told, and no fault"
 past 0.001 79
 [ "$status" = 5 ] && grep -q 'BROKEN: GPU 0000:3b:00: XID 79, 0.0 h ago: GPU has fallen off the bus' "$T/log"
 ok $? "nor with an XID that means hardware before the check began"

@@ -317,6 +317,25 @@ static void test_past_xids(void **state)
 	assert_true(fabs(x.xid[0].age_s - x.xid[1].age_s - 1.5) < 1e-3);
 	assert_int_equal(x.xid[2].xid, 95);
 	assert_true(x.xid[2].age_s == -1);
+	/* of several starts of the machine: what is of earlier ones is left out, also where only its time says so */
+	static const char *const starts[] = {
+		"[    0.000000] n1 kernel: Linux version 6.1\n",
+		"Nov  3 10:00:00 n1 kernel: Linux version 5.14\n",
+		"6,1,0,-;Linux version 6.1\n",
+		"[Tue Nov  3 10:00:00 2026] Linux version 6.1\n",
+	};
+	for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++) {
+		char text[512];
+		snprintf(text, sizeof(text),
+			 "[    1.000000] n1 kernel: NVRM: Xid (PCI:0000:01:00): 48, pid=1\n"
+			 "%s[99999999999.5] n1 kernel: NVRM: Xid (PCI:0000:02:00): 79, pid=1\n"
+			 "[    1.500000] n1 kernel: NVRM: Xid (PCI:0000:03:00): 95, pid=1\n",
+			 starts[i]);
+		write_text("starts", text);
+		past_xids_read(&x, "starts");
+		assert_int_equal(x.count, 1);
+		assert_int_equal(x.xid[0].xid, 95);
+	}
 	/* more than are kept: the newest stay */
 	FILE *to = fopen("many", "we");
 	for (int i = 0; i < 100; i++)

@@ -88,7 +88,7 @@ static void look_at_xids(struct nvml *n, struct check_result *out)
 		const struct xid_row *row = xid_find(xid);
 		if (row->fault == XID_HARDWARE)
 			snprintf(out->fault, sizeof(out->fault), "GPU %d: XID %" PRId64 ": %.100s",
-				 gpu < 0 ? gpu : nvml_index(n, gpu), xid, row->text);
+				 gpu, xid, row->text);
 	}
 }
 
@@ -145,7 +145,7 @@ static void look_at_log(const struct health *h, struct check_result *out)
 		bool is_over = is_mended(h, x);
 		snprintf(out->past, sizeof(out->past), "XID %" PRId64 " of GPU %s%s (%s)%s", x->xid,
 			 x->pci, when, log.source, is_over ? ", of which nothing is left" : "");
-		if (is_over)
+		if (is_over || x->age_s < 0) /* it may be of long ago */
 			continue;
 		if (!out->fault[0])
 			snprintf(out->fault, sizeof(out->fault), "GPU %s: XID %" PRId64 "%s: %.80s",
