@@ -3,8 +3,9 @@
 CUDA      ?= auto
 CUDA_HOME ?= $(firstword $(patsubst %/bin/nvcc,%,$(wildcard /usr/local/cuda/bin/nvcc) $(shell command -v nvcc)))
 NVCC      := $(wildcard $(CUDA_HOME)/bin/nvcc)
-# ccache, where it is installed, remembers what compilers for GPUs made, too.
-CCACHE    := $(shell command -v ccache)
+# ccache, where it is installed, remembers what compilers for GPUs made, too: by the text of all files that they read,
+# as nvcc preprocesses for one architecture alone, and not for the host.
+CCACHE    := $(patsubst %,CCACHE_DEPEND=1 %,$(shell command -v ccache))
 ifeq ($(CUDA),auto)
 HAVE_CUDA := $(NVCC)
 else ifeq ($(CUDA),1)
