@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "common/run/hosts.h"
 
 enum {
 	FILES_MS = 1000, /* how often claim and exit record are looked for */
@@ -91,6 +92,30 @@ static bool does_depend(const struct engine *e, const struct run *run, const str
 	return counts && e->world->depends && e->world->depends(e->world->self, run);
 }
 
+/* Did the job lose its first node, where lbrun is, and kept others? What is cut off says nothing. */
+static bool has_lost_host(const struct run *run, const struct facts *f)
+{
+	const struct attempt *a = f->a;
+	json_t *had, *has, *name;
+	const char *host;
+	bool is_lost = true;
+	size_t i;
+
+	if (run->spec.spare_nodes <= 0 || !f->seen || f->seen->phase != JOB_RUNNING ||
+	    !f->seen->nodes[0] || !a->nodes[0] || strcmp(a->nodes, f->seen->nodes) == 0 ||
+	    strlen(f->seen->nodes) + 1 >= sizeof(f->seen->nodes) ||
+	    strlen(a->nodes) + 1 >= sizeof(a->nodes))
+		return false;
+	had = hosts_expand(a->nodes);
+	has = hosts_expand(f->seen->nodes);
+	host = json_string_value(json_array_get(had, 0));
+	json_array_foreach(has, i, name)
+		is_lost &= strcmp(json_string_value(name), host) != 0;
+	json_decref(had);
+	json_decref(has);
+	return is_lost;
+}
+
 void engine_gather(struct engine *e, const struct run *run, const struct attempt *a,
 		   struct facts *f)
 {
@@ -127,5 +152,6 @@ void engine_gather(struct engine *e, const struct run *run, const struct attempt
 	f->poll_ms = p->done_begun_ms;
 	f->seen = a->seen_poll_ms && a->seen_poll_ms == p->done_begun_ms ? &a->last_seen : NULL;
 	f->exited = is_told(e, a);
+	f->lost_host = has_lost_host(run, f);
 	f->depends = does_depend(e, run, f);
 }

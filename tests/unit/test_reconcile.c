@@ -112,6 +112,14 @@ static const struct {
 	{ "a run that has begun once waits no more", { ATTEMPT(RUN_CREATED, ATTEMPT_ENDED),
 	  .a.cause = CAUSE_ERROR, .f.dependencies = DEPENDENCIES_PENDING }, DECISION_NEW_ATTEMPT, 0 },
 
+	/* a job that lost the node of its lbrun, and has others */
+	{ "the node of its lbrun left the job", { RUNNING, .f.seen = &running_job, .f.lost_host = true },
+	  DECISION_END, CAUSE_NODE_FAIL },
+	{ "its lbrun spoke a moment ago", { RUNNING, .f.seen = &running_job, .f.lost_host = true,
+	  .a.heard_ms = NOW - 1 }, DECISION_WAIT, 0 },
+	{ "or said how it ended", { RUNNING, .f.seen = &running_job, .f.lost_host = true, .f.exited = true,
+	  .a.exit.cause = CAUSE_ERROR }, DECISION_END, CAUSE_ERROR },
+
 	/* switch files: recorded first, whatever else is due */
 	{ "created, switched off", { .f.state = RUN_CREATED, .f.switched = ORDER_KILL }, DECISION_OBEY,
 	  ORDER_KILL },
