@@ -79,7 +79,7 @@ two="--set slurm.nodes=2"
 # --- srun -----------------------------------------------------------------------------------------
 # shellcheck disable=SC2016,SC2086
 lbctl submit --name ranks $two --set slurm.ntasks_per_node=2 --set slurm.cpus_per_task=1 \
-	--set slurm.mpi=pmi2 --set 'slurm.srun=["--unbuffered"]' -- \
+	--set slurm.mpi=pmi2 --set 'slurm.srun=["--unbuffered"]' --set "cache.folder=$T/none" -- \
 	sh -c 'echo "$SLURM_PROCID/$LB_RANK meets at $MASTER_ADDR:$MASTER_PORT, PMI rank $PMI_RANK"' >/dev/null
 run_reaches ranks completed 60
 lines=$(log ranks | grep meets | sort)
@@ -90,6 +90,8 @@ for rank in 0 1 2 3; do
 done
 is "$(echo "$lines" | sed 's/.* at //; s/,.*//' | sort -u | wc -l)" 1 "the same place for all"
 like "$(cat "$T"/srun.ranks.*)" '^--unbuffered$' "more options reach srun"
+is "$(log ranks | grep 'without a cache' | cut -d ' ' -f 1 | sort | tr '\n' ' ')" "[n1:0] [n2:2] " "the first rank of each node says that it has no cache"
+is "$(lbctl events ranks | grep -c 'cache_off .*n[12]: cache.folder: .*not kept')" 1 "and an event, once"
 
 # Since Slurm 22.05 srun does not take the processors of a task from the batch job by itself.
 lbctl submit --name cpus --set run.launcher=srun --set slurm.cpus_per_task=2 -- \

@@ -119,4 +119,9 @@ like "$events" "attempt_end +attempt 2: node_fail: .*Task launch for .* failed o
 like "$events" "node_suspect +$second is avoided" "and the node is avoided"
 lbctl kill r >/dev/null
 run_reaches r killed 30
+# Not lbrun's: a script starts its ranks by itself.
+lbctl submit --name w --set run.launcher=none --set restart.max_without_progress=1 --set restart.in_place=0 -- \
+	sh -c 'echo "srun: error: Task launch for StepId=7.0 failed on node n1: Communication connection failure" >&2; exit 3' >/dev/null
+run_reaches w failed 30
+unlike "$(lbctl events w)" 'node_lost|node_fail' "what a srun of the script says blames no node"
 done_testing

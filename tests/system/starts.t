@@ -10,6 +10,7 @@ run() { timeout $((60 * patience)) "$B/lbrun" --attempt "$F" >"$F/out.log" 2>&1;
 phases() { sed -n "s/.*\"type\":\"start\",\"number\":$1,\"phases\":{\([^}]*\)}.*/\1/p" "$F/spool.jsonl"; }
 names() { phases "$1" | tr ',' '\n' | cut -d'"' -f2 | tr '\n' ' '; }
 seconds() { phases "$1" | tr ',' '\n' | sed -n "s/^\"$2\":\([0-9]*\).*/\1/p"; }
+about_one_second() { [ "$1" -ge 1 ] && [ "$1" -le $((1 + patience)) ]; }	# of a second or a little more
 add() { sed -i "s|}\$|,$1}|" "$F/attempt.json"; }	# KEYS: to attempt.json
 
 cat >"$T/tells.py" <<END
@@ -34,14 +35,15 @@ fresh
 attempt 1 "[\"python3\",\"$T/tells.py\"]"
 exits 0 "a trainer that tells what it does" run
 like "$(names 1)" '^(fence )?(search )?silent (setup )?imports data first_step $' "each phase is told, in order, up to the first step"
-is "$(seconds 1 imports)" 1 "with the time that it took"
+ok "with the time that it took" about_one_second "$(seconds 1 imports)"
 is "$(grep -c '"type":"start"' "$F/spool.jsonl")" 1 "once"
 
 fresh
 attempt 1 '["sh","-c","sleep 1.1; echo loading; sleep 1.1; echo step 1 loss 2.5; echo step 2 loss 2.4"]'
 exits 0 "one that only prints" run
 like "$(names 1)" 'silent setup $' "is seen from outside"
-like "$(seconds 1 silent) $(seconds 1 setup)" '^[12] [12]$' "up to its first line, and to its first step"
+ok "up to its first line" about_one_second "$(seconds 1 silent)"
+ok "and to its first step" about_one_second "$(seconds 1 setup)"
 
 fresh
 attempt 1 '["sh","-c","echo begun; exit 3"]' 1
@@ -104,6 +106,12 @@ for trouble in "chmod 0777 $D" "chmod 1777 $D; chmod 0755 $D/lowbits-$(id -u)" "
 done
 mkdir -m 1777 "$D"
 fresh
+attempt 1 '["sh","-c","echo ${TRITON_CACHE_DIR:-none} >seen"]'
+add "\"cache\":\"$D\""
+SLURM_JOB_NUM_NODES=2 run
+is "$? $(cat "$R/seen") $(grep -c '"kind":"cache_off".*on several nodes' "$F/spool.jsonl")" "0 none 1" \
+	"nodes where nobody of ours starts the ranks: without, and says so"
+fresh
 attempt 1 '["sh","-c","echo ${TRITON_CACHE_DIR:-none} >>seen; [ $(wc -l <seen) = 2 ]"]' 1
 add "\"cache\":\"$D\""
 LB_FAILPOINT=cache.open:error run
@@ -114,9 +122,9 @@ is "$? $(tr '\n' ' ' <"$R/seen" | sed "s|$mine|DIR|") $(grep -c '"kind":"cache_o
 lbd_start
 lbctl submit --name s1 --set "cache.folder=$D" -- python3 "$T/tells.py" >"$T/out"
 run_reaches s1 completed 60
-like "$(lbctl status s1)" 'start +[0-9.]+s to the first step: (.*, )?imports 1\.[0-9]s' "lbctl status says what the start took"
-like "$(lbctl status s1 --json | json attempts.0.launches.0.start.imports)" '^1\.' "in JSON, too"
-like "$(lbctl goodput s1)" 'imports +1s|imports +2s' "goodput sums it up"
+like "$(lbctl status s1)" 'start +[0-9.]+s to the first step: (.*, )?imports [1-9][0-9]*(\.[0-9]+)?s' "lbctl status says what the start took"
+like "$(lbctl status s1 --json | json attempts.0.launches.0.start.imports)" '^[1-9]' "in JSON, too"
+like "$(lbctl goodput s1)" 'imports +[1-9][0-9]*s' "goodput sums it up"
 is "$(lbctl goodput s1 --json | json starts.launches)" 1 "over launches"
 like "$(lbctl advise s1)" 'starts: +[0-9.]+s each \(mean of 1\): .*imports' "advise has the mean"
 lbctl report s1 -o "$T/page.html" >"$T/out" 2>&1

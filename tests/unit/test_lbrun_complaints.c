@@ -187,6 +187,14 @@ static const struct {
 };
 /* clang-format on */
 
+static const char *unreached(const char *line, int64_t rank)
+{
+	const struct heard heard = { line, strlen(line), "", rank, true, 0 };
+	const char *node = complaint_unreached(&heard);
+
+	return node;
+}
+
 static void test_unreached(void **state)
 {
 	static const char gone[] =
@@ -194,12 +202,13 @@ static void test_unreached(void **state)
 		"Communication connection failure";
 
 	(void)state;
-	assert_non_null(complaint_unreached(gone));
-	assert_memory_equal(complaint_unreached(gone), "gpu-07:", 7);
-	assert_null(complaint_unreached(gone + 1));
-	assert_null(complaint_unreached(
-		"srun: error: Task launch for StepId=22.1 failed on node n2: Job prolog failed"));
-	assert_null(complaint_unreached("srun: error: Task launch for StepId=22.1 failed on node"));
+	assert_memory_equal(unreached(gone, -1), "gpu-07:", 7);
+	assert_null(unreached(gone, 0)); /* of a script's srun, or in a trainer's log */
+	assert_null(unreached(gone + 1, -1));
+	assert_null(unreached(
+		"srun: error: Task launch for StepId=22.1 failed on node n2: Job prolog failed",
+		-1));
+	assert_null(unreached("srun: error: Task launch for StepId=22.1 failed on node", -1));
 }
 
 static void test_deaths(void **state)

@@ -29,6 +29,12 @@ static void on_rank_end(void *arg, const char *node, int64_t rank, int signo, in
 		 (int)rank, signo, status, oom ? " oom" : "");
 }
 
+static void on_no_cache(void *arg, const char *node, const char *why)
+{
+	(void)arg;
+	snprintf(told + strlen(told), sizeof(told) - strlen(told), "%s without: %s ", node, why);
+}
+
 static bool has_shepherds;
 
 static const char *read_all(struct attempt_watch *watch, const char *const *chunks)
@@ -41,6 +47,7 @@ static const char *read_all(struct attempt_watch *watch, const char *const *chun
 	p.on_step = on_step;
 	p.on_error = on_error;
 	p.on_rank_end = on_rank_end;
+	p.on_no_cache = on_no_cache;
 	for (; *chunks; chunks++)
 		output_parser_bytes(&p, 0, *chunks, strlen(*chunks));
 	output_parser_fini(&p);
@@ -91,6 +98,19 @@ static void test_errors(void **state)
 	has_shepherds = true;
 	assert_string_equal(READ("[n3:0] CUDA error: uncorrectable ECC error\nfine\nXid (x): 79\n"),
 			    "n3|CUDA error: uncorrectable ECC error |Xid (x): 79 ");
+}
+
+static void test_no_cache(void **state)
+{
+	struct attempt_watch watch = { 0 };
+
+	(void)state;
+	has_shepherds = true;
+	assert_string_equal(READ("[n2:8] lbrun: cache.folder: /x: No such file: without a cache\n"),
+			    "n2 without: cache.folder: /x: No such file ");
+	assert_string_equal(READ("[n2:8] lbrun: cache.folder: without a cache\n"), "");
+	assert_string_equal(READ("[n2:8] cache.folder: /x: why: without a cache\n"), "");
+	assert_string_equal(READ("lbrun: cache.folder: /x: why: without a cache\n"), "");
 }
 
 /* What launchers put in front: none of it may be lost on steps, or taken for a node. */
@@ -182,9 +202,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_progress),    cmocka_unit_test(test_long_lines),
-		cmocka_unit_test(test_errors),      cmocka_unit_test(test_prefixes),
-		cmocka_unit_test(test_guess),       cmocka_unit_test(test_no_shepherd),
-		cmocka_unit_test(test_rank_killed),
+		cmocka_unit_test(test_errors),      cmocka_unit_test(test_no_cache),
+		cmocka_unit_test(test_prefixes),    cmocka_unit_test(test_guess),
+		cmocka_unit_test(test_no_shepherd), cmocka_unit_test(test_rank_killed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

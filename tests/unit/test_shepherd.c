@@ -359,9 +359,9 @@ static const struct {
 	 {HEARD(KILLED_BY(SIGKILL)), .lost_node = "n2", .launch.node = "n2", .launch.is_node_broken = true,
 	  .launch.is_replaced = true, .stop = ASKED(STOP_NODE, NOW)}, &by_srun, "      "},
 	{"srun could not reach a node", {HEARD(EXITED(1)), .launch.node = "n2", .launch.is_node_broken = true,
-					 .launch.is_unreached = true}, &by_srun, "      "},
+					 .launch.unreached_ms = NOW}, &by_srun, "      "},
 	{"and a spare took its place", {HEARD(EXITED(1)), .launch.node = "n2", .launch.is_node_broken = true,
-					.launch.is_unreached = true, .launch.is_replaced = true}, &by_srun, "    G "},
+					.launch.unreached_ms = NOW, .launch.is_replaced = true}, &by_srun, "    G "},
 	{"a GPU broke, and a spare took its node's place",
 	 {CRASHED, .launch.node = "n1", .launch.is_node_broken = true, .launch.is_replaced = true}, &policy, " CB G "},
 	{"the disk was full a moment ago", {CRASHED, .full_ms = NOW - 10}, &policy, "    G "},
@@ -409,6 +409,20 @@ static void test_ends(void **state)
 			fail_msg("%s: \"%s\" (%s)", ends[i].when, flags,
 				 cause_name(end.ending.cause));
 	}
+}
+
+/* A launch that makes steps for long after srun's word did not end by it. */
+static void test_reached_after_all(void **state)
+{
+	struct shepherd_facts f = { HEARD(EXITED(1)), .launch.node = "n2",
+				    .launch.is_node_broken = true, .launch.unreached_ms = NOW };
+
+	(void)state;
+	launch_survives(&f.launch, NOW + UNREACHED_SURVIVED_MS);
+	assert_int_equal(launch_judge(&f, &by_srun, NOW).ending.cause, CAUSE_NODE_FAIL);
+	launch_survives(&f.launch, NOW + UNREACHED_SURVIVED_MS + 1);
+	assert_int_equal(launch_judge(&f, &by_srun, NOW).ending.cause, CAUSE_ERROR);
+	assert_true(launch_has_sound_nodes(&f, &by_srun));
 }
 
 /* --- a whole attempt -------------------------------------------------------------------------- */
@@ -536,10 +550,10 @@ static void test_walk_too_late(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_table),         cmocka_unit_test(test_no_step_twice),
-		cmocka_unit_test(test_ends),          cmocka_unit_test(test_walk),
-		cmocka_unit_test(test_walk_ordered),  cmocka_unit_test(test_walk_hung),
-		cmocka_unit_test(test_walk_too_late),
+		cmocka_unit_test(test_table),     cmocka_unit_test(test_no_step_twice),
+		cmocka_unit_test(test_ends),      cmocka_unit_test(test_reached_after_all),
+		cmocka_unit_test(test_walk),      cmocka_unit_test(test_walk_ordered),
+		cmocka_unit_test(test_walk_hung), cmocka_unit_test(test_walk_too_late),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

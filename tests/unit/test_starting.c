@@ -3,7 +3,10 @@
 #include "tests/unit/unit.h"
 
 #include <fcntl.h>
+#include <poll.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "common/base/files.h"
@@ -161,7 +164,7 @@ static void test_only_what_has_no_value(void **state)
 	(void)state;
 	in_this_folder(folder, sizeof(folder), "node");
 	assert_int_equal(mkdir(folder, 0755), 0);
-	assert_int_equal(cache_open(&c, folder, &limits, true, &err), 0);
+	assert_int_equal(cache_open(&c, folder, &limits, &err), 0);
 	strv_add(&env, strdup("TRITON_CACHE_DIR=/mine"));
 	strv_add(&env, strdup("CUDA_CACHE_PATH="));
 	cache_env(&c, more, &env);
@@ -191,14 +194,65 @@ static void test_ranks(void **state)
 	value = cache_for_ranks(folder, 0, more);
 	setenv(CACHE_VARIABLE, value, 1);
 	setenv("AND_MORE", "mine", 1);
-	if (cache_enter(true, &err) < 0) /* a disk with less than 1 GiB */
+	if (cache_enter(&err) < 0) /* a disk with less than 1 GiB */
 		fail_msg("%s", err.text);
 	snprintf(want, sizeof(want), "%s/lowbits-%u/cache/more_of_it", folder, (unsigned)geteuid());
 	assert_string_equal(getenv("MORE_OF_IT"), want);
 	assert_string_equal(getenv("AND_MORE"), "mine");
 	assert_null(getenv(CACHE_VARIABLE));
-	assert_int_equal(cache_enter(true, &err), 0);
+	assert_int_equal(cache_enter(&err), 0);
 	free(value);
+}
+
+static bool is_held(const char *lock)
+{
+	int fd = open(lock, O_RDWR);
+	bool is_alone = flock(fd, LOCK_EX | LOCK_NB) == 0;
+
+	close(fd);
+	return !is_alone;
+}
+
+/* Several of a node start together: the first makes room, whoever it is; the others wait for that, and hold their
+ * lock then. */
+static void test_first_come_makes_room(void **state)
+{
+	const struct cache_limits limits = { .max_bytes = 200 * 1024 };
+	char folder[4096], ours[5000], path[6000];
+	struct err err = { 0 };
+	struct cache first, second;
+	pid_t other;
+	int fd;
+
+	(void)state;
+	in_this_folder(folder, sizeof(folder), "together");
+	assert_int_equal(mkdir(folder, 0755), 0);
+	snprintf(ours, sizeof(ours), "%s/lowbits-%u/cache", folder, (unsigned)geteuid());
+	assert_int_equal(cache_open(&first, folder, &limits, &err), 0);
+	snprintf(path, sizeof(path), "%s/cuda/old", ours);
+	put(path, 300, 1000);
+	assert_int_equal(cache_open(&second, folder, &limits, &err), 0);
+	assert_true(file_exists(path)); /* the first may read there */
+	cache_close(&second);
+	cache_close(&first);
+	snprintf(path, sizeof(path), "%s/.lb-lock", ours);
+	fd = open(path, O_RDWR);
+	assert_int_equal(flock(fd, LOCK_EX), 0);
+	other = fork();
+	if (other == 0) {
+		poll(NULL, 0, 200);
+		_exit(0); /* and with it the lock is gone */
+	}
+	close(fd);
+	assert_int_equal(cache_open(&second, folder, &limits, &err), 0);
+	assert_int_equal(waitpid(other, NULL, 0), other);
+	assert_true(is_held(path));
+	cache_close(&second);
+	assert_false(is_held(path));
+	snprintf(path, sizeof(path), "%s/cuda/old", ours);
+	assert_int_equal(cache_open(&first, folder, &limits, &err), 0);
+	assert_false(file_exists(path));
+	cache_close(&first);
 }
 
 static void is_refused(const char *folder, const struct cache_limits *limits, const char *why)
@@ -206,7 +260,7 @@ static void is_refused(const char *folder, const struct cache_limits *limits, co
 	struct err err = { 0 };
 	struct cache c;
 
-	assert_int_equal(cache_open(&c, folder, limits, true, &err), -1);
+	assert_int_equal(cache_open(&c, folder, limits, &err), -1);
 	assert_contains(err.text, why);
 	assert_null(c.folder);
 }
@@ -243,6 +297,7 @@ int main(void)
 		cmocka_unit_test(test_the_oldest_goes),
 		cmocka_unit_test(test_only_what_has_no_value),
 		cmocka_unit_test(test_ranks),
+		cmocka_unit_test(test_first_come_makes_room),
 		cmocka_unit_test(test_not_in_others_hands),
 	};
 

@@ -100,9 +100,9 @@ struct launch {
 	char node[65];       /* where its end began, as far as we know; "" = nobody knows */
 	bool is_node_broken; /* a line told of errors of that node */
 	bool is_replaced;    /* that node left the job, and a spare takes its place */
-	bool is_unreached;   /* srun could not start its ranks there */
-	bool is_quiet;       /* its ranks are known to have ended, on whatever node */
-	bool is_hardware;    /* a GPU told of them: that is not the trainer's doing */
+	int64_t unreached_ms; /* when srun said that it cannot start its ranks there; 0 = it did not */
+	bool is_quiet;        /* its ranks are known to have ended, on whatever node */
+	bool is_hardware;     /* a GPU told of them: that is not the trainer's doing */
 };
 
 struct shepherd_facts {
@@ -238,6 +238,9 @@ bool shepherd_may_remember(const struct shepherd_facts *f, const struct shepherd
 void launch_ended(struct launch *l, int wait_status, int64_t now_ms);
 /* The trainer told this step. */
 void launch_told_step(struct launch *l, int64_t step);
+enum { UNREACHED_SURVIVED_MS = 60 * 1000 };
+/* Some rank made a step: what srun said of a node so long before it did not end the launch. */
+void launch_survives(struct launch *l, int64_t now_ms);
 /* A whole checkpoint of this step (-1 = it tells none) is there since. True: it is progress. */
 bool launch_saved(struct launch *l, int64_t step);
 

@@ -39,7 +39,7 @@ static void decide_ending(const struct shepherd_facts *f, struct ending *out)
 	};
 
 	ending_decide(&facts, out);
-	if (l->is_unreached && f->stop.why == STOP_NOT && out->cause != CAUSE_COMPLETED)
+	if (l->unreached_ms > 0 && f->stop.why == STOP_NOT && out->cause != CAUSE_COMPLETED)
 		out->cause = CAUSE_NODE_FAIL;
 	if (l->said_diverged && out->cause == CAUSE_ERROR)
 		out->cause = CAUSE_DIVERGED;

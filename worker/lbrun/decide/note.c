@@ -208,6 +208,15 @@ void launch_told_step(struct launch *l, int64_t step)
 	l->has_come_further |= step > l->from_step;
 }
 
+void launch_survives(struct launch *l, int64_t now_ms)
+{
+	if (l->unreached_ms <= 0 || now_ms - l->unreached_ms <= UNREACHED_SURVIVED_MS)
+		return;
+	l->unreached_ms = 0;
+	l->node[0] = '\0';
+	l->is_node_broken = false;
+}
+
 bool launch_saved(struct launch *l, int64_t step)
 {
 	bool is_progress = step < 0 || step > l->step_to_beat;

@@ -239,6 +239,7 @@ static int run(int rank, bool keeps, char *const *argv)
 	static struct rank r = { .kill_ms = INT64_MAX }; /* large: buffers of fixed size */
 	struct trainer_start what = { .argv = argv, .input = STDIN_FILENO };
 	char number[16];
+	bool is_first = env_number("SLURM_LOCALID") == 0; /* of the node */
 	struct err why = { 0 };
 	int output[2];
 
@@ -246,12 +247,12 @@ static int run(int rank, bool keeps, char *const *argv)
 	snprintf(number, sizeof(number), "%d", rank);
 	setenv("LB_RANK", number, 1);
 	meter_start_of_rank(node_name(), rank);
-	if (part_enter(node_name(), env_number("SLURM_LOCALID") == 0, &why) < 0) {
+	if (part_enter(node_name(), is_first, &why) < 0) {
 		output_say(&r.output, "%s", why.text);
 		return EXIT_NOT_STARTED;
 	}
-	if (cache_enter(env_number("SLURM_LOCALID") == 0, &why) < 0)
-		output_say(&r.output, "%s: without a cache", why.text);
+	if (cache_enter(&why) < 0 && is_first)
+		output_say(&r.output, "%s" OUTPUT_PARSER_NO_CACHE, why.text);
 	beater_start(&r.beater, node_name(), rank);
 	what.env = environ;
 	r.is_profiler = is_profiler(argv[0]);

@@ -245,7 +245,8 @@ static void note_scratch(struct shepherd *s)
 	}
 }
 
-/* Anew for each launch: the disk may be full by now, or have room again. */
+/* Anew for each launch: the disk may be full by now, or have room again. Ranks that srun starts open that of
+ * their node; where others start them, what we open here says nothing of the other nodes. */
 static void open_cache(struct shepherd *s)
 {
 	const struct cache_limits limits = { s->params.cache_bytes, CACHE_RESERVE_BYTES };
@@ -255,13 +256,13 @@ static void open_cache(struct shepherd *s)
 	if (!s->params.cache || s->policy.is_srun)
 		return;
 	starting_enter(&s->starting, STARTING_CACHE, clock_mono_ms());
-	if (cache_open(&s->cache, s->params.cache, &limits, true, &why) == 0)
+	if (launcher_nodes() > 1)
+		err_set(&why, ERR_USAGE,
+			"cache.folder: on several nodes it needs launcher \"srun\" or \"torchrun\"");
+	else if (cache_open(&s->cache, s->params.cache, &limits, &why) == 0)
 		return;
-	output_say(&s->output, "%s: without a cache", why.text);
-	if (!s->is_cache_told)
-		journal_note(&s->journal, s->facts.launch.number, "cache_off",
-			     "%s: compiled code is not kept on the node", why.text);
-	s->is_cache_told = true;
+	output_say(&s->output, "%s" OUTPUT_PARSER_NO_CACHE, why.text);
+	trainer_protocol_no_cache(s, s->node, why.text);
 }
 
 void launch_begin(struct shepherd *s)

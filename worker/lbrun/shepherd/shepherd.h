@@ -228,6 +228,7 @@ int trainer_protocol_read_output(struct shepherd *s, struct err *err);
 void trainer_protocol_node_error(struct shepherd *s, const char *node, const char *text);
 /* A node is gone. */
 void trainer_protocol_node_lost(struct shepherd *s, const char *node, const char *text);
+void trainer_protocol_no_cache(struct shepherd *s, const char *node, const char *why);
 /* The newest step that had to wait for its turn. */
 void trainer_protocol_write_left_step(struct shepherd *s);
 

@@ -123,6 +123,13 @@ static void handle_step(struct shepherd *s, int64_t rank, const json_t *line)
 	handle_pace(s, rank, line);
 }
 
+/* What was said long before a step did not end the launch. */
+static void survive(struct shepherd *s, int64_t now_ms)
+{
+	complaints_step(&s->complaints, now_ms);
+	launch_survives(&s->facts.launch, now_ms);
+}
+
 /* What a start takes is told by rank 0, its first step by whoever makes one. */
 static void handle_start(struct shepherd *s, const struct trainer_conn *conn,
 			 enum message_type type, const json_t *line)
@@ -158,7 +165,7 @@ static void handle_life(struct shepherd *s, struct trainer_conn *conn, enum mess
 		watch_phase(&s->watch, conn->rank, js_str(line, "name", ""), now_ms);
 	else if (type == MESSAGE_STEP) {
 		handle_step(s, js_int(line, "rank", conn->rank), line);
-		complaints_step(&s->complaints, now_ms);
+		survive(s, now_ms);
 	} else if (type == MESSAGE_BYE)
 		watch_bye(&s->watch, now_ms);
 	else
@@ -239,7 +246,7 @@ static void on_output_step(void *arg, json_t *line, int64_t rank)
 {
 	struct shepherd *s = arg;
 
-	complaints_step(&s->complaints, clock_mono_ms());
+	survive(s, clock_mono_ms());
 	saves_step(s, js_int(line, "step", -1));
 	record_start(s);
 	if (s->parser.steps && !may_write_step(s, line))
@@ -288,20 +295,32 @@ static void on_rank_end(void *arg, const char *node, int64_t rank, int signo, in
 		suspect(s, node, false);
 }
 
-/* "srun: error: Task launch for StepId=7.0 failed on node n2: Communication connection failure": what srun says
- * of a node with a word of its own, a slurmd that refuses, is no failure of the node. */
-static void hear_unreached(struct shepherd *s, const char *text, size_t len)
+/* Once: the same holds for all nodes, mostly, and for the next launch. */
+void trainer_protocol_no_cache(struct shepherd *s, const char *node, const char *why)
 {
-	char line[256], node[65];
-	const char *at;
+	if (!s->is_cache_told)
+		journal_note(&s->journal, s->facts.launch.number, "cache_off",
+			     "%s: %s: compiled code is not kept on the node", node, why);
+	s->is_cache_told = true;
+}
 
-	snprintf(line, sizeof(line), "%.*s", (int)(len < sizeof(line) ? len : sizeof(line) - 1),
-		 text);
-	at = complaint_unreached(line);
-	if (!at || s->facts.launch.is_unreached)
+static void on_no_cache(void *arg, const char *node, const char *why)
+{
+	trainer_protocol_no_cache(arg, node, why);
+}
+
+/* "srun: error: Task launch for StepId=7.0 failed on node n2: Communication connection failure": what srun says
+ * of a node with a word of its own, a slurmd that refuses, is no failure of the node; nor is what the srun of a script or a rank
+ * says. */
+static void hear_unreached(struct shepherd *s, const struct heard *line)
+{
+	const char *at = s->policy.is_srun ? complaint_unreached(line) : NULL;
+	char node[65];
+
+	if (!at || s->facts.launch.unreached_ms > 0)
 		return;
 	snprintf(node, sizeof(node), "%.*s", (int)strcspn(at, ":"), at);
-	s->facts.launch.is_unreached = true;
+	s->facts.launch.unreached_ms = line->now_ms;
 	trainer_protocol_node_lost(s, node, "srun cannot reach it");
 }
 
@@ -314,7 +333,7 @@ static void on_output_line(void *arg, int stream, const char *node, int64_t rank
 	starting_sign(&s->starting, line.now_ms);
 	s->facts.launch.is_requeue_asked |= s->params.is_script && requeue_is_refusal(text, len);
 	complaints_hear(&s->complaints, &line);
-	hear_unreached(s, text, len);
+	hear_unreached(s, &line);
 }
 
 void trainer_protocol_node_error(struct shepherd *s, const char *node, const char *line)
@@ -351,6 +370,7 @@ int trainer_protocol_read_output(struct shepherd *s, struct err *err)
 	s->parser.on_step = on_output_step;
 	s->parser.on_error = on_output_error;
 	s->parser.on_rank_end = on_rank_end;
+	s->parser.on_no_cache = on_no_cache;
 	s->parser.on_line = on_output_line;
 	complaints_init(&s->complaints);
 	s->parser.arg = s;

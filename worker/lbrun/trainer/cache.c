@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <fts.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,13 +16,14 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "common/base/clock.h"
 #include "common/base/failpoint.h"
 #include "common/base/files.h"
 #include "common/base/guarded.h"
 #include "common/base/mem.h"
 #include "common/base/paths.h"
 
-enum { BLOCK_BYTES = 512, OURS_ALONE = 0700, ITEM_LEVEL = 2 };
+enum { BLOCK_BYTES = 512, ITEM_LEVEL = 2, ROOM_LOOK_MS = 50 };
 
 /* Caches of code that was compiled, found by what it was compiled from: whatever is missing is made again. */
 static const struct {
@@ -116,7 +118,22 @@ static int64_t free_bytes(const char *folder)
 	return statvfs(folder, &fs) < 0 ? 0 : (int64_t)((double)fs.f_bavail * (double)fs.f_frsize);
 }
 
-/* Nobody else of ours reads there while we have it alone. */
+/* Whoever has it alone makes room there. */
+static int wait_for_room(const struct cache *c, struct err *err)
+{
+	int64_t until_ms = clock_mono_ms() + CACHE_WAIT_MS;
+
+	while (flock(c->lock_fd, LOCK_SH | LOCK_NB) < 0) {
+		if (clock_mono_ms() >= until_ms)
+			return err_set(err, ERR_LOCKED, "%s: another one is making room there",
+				       c->folder);
+		poll(NULL, 0, ROOM_LOOK_MS);
+	}
+	return 0;
+}
+
+/* Nobody else of ours reads there while we have it alone: of several ranks that start together the first one makes
+ * room, before any of them reads. */
 static int make_room(const struct cache *c, const struct cache_limits *limits, struct err *err)
 {
 	bool is_alone = flock(c->lock_fd, LOCK_EX | LOCK_NB) == 0;
@@ -127,8 +144,8 @@ static int make_room(const struct cache *c, const struct cache_limits *limits, s
 	lack = limits->reserve_bytes - free_bytes(c->folder);
 	if (is_alone && lack > 0)
 		cache_trim(c->folder, cache_trim(c->folder, INT64_MAX) - lack);
-	if (flock(c->lock_fd, LOCK_SH | LOCK_NB) < 0)
-		return err_set(err, ERR_LOCKED, "%s: another one is making room there", c->folder);
+	if (wait_for_room(c, err) < 0)
+		return -1;
 	if (free_bytes(c->folder) < limits->reserve_bytes)
 		return err_set(err, ERR_IO,
 			       "%s: less than %" PRId64 " MiB are free on its file system",
@@ -177,7 +194,7 @@ static int take_lock(struct cache *c, struct err *err)
 	return c->lock_fd < 0 ? -1 : 0;
 }
 
-int cache_open(struct cache *c, const char *folder, const struct cache_limits *limits, bool trims,
+int cache_open(struct cache *c, const char *folder, const struct cache_limits *limits,
 	       struct err *err)
 {
 	int rc = failpoint(FP_CACHE_OPEN, err);
@@ -186,10 +203,8 @@ int cache_open(struct cache *c, const char *folder, const struct cache_limits *l
 	c->folder = path_join("%s/lowbits-%u/cache", folder, (unsigned)geteuid());
 	if (rc == 0)
 		rc = make_folders(c, err) < 0 || take_lock(c, err) < 0 ? -1 : 0;
-	if (rc == 0 && trims)
+	if (rc == 0)
 		rc = make_room(c, limits, err);
-	else if (rc == 0)
-		flock(c->lock_fd, LOCK_SH | LOCK_NB); /* or its first rank has it alone */
 	if (rc == 0)
 		return 0;
 	cache_close(c);
@@ -259,7 +274,7 @@ static void set_all(const struct cache *c, char *const *more)
 	strv_free(env.items);
 }
 
-int cache_enter(bool is_first, struct err *err)
+int cache_enter(struct err *err)
 {
 	static struct cache c; /* its lock is held as long as we live */
 	const char *asked = getenv(CACHE_VARIABLE);
@@ -279,7 +294,7 @@ int cache_enter(bool is_first, struct err *err)
 			break;
 		strv_add(&more, xstrndup(at, (size_t)(end - at)));
 	}
-	rc = cache_open(&c, at, &limits, is_first, err);
+	rc = cache_open(&c, at, &limits, err);
 	if (rc == 0)
 		set_all(&c, more.items);
 	strv_free(more.items);

@@ -7,7 +7,6 @@
 #ifndef LBRUN_TRAINER_CACHE_H
 #define LBRUN_TRAINER_CACHE_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "common/base/err.h"
@@ -29,9 +28,12 @@ struct cache_limits {
 	int64_t reserve_bytes; /* that stay free on its file system */
 };
 
-/* Makes the folder below `folder`, which must be there and not in others' hands, and makes room. `trims`:
- * not where somebody else of the same launch does. 0, or -1 with err: there is none. */
-int cache_open(struct cache *c, const char *folder, const struct cache_limits *limits, bool trims,
+/* So long one waits for another that makes room; then there is no cache. */
+enum { CACHE_WAIT_MS = 20 * 1000 };
+
+/* Makes the folder below `folder`, which must be there and not in others' hands, and makes room, where nobody else
+ * has it open. 0, or -1 with err: there is none. */
+int cache_open(struct cache *c, const char *folder, const struct cache_limits *limits,
 	       struct err *err);
 void cache_close(struct cache *c);
 
@@ -42,7 +44,7 @@ void cache_env(const struct cache *c, char *const *more, struct strv *env);
 char *cache_for_ranks(const char *folder, int64_t max_bytes, char *const *more);
 /* In front of a rank: does both by CACHE_VARIABLE, for our own environment. What is opened stays so. 0, or
  * -1 with err: without a cache. */
-int cache_enter(bool is_first, struct err *err);
+int cache_enter(struct err *err);
 
 /* Removes the oldest items (FOLDER/x/ITEM, by their newest file) until the rest takes at most `max_bytes`;
  * what is left then, in bytes on disk. */

@@ -319,14 +319,14 @@ void complaints_hear(struct complaints *c, const struct heard *heard)
 		take(&c->last, &line, WEIGHT_LAST, NULL);
 }
 
-const char *complaint_unreached(const char *line)
+const char *complaint_unreached(const struct heard *heard)
 {
 	static const char failed[] = " failed on node ";
 	static const char *const words[] = { ": Communication", ": Unable to contact",
 					     ": Socket timed out", ": Connection", ": No route" };
-	const char *at = strncmp(line, COMPLAINT_NOT_LAUNCHED, strlen(COMPLAINT_NOT_LAUNCHED)) == 0
-				 ? strstr(line, failed)
-				 : NULL;
+	bool is_sruns = heard->rank < 0 && strncmp(heard->text, COMPLAINT_NOT_LAUNCHED,
+						   strlen(COMPLAINT_NOT_LAUNCHED)) == 0;
+	const char *at = is_sruns ? strstr(heard->text, failed) : NULL;
 	const char *why = at ? strchr(at, ':') : NULL;
 
 	for (size_t i = 0; why && i < sizeof(words) / sizeof(words[0]); i++)

@@ -141,6 +141,20 @@ static void handle_rank_end(struct output_parser *p, const struct prefix *prefix
 	/* NOLINTEND(cert-err34-c) */
 }
 
+static void handle_no_cache(struct output_parser *p, const struct prefix *prefix, const char *text,
+			    size_t len)
+{
+	static const char begin[] = "lbrun: cache.folder: ", end[] = OUTPUT_PARSER_NO_CACHE;
+	size_t from = strlen("lbrun: "), end_len = sizeof(end) - 1;
+	char why[200];
+
+	if (!p->on_no_cache || !prefix->is_shepherds || len < sizeof(begin) + end_len ||
+	    strncmp(text, begin, sizeof(begin) - 1) != 0 || strcmp(text + len - end_len, end) != 0)
+		return;
+	snprintf(why, sizeof(why), "%.*s", (int)(len - end_len - from), text + from);
+	p->on_no_cache(p->arg, prefix->node, why);
+}
+
 static void handle_line(struct output_parser *p, int stream, char *line, size_t len)
 {
 	struct prefix prefix;
@@ -153,6 +167,7 @@ static void handle_line(struct output_parser *p, int stream, char *line, size_t 
 	handle_step(p, &prefix, text, line);
 	handle_errors(p, prefix.node, text, len);
 	handle_rank_end(p, &prefix, text);
+	handle_no_cache(p, &prefix, text, len);
 	if (p->on_line)
 		p->on_line(p->arg, stream, prefix.node, prefix.rank, text, len);
 }

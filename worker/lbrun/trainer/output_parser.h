@@ -41,6 +41,8 @@ struct output_parser {
 	 * killed something of it for memory. */
 	void (*on_rank_end)(void *arg, const char *node, int64_t rank, int signo, int status,
 			    bool oom);
+	/* The first rank's shepherd of a node says why there is no cache of compiled code there. */
+	void (*on_no_cache)(void *arg, const char *node, const char *why);
 	/* Each line, without prefix and escape sequences; NULL: not wanted. */
 	void (*on_line)(void *arg, int stream, const char *node, int64_t rank, const char *text,
 			size_t len);
@@ -51,6 +53,7 @@ struct output_parser {
 #define OUTPUT_PARSER_RANK_KILLED "this rank was killed by signal %d"
 #define OUTPUT_PARSER_RANK_FAILED "this rank ended with exit status %d"
 #define OUTPUT_PARSER_RANK_OOM ": the kernel ran out of memory for it"
+#define OUTPUT_PARSER_NO_CACHE ": without a cache"
 
 /* `has_shepherds`: ranks stand behind lbrun --rank. */
 int output_parser_init(struct output_parser *p, const struct attempt_watch *watch,
