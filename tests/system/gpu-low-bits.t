@@ -105,12 +105,19 @@ for recipe in tensorwise delayed blockwise mxfp4; do
 		"$T/apart-$recipe/checkpoints/step-00000008/model.safetensors" >"$T/out"
 	ok $? "… and so does one whose operands are made by passes of their own"
 done
-# Without a gate, GELU makes its operand behind a product whose own lies in the same place, also where that is timed.
-for fused in 0 1; do
-	LB_CUDA_FUSED=$fused train "gelu-$fused" --device cuda --model.name gpt2 --quantize.recipe mxfp4 --training.steps 2
+# Without a gate, GELU makes its operand behind a product whose own lies in the same place, also where that is timed;
+# the second one takes the algorithms that the first one chose.
+for type in float32 bfloat16; do
+	gelu="--device cuda --model.name gpt2 --quantize.recipe mxfp4 --training.mixed_precision_param $type --training.steps 2"
+	# shellcheck disable=SC2086 # words
+	train "timed-$type" $gelu
+	mkdir "$T/known-$type" && cp -r "$T/timed-$type/cache" "$T/known-$type/"
+	# shellcheck disable=SC2086 # words
+	LB_CUDA_FUSED=0 train "known-$type" $gelu
+	cmp "$T/timed-$type/checkpoints/step-00000002/model.safetensors" \
+		"$T/known-$type/checkpoints/step-00000002/model.safetensors" >"$T/out"
+	ok $? "a product that is timed with GELU behind it reads its own operands ($type)"
 done
-cmp "$T/gelu-0/checkpoints/step-00000002/model.safetensors" "$T/gelu-1/checkpoints/step-00000002/model.safetensors" >"$T/out"
-ok $? "a product that is timed with GELU behind it reads its own operands"
 # How much is queued, call by call, of one step more.
 queued() { LB_EMULATION_CAPTURE=refused LB_EMULATION_COUNTS=$T/counts train "queued-$1" --device cuda --training.steps "$1" \
 	--quantize.recipe "$2" --checkpoint.enable false && cut -d' ' -f2 "$T/counts"; }
@@ -123,6 +130,13 @@ for recipe in tensorwise mxfp8; do
 	[ "$(sed -n 1p "$T/out")" -gt "$(sed -n 2p "$T/out")" ]
 	ok $? "a step with $recipe queues less than in passes of their own ($(paste -s -d' ' "$T/out"))"
 done
+# Of what the library turns out to lack no step makes codes again. (What folders know is of one that has it.)
+rm -rf "$T"/queued-*
+echo $(($(LB_EMULATION_FP8=none queued 3 tensorwise) - $(LB_EMULATION_FP8=none queued 2 tensorwise))) \
+	$(($(LB_CUDA_FEW_BITS=emulated queued 3 tensorwise) - $(LB_CUDA_FEW_BITS=emulated queued 2 tensorwise))) >"$T/out"
+read -r lacks emulated_calls <"$T/out"
+[ "$lacks" = "$emulated_calls" ] && [ "$lacks" -gt 0 ]
+ok $? "where the library lacks FP8 a step queues what an emulated one does ($lacks, $emulated_calls)"
 # What FP8 makes slower stays as it is, also in the next launch: here all of it does, in all steps.
 LB_EMULATION_FP8=slow train slow --device cuda --quantize.recipe tensorwise --quantize.only_faster true
 mkdir -p "$T/slow-again/checkpoints" && cp -r "$T/slow/checkpoints/step-00000004" "$T/slow-again/checkpoints/"

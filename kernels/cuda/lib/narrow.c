@@ -34,12 +34,21 @@ static void sides_of(struct device *dev, const struct place *at, const struct ge
 				 g->use_b };
 }
 
-static void *operand_area(struct device *dev, const struct place *at, int side, size_t bytes)
+/* Where it must grow it moves: what was to be made there is made by a pass of its own. */
+static void *grown(struct device *dev, const struct place *at, struct work_area *area, size_t bytes)
 {
-	struct work_area *area = &dev->gemms->operand[side];
+	struct few_bits *made = &dev->expected->made;
+	const void *before = area->memory;
 
+	if (before && bytes > area->bytes && (made->values == before || made->codes == before))
+		made->use = NULL;
 	area->what = "operands of few bits";
 	return cuda_grown(dev, at, area, bytes);
+}
+
+static void *operand_area(struct device *dev, const struct place *at, int side, size_t bytes)
+{
+	return grown(dev, at, &dev->gemms->operand[side], bytes);
 }
 
 /* --- by the hardware --------------------------------------------------------------------------- */
@@ -52,19 +61,6 @@ static bool is_e5m2(const struct operand_use *use)
 static const struct operand_cast *cast_of(const struct operand_use *use)
 {
 	return use ? use->cast : NULL;
-}
-
-static bool hardware_has(const struct device *dev, const struct gemm *g,
-			 enum scale_layout layout[SIDES])
-{
-	const size_t out = g->c_is_gradient ? sizeof(float) : compute_bytes(dev->compute);
-	const struct product_sizes sizes = { g->m, g->n, g->k };
-
-	return !dev->gemms->emulates &&
-	       !codes_refused(cast_of(g->use_a), cast_of(g->use_b), &sizes, dev->capability,
-			      layout) &&
-	       g->ldc * out % ALIGN == 0 && (uintptr_t)g->c % ALIGN == 0 &&
-	       (layout_block(layout[0]) == 0 || cublasLtGetVersion() >= LIBRARY_OF_BOXES);
 }
 
 static uint32_t mode_of(enum scale_layout layout)
@@ -83,6 +79,54 @@ static uint32_t mode_of(enum scale_layout layout)
 	default:
 		return CUBLASLT_MATMUL_MATRIX_SCALE_SCALAR_32F;
 	}
+}
+
+static uint32_t flags_of(const struct gemm *g, const enum scale_layout layout[SIDES])
+{
+	return FLAG_CODES | (is_e5m2(g->use_a) ? FLAG_A_E5M2 : 0) |
+	       (is_e5m2(g->use_b) ? FLAG_B_E5M2 : 0) | mode_of(layout[0]) << MODE_A_BIT |
+	       mode_of(layout[1]) << MODE_B_BIT;
+}
+
+/* What the library is asked for, but for the places of A and B. */
+static struct gemm of_codes(const struct gemm *g)
+{
+	return (struct gemm){ .m = g->m,
+			      .n = g->n,
+			      .k = g->k,
+			      .c = g->then == GEMM_GELU ? g->kept : g->c,
+			      .c_is_gradient = g->c_is_gradient,
+			      .lda = g->k,
+			      .ldb = g->k,
+			      .ldc = g->ldc,
+			      .trans_b = true,
+			      .alpha = g->alpha,
+			      .beta = g->beta };
+}
+
+/* It turned out to lack it before. Places of codes are as aligned as none. */
+static bool library_lacks(const struct device *dev, const struct gemm *g,
+			  const enum scale_layout layout[SIDES])
+{
+	const struct gemm f = of_codes(g);
+	const struct kind kind = gemm_kind(dev, &f, NULL, flags_of(g, layout));
+	const struct product *p = gemm_find(dev->gemms, &kind);
+
+	return p && p->is_refused;
+}
+
+static bool hardware_has(const struct device *dev, const struct gemm *g,
+			 enum scale_layout layout[SIDES])
+{
+	const size_t out = g->c_is_gradient ? sizeof(float) : compute_bytes(dev->compute);
+	const struct product_sizes sizes = { g->m, g->n, g->k };
+
+	return !dev->gemms->emulates &&
+	       !codes_refused(cast_of(g->use_a), cast_of(g->use_b), &sizes, dev->capability,
+			      layout) &&
+	       g->ldc * out % ALIGN == 0 && (uintptr_t)g->c % ALIGN == 0 &&
+	       (layout_block(layout[0]) == 0 || cublasLtGetVersion() >= LIBRARY_OF_BOXES) &&
+	       !library_lacks(dev, g, layout);
 }
 
 static size_t up_to_library(size_t bytes)
@@ -121,8 +165,7 @@ static bool keep_codes(struct device *dev, const struct place *at, int i, struct
 	struct gemm_state *s = dev->gemms;
 	size_t codes = up_to_library(f->shape.rows * f->shape.columns);
 
-	s->kept.area.what = "operands of few bits";
-	uint8_t *memory = cuda_grown(dev, at, &s->kept.area, codes + sizeof(float));
+	uint8_t *memory = grown(dev, at, &s->kept.area, codes + sizeof(float));
 	if (!memory)
 		return false;
 	s->kept.in = f->in;
@@ -151,8 +194,7 @@ static bool room_for_codes(struct device *dev, const struct place *at, struct wo
 	size_t codes = up_to_library(cuda_code_bytes(f->layout, &f->shape));
 	size_t scales = cuda_scale_bytes(f->layout, f->use->cast, &f->shape);
 
-	area->what = "operands of few bits";
-	f->codes = cuda_grown(dev, at, area, codes + scales + TENSOR_FLOATS * sizeof(float));
+	f->codes = grown(dev, at, area, codes + scales + TENSOR_FLOATS * sizeof(float));
 	f->scales = f->codes ? f->codes + codes : NULL;
 	return f->codes != NULL;
 }
@@ -238,21 +280,8 @@ static void set_factors(struct device *dev, const struct place *at, const struct
 static bool by_codes(struct device *dev, const struct place *at, const struct gemm *g,
 		     const struct side side[SIDES], const enum scale_layout layout[SIDES])
 {
-	const uint32_t flags = FLAG_CODES | (is_e5m2(g->use_a) ? FLAG_A_E5M2 : 0) |
-			       (is_e5m2(g->use_b) ? FLAG_B_E5M2 : 0) |
-			       mode_of(layout[0]) << MODE_A_BIT | mode_of(layout[1]) << MODE_B_BIT;
 	const uint8_t *codes[SIDES];
-	struct gemm f = { .m = g->m,
-			  .n = g->n,
-			  .k = g->k,
-			  .c = g->then == GEMM_GELU ? g->kept : g->c,
-			  .c_is_gradient = g->c_is_gradient,
-			  .lda = g->k,
-			  .ldb = g->k,
-			  .ldc = g->ldc,
-			  .trans_b = true,
-			  .alpha = g->alpha,
-			  .beta = g->beta };
+	struct gemm f = of_codes(g);
 
 	for (int i = 0; i < SIDES; i++) {
 		codes[i] = coded(dev, at, g, i, &side[i], layout[i]);
@@ -265,7 +294,7 @@ static bool by_codes(struct device *dev, const struct place *at, const struct ge
 		set_factors(dev, at, g, side);
 	f.a = codes[0];
 	f.b = codes[1];
-	struct product *p = gemm_ready(dev, at, &f, f.b, flags);
+	struct product *p = gemm_ready(dev, at, &f, f.b, flags_of(g, layout));
 	if (!p)
 		return false;
 	product_set_places(dev, at, p, &f);
