@@ -21,6 +21,7 @@ static void test_datagram(void **state)
 	static const struct beat full = { .kind = BEAT_ALIVE,
 					  .launch = 3,
 					  .rank = 4095,
+					  .ranks = 4096,
 					  .sent_ms = INT64_C(1) << 40,
 					  .node = "gpu-node-001" };
 	unsigned char data[BEAT_BYTES + 1], other[BEAT_SECRET_BYTES] = "sixteen  bytes?";
@@ -32,6 +33,7 @@ static void test_datagram(void **state)
 	assert_int_equal(read.kind, full.kind);
 	assert_int_equal(read.launch, full.launch);
 	assert_int_equal(read.rank, full.rank);
+	assert_int_equal(read.ranks, full.ranks);
 	assert_int_equal(read.sent_ms, full.sent_ms);
 	assert_string_equal(read.node, full.node);
 	assert_false(beat_read(data, BEAT_BYTES - 1, secret, &read));
@@ -89,10 +91,12 @@ static void test_lease(void **state)
 
 /* --- who is silent ---------------------------------------------------------------------------- */
 
+static int64_t ranks; /* that a launch has, as each rank says */
+
 static enum beat_kind say(struct beats *b, enum beat_kind kind, int64_t rank, const char *node,
 			  int64_t now_ms)
 {
-	struct beat beat = { .kind = kind, .launch = 1, .rank = rank };
+	struct beat beat = { .kind = kind, .launch = 1, .rank = rank, .ranks = ranks };
 
 	snprintf(beat.node, sizeof(beat.node), "%s", node);
 	return beats_hear(b, &beat, &nowhere, now_ms);
@@ -113,6 +117,7 @@ static void test_silence(void **state)
 	const char *lost;
 
 	(void)state;
+	ranks = 3;
 	assert_int_equal(say(&b, BEAT_ALIVE, 0, "n1", now_ms), BEAT_OVER);
 	beats_open(&b, 1);
 	assert_int_equal(say(&b, BEAT_HELLO, 3, "n4", now_ms), BEAT_ANSWER);
@@ -137,6 +142,78 @@ static void test_silence(void **state)
 	beats_clear(&b);
 }
 
+/* Of a rank that was never heard nobody knows whether it has ended. */
+static void test_unheard(void **state)
+{
+	struct beats b = { .timeout_ms = TIMEOUT };
+	int64_t now_ms = 1000000;
+
+	(void)state;
+	ranks = 3;
+	beats_open(&b, 1);
+	beats_close(&b);
+	until(&b, &now_ms, now_ms + 2 * TIMEOUT);
+	assert_false(beats_are_over(&b, now_ms)); /* nobody ever was */
+	beats_open(&b, 1);
+	say(&b, BEAT_ALIVE, 0, "n1", now_ms);
+	say(&b, BEAT_ENDED, 1, "n2", now_ms);
+	say(&b, BEAT_HELLO, 2, "n3", now_ms); /* no lease binds it yet */
+	assert_false(beats_are_heard(&b));
+	beats_close(&b);
+	until(&b, &now_ms, now_ms + 2 * TIMEOUT);
+	assert_false(beats_are_over(&b, now_ms));
+	say(&b, BEAT_ALIVE, 2, "n3", now_ms);
+	assert_true(beats_are_heard(&b));
+	assert_false(beats_are_over(&b, now_ms));
+	until(&b, &now_ms, now_ms + TIMEOUT);
+	assert_true(beats_are_over(&b, now_ms));
+	ranks = 0; /* how many there are is not known */
+	beats_open(&b, 1);
+	say(&b, BEAT_ENDED, 0, "n1", now_ms);
+	beats_close(&b);
+	assert_false(beats_are_over(&b, now_ms));
+	beats_clear(&b);
+}
+
+/* clang-format off */
+/* Ranks 0 to 3 are on n1 to n4, the listener is on n1; when each was heard last. */
+static const struct {
+	const char *when;
+	int64_t heard_ms[4];	/* -1 = its rank has ended */
+	const char *lost;
+} silences[] = {
+	{"one of several", {TIMEOUT, 0, TIMEOUT, TIMEOUT}, "n2"},
+	{"one, and another may have lost two beats", {TIMEOUT, 0, 2 * EVERY + 1, 2 * EVERY}, "n2"},
+	{"all others, in the order of their beats", {TIMEOUT, 0, EVERY, 2 * EVERY}, ""},
+	{"all others, with our own", {0, 0, 0, 0}, "n1"},
+	{"our own alone", {0, TIMEOUT, TIMEOUT, TIMEOUT}, "n1"},
+	{"the only one that is left", {TIMEOUT, 0, -1, -1}, "n2"},
+};
+/* clang-format on */
+
+static void test_cut_off(void **state)
+{
+	static const char *const nodes[] = { "n1", "n2", "n3", "n4" };
+
+	(void)state;
+	ranks = 4;
+	for (size_t i = 0; i < sizeof(silences) / sizeof(silences[0]); i++) {
+		struct beats b = { .timeout_ms = TIMEOUT, .here = "n1" };
+		const char *lost = NULL;
+
+		beats_open(&b, 1);
+		for (int rank = 0; rank < 4; rank++)
+			say(&b, silences[i].heard_ms[rank] < 0 ? BEAT_ENDED : BEAT_ALIVE, rank,
+			    nodes[rank], 1000 + silences[i].heard_ms[rank]);
+		lost = beats_lost(&b, 1000 + TIMEOUT);
+		if (!lost || strcmp(lost, silences[i].lost) != 0)
+			fail_msg("%s: %s", silences[i].when, lost ? lost : "none");
+		if (!lost[0])
+			assert_null(beats_lost(&b, 1000 + 3 * TIMEOUT)); /* told once */
+		beats_clear(&b);
+	}
+}
+
 /* A rank that has ended is no sign of death, and one launch none of another. */
 static void test_ended(void **state)
 {
@@ -144,6 +221,7 @@ static void test_ended(void **state)
 	int64_t now_ms = 1000000;
 
 	(void)state;
+	ranks = 1;
 	beats_open(&b, 1);
 	say(&b, BEAT_ALIVE, 0, "n1", now_ms);
 	say(&b, BEAT_ENDED, 0, "n1", now_ms);
@@ -154,7 +232,7 @@ static void test_ended(void **state)
 	until(&b, &now_ms, now_ms + 10 * TIMEOUT);
 	assert_null(beats_lost(&b, now_ms));
 	beats_close(&b);
-	assert_true(beats_are_over(&b, now_ms));
+	assert_false(beats_are_over(&b, now_ms)); /* none of the second was heard */
 	beats_clear(&b);
 }
 
@@ -322,6 +400,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_datagram), cmocka_unit_test(test_lease),
 		cmocka_unit_test(test_silence),  cmocka_unit_test(test_ended),
+		cmocka_unit_test(test_unheard),  cmocka_unit_test(test_cut_off),
 		cmocka_unit_test(test_sleeper),  cmocka_unit_test(test_worlds),
 		cmocka_unit_test(test_control),
 	};

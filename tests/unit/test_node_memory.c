@@ -26,6 +26,7 @@ static void blame_goes_to_whom_it_may_belong(void **state)
 	} rows[] = {
 		{ CAUSE_NODE_FAIL, false, 0, 1, 1 },	{ CAUSE_NODE_FAIL, false, 0, 4, 0.25 },
 		{ CAUSE_LAUNCH_FAIL, false, 0, 1, 1 },	{ CAUSE_LAUNCH_FAIL, true, 0, 1, 0 },
+		{ CAUSE_NODE_FAIL, true, 0, 4, 0 },
 		{ CAUSE_CRASH, true, SIGSEGV, 1, 0.5 },	{ CAUSE_CRASH, true, SIGBUS, 2, 0.25 },
 		/* by hand, or for want of memory: nothing points at the node */
 		{ CAUSE_CRASH, true, SIGKILL, 1, 0 },	{ CAUSE_CRASH, true, SIGTERM, 1, 0 },

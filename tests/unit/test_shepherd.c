@@ -177,6 +177,7 @@ static const struct {
 	 {LAUNCHED, .lost_node = "n2", .order = ORDER_STOP, .heeded = ORDER_STOP,
 	  .stop = ASKED(STOP_ORDERED, NOW + STOP_GRACE_MS)}, NEXT_HEED, STOP_ORDERED},
 	{"and heeded", {LAUNCHED, .lost_node = "n2", .stop = ASKED(STOP_NODE, NOW)}, NEXT_KILL, 0},
+	{"nobody is heard", {LAUNCHED, .cut_off = "all silent"}, NEXT_HEED, STOP_NODE},
 	{"a node was lost", {PAUSED, .lost_node = "n2"}, NEXT_SEARCH, 0},
 
 	/* orders, warnings, signals */
@@ -358,6 +359,12 @@ static const struct {
 	{"a spare took its place, but ranks may live",
 	 {HEARD(KILLED_BY(SIGKILL)), .lost_node = "n2", .launch.node = "n2", .launch.is_node_broken = true,
 	  .launch.is_replaced = true, .stop = ASKED(STOP_NODE, NOW)}, &by_srun, "      "},
+	{"a spare took its place, and srun ended by itself: ranks may live",
+	 {HEARD(EXITED(1)), .lost_node = "n2", .launch.node = "n2", .launch.is_node_broken = true,
+	  .launch.is_replaced = true, .stop = ASKED(STOP_NODE, NOW)}, &by_srun, "      "},
+	{"nobody was heard any more: Slurm knows of which nodes",
+	 {HEARD(EXITED(1)), .cut_off = "all silent", .launch.is_quiet = true, .stop = ASKED(STOP_NODE, NOW)},
+	 &by_srun, "      "},
 	{"srun could not reach a node", {HEARD(EXITED(1)), .launch.node = "n2", .launch.is_node_broken = true,
 					 .launch.unreached_ms = NOW}, &by_srun, "      "},
 	{"and a spare took its place", {HEARD(EXITED(1)), .launch.node = "n2", .launch.is_node_broken = true,

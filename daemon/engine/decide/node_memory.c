@@ -23,7 +23,7 @@ double node_blame(enum cause cause, bool blame_run, int signal, size_t nodes)
 	};
 
 	if (nodes == 0 || (cause == CAUSE_CRASH && !points_at_node(signal)) ||
-	    (cause == CAUSE_LAUNCH_FAIL && blame_run))
+	    ((cause == CAUSE_LAUNCH_FAIL || cause == CAUSE_NODE_FAIL) && blame_run))
 		return 0;
 	return weights[cause] / (double)nodes;
 }

@@ -77,10 +77,10 @@ static struct next without_claim(const struct shepherd_facts *f,
 
 /* --- who wants it to end ---------------------------------------------------------------------- */
 
-/* What is left of the launch waits for what never comes. */
+/* What is left of the launch waits for what never comes, or ends with its leases. */
 static bool is_node_lost(const struct shepherd_facts *f)
 {
-	return f->lost_node[0] && f->launch.is_open;
+	return (f->lost_node[0] || f->cut_off) && f->launch.is_open;
 }
 
 /* The strongest reason. A warning is a script's own affair: it gets the signal itself. */

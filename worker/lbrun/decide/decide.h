@@ -101,6 +101,7 @@ struct launch {
 	bool is_node_broken; /* a line told of errors of that node */
 	bool is_replaced;    /* that node left the job, and a spare takes its place */
 	int64_t unreached_ms; /* when srun said that it cannot start its ranks there; 0 = it did not */
+	bool is_heard;        /* heartbeats of all its ranks came: each ends with its lease */
 	bool is_quiet;        /* its ranks are known to have ended, on whatever node */
 	bool is_hardware;     /* a GPU told of them: that is not the trainer's doing */
 };
@@ -129,9 +130,11 @@ struct shepherd_facts {
 	const struct handed *handed;     /* what came of earlier ones; borrowed */
 
 	/* the trainer */
-	struct launch launch;     /* the newest */
-	bool listens;             /* some trainer reads our socket */
-	char lost_node[65];       /* of the launch: nobody hears it; "" = none */
+	struct launch launch; /* the newest */
+	bool listens;         /* some trainer reads our socket */
+	char lost_node[65];   /* of the launch: nobody hears it; "" = none */
+	const char *
+		cut_off; /* why nobody can be heard, no node's fault; borrowed, NULL = it is not so */
 	int64_t hung_at_ms;       /* silent for too long from then on; INT64_MAX = never */
 	enum stacks_state stacks; /* of this silence */
 	const char *trouble;      /* why it cannot be searched or started; borrowed */
@@ -236,6 +239,8 @@ bool shepherd_may_remember(const struct shepherd_facts *f, const struct shepherd
 
 /* Its first process has ended. */
 void launch_ended(struct launch *l, int wait_status, int64_t now_ms);
+/* Nobody hears that node of it any more: stronger than all that was said of others before. */
+void launch_node_lost(struct shepherd_facts *f, const char *node);
 /* The trainer told this step. */
 void launch_told_step(struct launch *l, int64_t step);
 enum { UNREACHED_SURVIVED_MS = 60 * 1000 };

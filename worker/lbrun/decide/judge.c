@@ -90,12 +90,15 @@ static bool is_to_blame(const struct shepherd_facts *f, const struct next *end, 
 
 /* --- another launch in place? ----------------------------------------------------------------- */
 
-/* An srun that was killed may leave ranks on other nodes, which only the end of the job clears, unless
- * heartbeats tell that they have ended: two live trainers must never be. */
+/* An srun that was killed may leave ranks on other nodes, and one that ended by itself on a node that is lost,
+ * which only the end of the job clears, unless heartbeats tell that they have ended: two live trainers must
+ * never be. */
 static bool may_have_left_ranks(const struct shepherd_facts *f,
 				const struct shepherd_policy *policy)
 {
-	return policy->is_srun && WIFSIGNALED(f->launch.wait_status) && !f->launch.is_quiet;
+	bool may_leave = WIFSIGNALED(f->launch.wait_status) || f->lost_node[0];
+
+	return policy->is_srun && may_leave && !f->launch.is_quiet;
 }
 
 /* A node that broke the trainer, or ended two launches in a row, would do so again: another job can
@@ -116,7 +119,9 @@ static bool may_go_on(const struct shepherd_facts *f, const struct shepherd_poli
 	bool is_wanted = f->stop.why == STOP_NOT || f->stop.why == STOP_HUNG ||
 			 f->stop.why == STOP_NODE;
 
-	return is_wanted && launch_has_sound_nodes(f, policy) && !may_have_left_ranks(f, policy) &&
+	/* of nodes that nobody hears Slurm knows more */
+	return is_wanted && !f->cut_off && launch_has_sound_nodes(f, policy) &&
+	       !may_have_left_ranks(f, policy) &&
 	       ending_may_relaunch(&end->ending, policy->params, failures,
 				   f->has_progressed || end->made_progress);
 }

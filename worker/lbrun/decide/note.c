@@ -73,6 +73,7 @@ static void note_launch(struct shepherd_facts *f, int64_t now_ms)
 	f->is_handed_over = f->has_last_look = false;
 	f->wants_save = f->wants_stacks = false;
 	f->lost_node[0] = '\0';
+	f->cut_off = NULL;
 	f->kill_again_ms = INT64_MAX;
 }
 
@@ -195,6 +196,13 @@ void launch_ended(struct launch *l, int wait_status, int64_t now_ms)
 	l->wait_status = wait_status;
 	l->ended_ms = now_ms;
 	l->left = -1;
+}
+
+void launch_node_lost(struct shepherd_facts *f, const char *node)
+{
+	snprintf(f->lost_node, sizeof(f->lost_node), "%s", node);
+	snprintf(f->launch.node, sizeof(f->launch.node), "%s", node);
+	f->launch.is_node_broken = true;
 }
 
 void launch_told_step(struct launch *l, int64_t step)

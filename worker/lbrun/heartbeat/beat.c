@@ -11,6 +11,7 @@
 enum {
 	RANKS_MAX = 1 << 20,
 	BEATS = 8,       /* in a timeout */
+	TURNS = 4,       /* of the listener, in the time from beat to beat */
 	LEASE_PARTS = 5, /* of these eight */
 	LEAST_EVERY_MS = 20,
 	/* layout of a datagram, big-endian */
@@ -18,13 +19,14 @@ enum {
 	AT_SECRET = 8,
 	AT_LAUNCH = AT_SECRET + BEAT_SECRET_BYTES,
 	AT_RANK = AT_LAUNCH + 4,
-	AT_SENT = AT_RANK + 4,
+	AT_RANKS = AT_RANK + 4,
+	AT_SENT = AT_RANKS + 4,
 	AT_NODE = AT_SENT + 8,
 };
 
 _Static_assert(AT_NODE + BEAT_NODE_BYTES == BEAT_BYTES, "a datagram");
 
-static const char magic[4] = { 'L', 'B', 'H', '1' };
+static const char magic[4] = { 'L', 'B', 'H', '2' };
 
 static void put_u32(unsigned char *to, int64_t n)
 {
@@ -52,6 +54,7 @@ void beat_write(const struct beat *beat, const unsigned char secret[BEAT_SECRET_
 	memcpy(out + AT_SECRET, secret, BEAT_SECRET_BYTES);
 	put_u32(out + AT_LAUNCH, beat->launch);
 	put_u32(out + AT_RANK, beat->rank);
+	put_u32(out + AT_RANKS, beat->ranks);
 	memcpy(out + AT_SENT, &sent, sizeof(sent));
 	memcpy(out + AT_NODE, beat->node, strnlen(beat->node, BEAT_NODE_BYTES));
 }
@@ -77,7 +80,8 @@ bool beat_read(const unsigned char *data, size_t len, const unsigned char secret
 		return false;
 	*out = (struct beat){ .kind = (enum beat_kind)data[AT_KIND],
 			      .launch = get_u32(data + AT_LAUNCH),
-			      .rank = get_u32(data + AT_RANK) };
+			      .rank = get_u32(data + AT_RANK),
+			      .ranks = get_u32(data + AT_RANKS) };
 	memcpy(&sent, data + AT_SENT, sizeof(sent));
 	out->sent_ms = (int64_t)be64toh(sent);
 	memcpy(out->node, data + AT_NODE, BEAT_NODE_BYTES);
@@ -128,6 +132,7 @@ void beats_clear(struct beats *b)
 	free(b->ranks);
 	b->ranks = NULL;
 	b->count = 0;
+	b->heard = b->expected = 0;
 }
 
 void beats_open(struct beats *b, int64_t launch)
@@ -135,7 +140,7 @@ void beats_open(struct beats *b, int64_t launch)
 	beats_clear(b);
 	b->launch = launch;
 	b->is_open = true;
-	b->is_told_over = false;
+	b->is_told_heard = b->is_told_over = false;
 }
 
 void beats_close(struct beats *b)
@@ -160,6 +165,8 @@ enum beat_kind beats_hear(struct beats *b, const struct beat *beat, const struct
 
 	if (beat->launch == b->launch && beat->kind != BEAT_HELLO) {
 		r = rank_of(b, (size_t)beat->rank);
+		b->heard += !r->node[0];
+		b->expected = beat->ranks;
 		memcpy(r->node, beat->node, sizeof(r->node));
 		r->from = *from;
 		r->heard_ms = now_ms;
@@ -173,8 +180,8 @@ void beats_turn(struct beats *b, int64_t now_ms)
 {
 	int64_t slept_ms = now_ms - b->turn_ms;
 
-	for (size_t i = 0; b->turn_ms > 0 && i < b->count; i++)
-		if (slept_ms > 2 * beat_every_ms(b->timeout_ms))
+	if (b->turn_ms > 0 && slept_ms > 2 * beat_every_ms(b->timeout_ms))
+		for (size_t i = 0; i < b->count; i++)
 			b->ranks[i].heard_ms = now_ms;
 	b->turn_ms = now_ms;
 }
@@ -193,31 +200,66 @@ static bool is_node_silent(const struct beats *b, const char *node, int64_t now_
 	return true;
 }
 
+static bool is_awaited(const struct beats_rank *r)
+{
+	return r->node[0] && !r->has_ended;
+}
+
+static bool is_own(const struct beats *b, const char *node)
+{
+	return b->here && strcmp(node, b->here) == 0;
+}
+
+/* The last words of all other nodes came within two beats: so it looks where our own network failed. */
+static bool is_cut_off(const struct beats *b, const char *lost, int64_t now_ms)
+{
+	int64_t since_ms = now_ms - b->timeout_ms + 2 * beat_every_ms(b->timeout_ms);
+	bool are_several = false;
+
+	for (size_t i = 0; i < b->count; i++) {
+		const struct beats_rank *r = &b->ranks[i];
+
+		if (!is_awaited(r) || is_own(b, r->node) || strcmp(r->node, lost) == 0)
+			continue;
+		if (r->heard_ms > since_ms)
+			return false;
+		are_several = true;
+	}
+	return are_several && !is_own(b, lost);
+}
+
 const char *beats_lost(struct beats *b, int64_t now_ms)
 {
 	for (size_t i = 0; b->is_open && i < b->count; i++) {
 		struct beats_rank *r = &b->ranks[i];
 
-		if (!r->node[0] || r->has_ended || r->is_told || !is_silent(b, r, now_ms) ||
+		if (!is_awaited(r) || r->is_told || !is_silent(b, r, now_ms) ||
 		    !is_node_silent(b, r->node, now_ms))
 			continue;
-		for (size_t k = i; k < b->count; k++)
-			b->ranks[k].is_told |= strcmp(b->ranks[k].node, r->node) == 0;
-		return r->node;
+		bool is_ours = is_cut_off(b, r->node, now_ms);
+		for (size_t k = is_ours ? 0 : i; k < b->count; k++)
+			b->ranks[k].is_told |= is_ours || strcmp(b->ranks[k].node, r->node) == 0;
+		return is_ours ? "" : r->node;
 	}
 	return NULL;
 }
 
+bool beats_are_heard(const struct beats *b)
+{
+	return b->expected > 0 && b->heard >= b->expected;
+}
+
 bool beats_are_over(const struct beats *b, int64_t now_ms)
 {
+	if (b->is_open || !beats_are_heard(b))
+		return false;
 	for (size_t i = 0; i < b->count; i++)
-		if (b->ranks[i].node[0] && !b->ranks[i].has_ended &&
-		    !is_silent(b, &b->ranks[i], now_ms))
+		if (is_awaited(&b->ranks[i]) && !is_silent(b, &b->ranks[i], now_ms))
 			return false;
-	return !b->is_open;
+	return true;
 }
 
 int64_t beats_next_ms(const struct beats *b)
 {
-	return b->count > 0 ? b->turn_ms + beat_every_ms(b->timeout_ms) : INT64_MAX;
+	return b->count > 0 ? b->turn_ms + beat_every_ms(b->timeout_ms) / TURNS : INT64_MAX;
 }

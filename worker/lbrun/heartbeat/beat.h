@@ -34,7 +34,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { BEAT_BYTES = 104, BEAT_SECRET_BYTES = 16, BEAT_NODE_BYTES = 64 };
+enum { BEAT_BYTES = 108, BEAT_SECRET_BYTES = 16, BEAT_NODE_BYTES = 64 };
 
 enum beat_kind {
 	BEAT_HELLO = 1, /* no answer has come yet: no lease, and nobody is judged by it */
@@ -48,6 +48,7 @@ enum beat_kind {
 struct beat {
 	enum beat_kind kind;
 	int64_t launch, rank;
+	int64_t ranks;   /* of the launch that have a beater; 0 = not known */
 	int64_t sent_ms; /* by the clock of the rank's node; an answer has that of the question */
 	char node[BEAT_NODE_BYTES + 1];
 };
@@ -90,8 +91,11 @@ struct beats_rank {
 
 struct beats {
 	int64_t timeout_ms;
-	int64_t launch; /* the newest; 0 = none yet */
-	bool is_open, is_told_over;
+	int64_t launch;   /* the newest; 0 = none yet */
+	const char *here; /* the listener's own node; borrowed, NULL = not known */
+	bool is_open, is_told_heard, is_told_over;
+	int64_t expected;         /* ranks, as they say; 0 = not known */
+	int64_t heard;            /* so many of them have, or had, a lease */
 	int64_t turn_ms;          /* the last turn; 0 = none yet */
 	struct beats_rank *ranks; /* by number; owned */
 	size_t count;
@@ -107,9 +111,13 @@ enum beat_kind beats_hear(struct beats *b, const struct beat *beat, const struct
 /* Before anybody is judged, and after all that had come was heard. Who slept itself for a part of the
  * timeout heard nobody: all begin anew. */
 void beats_turn(struct beats *b, int64_t now_ms);
-/* A node of which no rank was heard for the timeout, once; NULL = none. Only of a launch that is open. */
+/* A node of which no rank was heard for the timeout, once; NULL = none. "" = all but our own, two at least,
+ * fell silent together: none of them is to blame. Only of a launch that is open. */
 const char *beats_lost(struct beats *b, int64_t now_ms);
-/* A launch that is closed: every rank that was ever heard has ended, or its lease has. */
+/* Every rank of it is, or was, bound by a lease. */
+bool beats_are_heard(const struct beats *b);
+/* A launch that is closed: every rank of it was heard, and has ended, or its lease has. Of a rank that was
+ * never heard nobody knows: then never. */
 bool beats_are_over(const struct beats *b, int64_t now_ms);
 /* The next turn is due then at the latest. */
 int64_t beats_next_ms(const struct beats *b);

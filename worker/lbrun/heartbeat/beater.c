@@ -30,6 +30,7 @@ enum {
 };
 
 struct said {
+	bool begins; /* the lease; no text */
 	bool ends;
 	char text[TEXT_BYTES];
 };
@@ -66,6 +67,13 @@ say(const struct heart *h, bool ends, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(said.text, sizeof(said.text), format, args);
 	va_end(args);
+	send(h->pair, &said, sizeof(said), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+static void say_begins(const struct heart *h)
+{
+	const struct said said = { .begins = true };
+
 	send(h->pair, &said, sizeof(said), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
@@ -160,8 +168,10 @@ static void hear(struct heart *h)
 		h->lease.is_over |= beat.kind == BEAT_OVER;
 		if (beat.kind != BEAT_ANSWER)
 			continue;
-		if (h->lease.answered_ms < 0)
-			h->next_ms = 0; /* the lease is told of at once */
+		if (h->lease.answered_ms < 0) {
+			say_begins(h); /* before the listener hears of it */
+			h->next_ms = 0;
+		}
 		if (beat.sent_ms > h->lease.answered_ms)
 			h->lease.answered_ms = beat.sent_ms;
 		h->at[0] = from;
@@ -249,13 +259,17 @@ static bool read_secret(const char *hex, unsigned char out[BEAT_SECRET_BYTES])
 	return hex[2 * BEAT_SECRET_BYTES] == ':';
 }
 
-static void find_host(struct heart *h, int64_t port)
+static void find_host(struct heart *h, int64_t port, struct err *err)
 {
 	struct addrinfo hints = { .ai_family = AF_INET, .ai_socktype = SOCK_DGRAM };
 	struct addrinfo *found = NULL;
 
-	if (getaddrinfo(h->host, NULL, &hints, &found) != 0)
+	int trouble = getaddrinfo(h->host, NULL, &hints, &found);
+
+	if (trouble != 0) {
+		err_set(err, ERR_IO, "%s: %s", h->host, gai_strerror(trouble));
 		return;
+	}
 	for (const struct addrinfo *a = found; a && h->count < ADDRESSES; a = a->ai_next) {
 		memcpy(&h->at[h->count], a->ai_addr, sizeof(h->at[0]));
 		h->at[h->count++].sin_port = htons((uint16_t)port);
@@ -264,7 +278,7 @@ static void find_host(struct heart *h, int64_t port)
 }
 
 /* "PORT:TIMEOUT_MS:LAUNCH:SECRET:HOST" */
-static bool read_setting(struct heart *h, const char *text)
+static int read_setting(struct heart *h, const char *text, struct err *err)
 {
 	char *rest;
 	int64_t port = strtoll(text, &rest, 10);
@@ -274,26 +288,29 @@ static bool read_setting(struct heart *h, const char *text)
 	if (*rest == ':')
 		h->beat.launch = strtoll(rest + 1, &rest, 10);
 	if (*rest != ':' || !read_secret(rest + 1, h->secret))
-		return false;
+		return err_set(err, ERR_USAGE, HEARTBEAT_VARIABLE " is none of lbrun's");
 	snprintf(h->host, sizeof(h->host), "%s", rest + 2 + 2 * BEAT_SECRET_BYTES);
 	if (port > 0 && h->lease.timeout_ms > 0)
-		find_host(h, port);
-	return h->count > 0;
+		find_host(h, port, err);
+	return h->count > 0 ? 0 : -1;
 }
 
-void beater_start(struct beater *b, const char *node, int64_t rank)
+int beater_start(struct beater *b, const char *node, int64_t rank, struct err *err)
 {
 	const char *text = getenv(HEARTBEAT_VARIABLE);
 	struct heart h = { .lbrun = getpid(), .lease = { .answered_ms = -1, .stopped_ms = -1 } };
-	bool is_asked = text && read_setting(&h, text);
+	bool is_asked = text != NULL, is_well = is_asked && read_setting(&h, text, err) == 0;
 	int pair[2];
 
-	b->fd = -1;
+	*b = (struct beater){ .fd = -1 };
 	unsetenv(HEARTBEAT_VARIABLE);
-	h.udp = is_asked ? socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0) : -1;
+	if (!is_well)
+		return is_asked ? -1 : 0;
+	h.udp = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (h.udp < 0)
-		return;
+		return err_errno(err, "a socket for heartbeats");
 	h.beat.rank = rank;
+	h.beat.ranks = env_number("SLURM_STEP_NUM_TASKS");
 	h.tells = env_number("SLURM_LOCALID") == 0;
 	snprintf(h.beat.node, sizeof(h.beat.node), "%s", node);
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) == 0) {
@@ -305,16 +322,26 @@ void beater_start(struct beater *b, const char *node, int64_t rank)
 		b->fd = pair[0];
 	}
 	close(h.udp);
+	return b->fd < 0 ? err_errno(err, "socketpair") : 0;
 }
 
 bool beater_heard(struct beater *b, char *text, size_t size, bool *ends)
 {
-	struct said said;
-	ssize_t n = b->fd < 0 ? -1 : recv(b->fd, &said, sizeof(said), MSG_DONTWAIT);
+	struct said said = { 0 };
+	ssize_t n;
 
-	if (n == 0) {
+	do {
+		n = b->fd < 0 ? -1 : recv(b->fd, &said, sizeof(said), MSG_DONTWAIT);
+		b->has_lease |= n > 0 && said.begins;
+	} while (n > 0 && said.begins);
+	if (n ==
+	    0) { /* it was killed, or never began: nobody would stop the rank at its lease's end */
 		close(b->fd);
 		b->fd = -1;
+		snprintf(text, size, "the process for its heartbeats has ended%s",
+			 b->has_lease ? ": the rank ends" : "");
+		*ends = b->has_lease;
+		return true;
 	}
 	if (n != (ssize_t)sizeof(said))
 		return false;

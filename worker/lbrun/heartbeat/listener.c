@@ -106,6 +106,10 @@ static void judge(struct ear *e)
 	const char *lost;
 
 	beats_turn(&e->beats, now_ms);
+	if (!e->beats.is_told_heard && beats_are_heard(&e->beats)) {
+		e->beats.is_told_heard = true;
+		tell(e, NEWS_HEARD, "");
+	}
 	while ((lost = beats_lost(&e->beats, now_ms)) != NULL)
 		tell(e, NEWS_LOST, lost);
 	if (e->beats.launch > 0 && !e->beats.is_told_over && beats_are_over(&e->beats, now_ms)) {
@@ -130,7 +134,10 @@ static void __attribute__((noreturn)) listen_on(struct ear *e)
 		hear_beats(e);
 		if (fds[1].revents)
 			heed(e);
-		judge(e);
+		/* not at every datagram of thousands of ranks, unless one is waited for */
+		if (!e->beats.is_open || fds[1].revents ||
+		    clock_mono_ms() >= beats_next_ms(&e->beats))
+			judge(e);
 	}
 }
 
@@ -172,7 +179,8 @@ static int open_udp(const char *host, int *port, struct err *err)
 	return fd;
 }
 
-int listener_start(struct listener *l, const char *host, int64_t timeout_ms, struct err *err)
+int listener_start(struct listener *l, const char *host, const char *node, int64_t timeout_ms,
+		   struct err *err)
 {
 	struct ear ear = { .secret = l->secret };
 	int pair[2], udp;
@@ -190,6 +198,7 @@ int listener_start(struct listener *l, const char *host, int64_t timeout_ms, str
 		ear.udp = udp;
 		ear.pair = pair[1];
 		ear.beats.timeout_ms = timeout_ms;
+		ear.beats.here = node;
 		listen_on(&ear);
 	}
 	close(udp);

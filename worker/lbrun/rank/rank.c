@@ -160,6 +160,8 @@ static void hear_beater(struct rank *r)
 	while (beater_heard(&r->beater, text, sizeof(text), &ends)) {
 		output_say(&r->output, "%s", text);
 		r->is_asked |= ends;
+		if (ends)
+			r->kill_ms = clock_mono_ms();
 	}
 }
 
@@ -240,7 +242,7 @@ static int run(int rank, bool keeps, char *const *argv)
 	struct trainer_start what = { .argv = argv, .input = STDIN_FILENO };
 	char number[16];
 	bool is_first = env_number("SLURM_LOCALID") == 0; /* of the node */
-	struct err why = { 0 };
+	struct err why = { 0 }, no_beats = { 0 };
 	int output[2];
 
 	output_init(&r.output, STDOUT_FILENO, node_name(), rank);
@@ -253,7 +255,10 @@ static int run(int rank, bool keeps, char *const *argv)
 	}
 	if (cache_enter(&why) < 0 && is_first)
 		output_say(&r.output, "%s" OUTPUT_PARSER_NO_CACHE, why.text);
-	beater_start(&r.beater, node_name(), rank);
+	if (beater_start(&r.beater, node_name(), rank, &no_beats) < 0 && is_first)
+		output_say(&r.output,
+			   "no heartbeats: %s: a node that is lost is known only when Slurm knows",
+			   no_beats.text);
 	what.env = environ;
 	r.is_profiler = is_profiler(argv[0]);
 	prctl(PR_SET_CHILD_SUBREAPER, 1);

@@ -21,7 +21,7 @@ void heartbeats_start(struct shepherd *s)
 	if (!s->policy.is_srun || launcher_nodes() < 2 || s->params.watch.node_ms <= 0)
 		return;
 	meeting_choose(&here, 0);
-	if (listener_start(&s->listener, here.host, s->params.watch.node_ms, &why) < 0)
+	if (listener_start(&s->listener, here.host, s->node, s->params.watch.node_ms, &why) < 0)
 		log_warn("no heartbeats between the nodes: %s", why.text);
 }
 
@@ -29,9 +29,14 @@ static void on_lost(struct shepherd *s, const char *node)
 {
 	char text[200];
 
-	if (s->facts.lost_node[0] || !s->facts.launch.is_open)
+	if (s->facts.lost_node[0] || s->facts.cut_off || !s->facts.launch.is_open)
 		return;
-	snprintf(s->facts.lost_node, sizeof(s->facts.lost_node), "%s", node);
+	if (!node[0]) {
+		s->facts.cut_off = "no other node was heard for watch.node_timeout, all since the "
+				   "same moment: none of them is blamed";
+		return;
+	}
+	launch_node_lost(&s->facts, node);
 	snprintf(text, sizeof(text), "not heard for %.0f s",
 		 (double)s->params.watch.node_ms / 1000);
 	trainer_protocol_node_lost(s, node, text);
@@ -45,18 +50,42 @@ static void on_over(struct shepherd *s)
 		s->facts.kill_again_ms = clock_mono_ms();
 }
 
+/* Ranks that hold a lease stop, and end, for nobody answers them: better at once, and told. */
+static void on_deaf(struct shepherd *s)
+{
+	struct launch *l = &s->facts.launch;
+
+	output_say(&s->output,
+		   "the process that hears heartbeats has ended: there are none any more");
+	if (l->is_open && !l->has_ended && l->is_heard)
+		s->facts.cut_off = "lbrun's process for heartbeats has ended";
+}
+
 void heartbeats_news(struct shepherd *s)
 {
+	bool was_there = s->listener.fd >= 0;
 	struct listener_news news;
 
 	while (listener_heard(&s->listener, &news)) {
 		if (news.launch != s->facts.launch.number)
 			continue;
+		s->facts.launch.is_heard |= news.kind == NEWS_HEARD;
 		if (news.kind == NEWS_LOST)
 			on_lost(s, news.node);
-		else
+		if (news.kind == NEWS_OVER)
 			on_over(s);
 	}
+	if (was_there && s->listener.fd < 0)
+		on_deaf(s);
+}
+
+/* Is the node all that keeps it from going on? A run that is over needs no spare. */
+static bool would_go_on(const struct shepherd *s)
+{
+	struct shepherd_facts with = s->facts;
+
+	with.launch.is_replaced = true;
+	return launch_judge(&with, &s->policy, clock_mono_ms()).goes_on;
 }
 
 void heartbeats_replace(struct shepherd *s)
@@ -64,7 +93,8 @@ void heartbeats_replace(struct shepherd *s)
 	struct launch *l = &s->facts.launch;
 	struct err why = { 0 };
 
-	if (!s->allocation.nodes || launch_has_sound_nodes(&s->facts, &s->policy))
+	if (!s->allocation.nodes || launch_has_sound_nodes(&s->facts, &s->policy) ||
+	    !would_go_on(s))
 		return;
 	if (allocation_drop(&s->allocation, l->node, s->folder, &why) < 0) {
 		output_say(&s->output, "%s is not replaced: %s", l->node, why.text);

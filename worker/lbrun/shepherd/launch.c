@@ -324,8 +324,9 @@ void launch_kill(struct shepherd *s)
 {
 	/* Ranks on nodes that srun cannot reach end, too, and those that it can end at once. */
 	listener_close(&s->listener);
-	/* It would wait for that node: it is killed once all others are quiet, or soon. */
-	if (s->facts.lost_node[0])
+	/* It would wait for that node, and may end ranks before they have told that they end: it is killed
+	 * once all others are quiet, or soon. */
+	if (s->facts.lost_node[0] && s->facts.launch.is_heard)
 		return;
 	/* srun kills its step, on all nodes, and ends when that is gone; without it only the end of
 	 * the job would reach the other nodes. */

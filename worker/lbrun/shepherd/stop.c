@@ -24,8 +24,11 @@ static void describe(struct shepherd *s, const struct next *next, int64_t now_ms
 		snprintf(out, size, "the job's time limit is near");
 		break;
 	case STOP_NODE:
-		snprintf(out, size, "%s was not heard for %.0f s", s->facts.lost_node,
-			 (double)s->params.watch.node_ms / 1000);
+		if (s->facts.cut_off)
+			snprintf(out, size, "%s", s->facts.cut_off);
+		else
+			snprintf(out, size, "%s was not heard for %.0f s", s->facts.lost_node,
+				 (double)s->params.watch.node_ms / 1000);
 		break;
 	default:
 		watch_describe(&s->watch, now_ms, s->hang_text, sizeof(s->hang_text));

@@ -270,6 +270,8 @@ static bool on_is_told(void *arg)
  * follow because of that one. */
 static void suspect(struct shepherd *s, const char *node, bool is_broken)
 {
+	if (s->facts.lost_node[0] || s->facts.cut_off)
+		return; /* what follows is of that */
 	if (s->facts.launch.node[0] && (s->facts.launch.is_node_broken || !is_broken))
 		return;
 	snprintf(s->facts.launch.node, sizeof(s->facts.launch.node), "%s", node);

@@ -134,22 +134,20 @@ static char *all_but(const struct allocation *a, size_t place)
 	return list;
 }
 
-static pid_t start_scontrol(const char *list, const char *folder)
+/* In a folder of its own, and heard through `out`; -1 = by nobody. */
+static pid_t start(const char *const *argv, const char *folder, int out)
 {
 	pid_t parent = getpid(), pid = fork();
-	char *job, *nodes;
 	int null;
 
 	if (pid != 0)
 		return pid;
 	child_begin(parent);
-	job = xasprintf("JobId=%s", getenv("SLURM_JOB_ID"));
-	nodes = xasprintf("NodeList=%s", list);
 	null = open("/dev/null", O_RDWR);
 	for (int fd = 0; fd <= STDERR_FILENO && null >= 0; fd++)
-		dup2(null, fd);
+		dup2(fd == STDOUT_FILENO && out >= 0 ? out : null, fd);
 	if (chdir(folder) == 0)
-		execlp("scontrol", "scontrol", "update", job, nodes, (char *)NULL);
+		execvp(argv[0], (char *const *)(const void *)argv);
 	_exit(127);
 }
 
@@ -170,6 +168,71 @@ static int await(pid_t pid)
 	return pid > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
+static int update(const char *list, const char *folder)
+{
+	char *job = xasprintf("JobId=%s", getenv("SLURM_JOB_ID"));
+	char *nodes = xasprintf("NodeList=%s", list);
+	int status = await(
+		start((const char *[]){ "scontrol", "update", job, nodes, NULL }, folder, -1));
+
+	free(job);
+	free(nodes);
+	return status;
+}
+
+/* The job's nodes by now: those that died Slurm has taken out, without a word (--no-kill). "" = Slurm does
+ * not say; owned by the caller. */
+static char *present_nodes(const char *folder)
+{
+	char *job = xasprintf("--jobs=%s", getenv("SLURM_JOB_ID"));
+	char *list = xcalloc(1,
+			     LIST_BYTES); /* as much as a pipe holds: nobody waits for us to read */
+	int out[2];
+	ssize_t n;
+
+	if (pipe2(out, O_CLOEXEC) == 0) {
+		int status = await(
+			start((const char *[]){ "squeue", "--noheader", job, "--format=%N", NULL },
+			      folder, out[1]));
+
+		close(out[1]);
+		n = status == 0 ? read(out[0], list, LIST_BYTES - 1) : 0;
+		list[n > 0 ? strcspn(list, " \n") : 0] = '\0';
+		close(out[0]);
+	}
+	free(job);
+	return list;
+}
+
+static bool is_among(const json_t *names, const char *node)
+{
+	size_t i;
+	json_t *name;
+
+	json_array_foreach(names, i, name)
+		if (strcmp(json_string_value(name), node) == 0)
+			return true;
+	return false;
+}
+
+/* In the order in which Slurm told them first. */
+static int keep_present(struct allocation *a, const char *folder, struct err *err)
+{
+	char *list = present_nodes(folder);
+	json_t *names = hosts_expand(list);
+
+	free(list);
+	if (json_array_size(names) == 0) {
+		json_decref(names);
+		return err_set(err, ERR_SCHEDULER, "Slurm does not tell the job's nodes (squeue)");
+	}
+	for (size_t i = json_array_size(a->nodes); i-- > 0;)
+		if (!is_among(names, json_string_value(json_array_get(a->nodes, i))))
+			json_array_remove(a->nodes, i);
+	json_decref(names);
+	return 0;
+}
+
 /* Shell code that tells a person's shell of the job's new size. */
 static void remove_files(const char *folder)
 {
@@ -186,24 +249,31 @@ static void remove_files(const char *folder)
 
 int allocation_drop(struct allocation *a, const char *node, const char *folder, struct err *err)
 {
-	size_t count = json_array_size(a->nodes), place = place_of(a, node);
+	size_t place = place_of(a, node);
 	char *rest;
 	int status;
 
-	if (place == count)
+	if (place == json_array_size(a->nodes))
 		return err_set(err, ERR_NOT_FOUND, "%s is no node of the job", node);
 	if (place == 0)
 		return err_set(err, ERR_REFUSED, "%s has the job's script", node);
-	if (count <= a->used)
+	if (json_array_size(a->nodes) <= a->used)
 		return err_set(err, ERR_REFUSED, "no spare node is left");
-	rest = all_but(a, place);
-	status = await(start_scontrol(rest, folder));
-	free(rest);
-	remove_files(folder);
-	if (status != 0)
-		return err_set(err, ERR_SCHEDULER, "Slurm does not take %s back (scontrol update)",
-			       node);
-	json_array_remove(a->nodes, place);
+	if (keep_present(a, folder, err) < 0)
+		return -1;
+	place = place_of(a, node);
+	if (json_array_size(a->nodes) < a->used + (place < json_array_size(a->nodes)))
+		return err_set(err, ERR_REFUSED, "no spare node is left");
+	if (place < json_array_size(a->nodes)) { /* else Slurm has it back already */
+		rest = all_but(a, place);
+		status = update(rest, folder);
+		free(rest);
+		remove_files(folder);
+		if (status != 0)
+			return err_set(err, ERR_SCHEDULER,
+				       "Slurm does not take %s back (scontrol update)", node);
+		json_array_remove(a->nodes, place);
+	}
 	narrow(a);
 	return 0;
 }
