@@ -94,6 +94,9 @@ def part_lbrun(count):
                 stopped, steps = run, 10**6     # it runs for as long as it takes to hold it
             elif name.startswith("prune."):
                 steps, sets = 200, (*sets, "checkpoint.keep_latest_k=2")
+            elif name.startswith("cache."):
+                os.makedirs(f"{T}/cache", exist_ok=True)
+                sets = (*sets, f"cache.folder={T}/cache")
             if not submit(run, steps=steps, sets=sets):
                 raise SystemExit(f"{run}: not accepted")
             await_true("there is room", lambda: live() < 10)

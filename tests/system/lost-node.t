@@ -47,15 +47,17 @@ second_of() { # second_of RUN LAUNCH
 }
 steps_of() { grep -c "^$2 .* $3 " "$T/steps.$1" 2>/dev/null; }
 attempts() { lbctl status "$1" --json | json attempts.#; }
+# Nodes of other tests have the same names.
+ours() { grep -lsazF "$T/" /proc/[0-9]*/environ; }
 # All that runs on a node, its slurmd first.
 woken() { # woken RUN LAUNCH NODE STEPS: nothing is left of that launch, within a second
-	wait_for "! grep -lszxF LB_LAUNCH=${2#*.} \$(grep -lszxF LB_ATTEMPT=${2%.*} \$(grep -lszxF LB_RUN=$1 /proc/[0-9]*/environ) </dev/null) </dev/null" 20 &&
+	wait_for "! grep -lszxF LB_LAUNCH=${2#*.} \$(grep -lszxF LB_ATTEMPT=${2%.*} \$(grep -lszxF LB_RUN=$1 \$(ours) </dev/null) </dev/null) </dev/null" 20 &&
 		[ "$(steps_of "$1" "$2" "$3")" -le $(($4 + 10 * patience)) ]
 }
 on_node() { # on_node NODE SIGNAL
 	cluster_signal "slurmd.$1" "$2"
 	# shellcheck disable=SC2046 # several
-	kill -s "$2" $(grep -lsaxzF "SLURMD_NODENAME=$1" /proc/[0-9]*/environ | cut -d / -f 3) 2>/dev/null
+	kill -s "$2" $(grep -lsaxzF "SLURMD_NODENAME=$1" $(ours) </dev/null | cut -d / -f 3) 2>/dev/null
 }
 
 # --- a spare takes its place, in the same job --------------------------------------------------------
