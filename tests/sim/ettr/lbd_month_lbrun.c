@@ -178,7 +178,7 @@ static void on_silence(struct sim *sim, void *arg, uint64_t stamp)
 /* By heartbeats, unless it is lbrun's own node. */
 static void node_fails(struct sim *sim, const struct trouble_at *t)
 {
-	bool is_heard = sim->heard_ms > 0 && t->node != sim->job->head;
+	bool is_heard = sim->heard_ms > 0 && sim->job && t->node != sim->job->head;
 
 	sim->lost = t->node;
 	if (is_heard)
