@@ -178,7 +178,7 @@ static void on_silence(struct sim *sim, void *arg, uint64_t stamp)
 /* By heartbeats, unless it is lbrun's own node. */
 static void node_fails(struct sim *sim, const struct trouble_at *t)
 {
-	bool is_heard = sim->heard_ms > 0 && sim->job && t->node != sim->job->head;
+	bool is_heard = sim->heard_ms > 0 && t->node != sim->job->head;
 
 	sim->lost = t->node;
 	if (is_heard)
@@ -202,7 +202,9 @@ void live_on_trouble(struct sim *sim, void *arg, uint64_t stamp)
 	int64_t silence_ms = sim->phase == PHASE_START ? sim->setup_ms : sim->hang_ms;
 
 	(void)arg;
-	if (sim->job && t->kind == TROUBLE_NODE)
+	if (!sim->job)
+		return;
+	if (t->kind == TROUBLE_NODE)
 		sim->job->spare[t->node] = false; /* it is noticed when it is needed */
 	if (!is_up || !trouble_hits(t, sim->job->held))
 		return;
