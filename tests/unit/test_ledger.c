@@ -88,24 +88,30 @@ static void a_linked_folder_is_fine(void **state)
 	ledger_close(l);
 }
 
-/* As lbd 0.1 of schema 1 left it: the rows stay, what refers to them still does, and the new
- * columns begin empty. */
-static void a_ledger_of_schema_1_is_migrated(void **state)
+/* A ledger file as lbd 0.1 made it, without rows. */
+static void make_schema_1(void)
 {
 	char *schema = file_read(source_path("sql/schema/001-initial.sql"), 1 << 20, NULL, NULL);
+
+	assert_non_null(schema);
+	assert_int_equal(raw("PRAGMA page_size = 4096"), SQLITE_OK);
+	assert_int_equal(raw(schema), SQLITE_OK);
+	assert_int_equal(raw("PRAGMA user_version = 1"), SQLITE_OK);
+	free(schema);
+}
+
+/* The rows stay, what refers to them still does, and the new columns begin empty. */
+static void a_ledger_of_schema_1_is_migrated(void **state)
+{
 	struct ledger *l;
 	struct ledger_run run;
 	struct err err = { 0 };
 	char id[32];
 
 	(void)state;
-	assert_non_null(schema);
-	assert_int_equal(raw("PRAGMA page_size = 4096"), SQLITE_OK);
-	assert_int_equal(raw(schema), SQLITE_OK);
-	free(schema);
+	make_schema_1();
 	assert_int_equal(
-		raw("PRAGMA user_version = 1;"
-		    "INSERT INTO runs VALUES (5, 'old', 'ada', 1, 'backoff', 'crash', 't', 'slurm', '/d',"
+		raw("INSERT INTO runs VALUES (5, 'old', 'ada', 1, 'backoff', 'crash', 't', 'slurm', '/d',"
 		    " 'run', '', '', 0, 1, 0, 9, 2, 7, 8, 1.5, NULL, NULL);"
 		    "INSERT INTO attempts VALUES (3, 5, 1, 'aa', 'ended', 17, 18, 'crash', -1, 11, '', 'n1',"
 		    " 1, 2, 3, 4, -1, 50, 6);"
@@ -141,16 +147,10 @@ static void a_ledger_of_schema_1_is_migrated(void **state)
 /* However many points there are: lbd may have little memory. */
 static void a_large_ledger_is_migrated_in_little_memory(void **state)
 {
-	char *schema = file_read(source_path("sql/schema/001-initial.sql"), 1 << 20, NULL, NULL);
-
 	(void)state;
-	assert_non_null(schema);
-	assert_int_equal(raw("PRAGMA page_size = 4096"), SQLITE_OK);
-	assert_int_equal(raw(schema), SQLITE_OK);
-	free(schema);
+	make_schema_1();
 	assert_int_equal(
-		raw("PRAGMA user_version = 1;"
-		    "CREATE TEMP TABLE n AS WITH RECURSIVE n(i) AS"
+		raw("CREATE TEMP TABLE n AS WITH RECURSIVE n(i) AS"
 		    " (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 39999) SELECT i FROM n;"
 		    "INSERT INTO runs SELECT i, 'r' || i, 'ada', 1, 'failed', 'crash', 't', 'slurm', '/d',"
 		    " 'run', '', '', 0, 1, 0, 9, 2, 7, 8, 1.5, NULL, NULL FROM n WHERE i < 20;"
@@ -170,13 +170,9 @@ static void a_large_ledger_is_migrated_in_little_memory(void **state)
 /* A migration that would leave rows without what they refer to does not happen at all. */
 static void a_damaged_ledger_of_schema_1_stays_as_it_is(void **state)
 {
-	char *schema = file_read(source_path("sql/schema/001-initial.sql"), 1 << 20, NULL, NULL);
-
 	(void)state;
-	assert_non_null(schema);
-	assert_int_equal(raw(schema), SQLITE_OK);
-	free(schema);
-	assert_int_equal(raw("PRAGMA user_version = 1; PRAGMA foreign_keys = OFF;"
+	make_schema_1();
+	assert_int_equal(raw("PRAGMA foreign_keys = OFF;"
 			     "INSERT INTO events VALUES (1, 5, 1, 'created', 'ada', '', 0)"),
 			 SQLITE_OK);
 	refused(file, ERR_IO, "refer to nothing");
