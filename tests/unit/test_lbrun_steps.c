@@ -226,6 +226,49 @@ static void test_frameworks(void **state)
 		 "10 loss=9.5 tokens_per_s=12500 mfu=0.125"},
 		{"[05/12 10:00:00 d2.utils.events]:  eta: 0:05:00  iter: 19  total_loss: 2.5  loss_cls: 0.5  time: 0.3 lr: 0.0002 max_mem: 1234M\n", "19 loss=2.5 lr=0.0002"},
 		{"Step 000100 | Loss=2.5\r\nStep 000101 | Loss=2.25\r\n", "100 loss=2.5; 101 loss=2.25"},
+		/* evaluations between the steps: fairseq2, OLMo-core, MaxText, prime-rl, TF models */
+		{"INFO fairseq2 - Train Metrics (step 1,000) - NLL Loss: 2.5 | Gradient Norm: 1.25\n"
+		 "INFO fairseq2 - Validation Metrics (step 2000) - wiki - Loss: 3.5\n", "1000 loss=2.5 grad_norm=1.25"},
+		{"[step=10/1000,epoch=1,eta=1h]\n[eval=lm-validation,step=3/10]\n[eval=downstream,step=4/10]\n", "10/1000"},
+		{"completed step: 10, seconds: 1.2, loss: 10.5, lm_loss: 10.4\nCompleted eval after train step 20, loss=9.5\n", "10 loss=10.5"},
+		{"INFO Step 10 |  1m 2s | Loss 2.5000 | Grad. Norm 1.25 | LR 1.00e-06 | Throughput 1234 tokens/s | MFU 12.5%\n"
+		 "DEBUG Micro Step 3/8 | Loss 2.0000\nSUCCESS Validation | Step 20 | Loss 3.5000\n",
+		 "10 loss=2.5 lr=1e-06 grad_norm=1.25 tokens_per_s=1234 mfu=0.125"},
+		{"train | step:   1000 | output: {'training_loss': 2.5}\n eval | step:   2000 | output: {'loss': 3.5}\n", "1000 loss=2.5"},
+		{"step 1 loss 3\nstep 2 [eval] loss 3.5\nstep 3 | test: {'loss': 4.5}\nstep 4: evaluation loss: 5.5\nstep 5 loss 2\n",
+		 "1 loss=3; 2 val_loss=3.5; 3 val_loss=4.5; 4 val_loss=5.5; 5 loss=2"},
+		{"step 500 loss 2.5\nBest loss 2.25 at step 100\n", "500 loss=2.5"},
+		/* of several losses that of the training */
+		{"step 5 | aux loss 0.01 | loss 2.5\nstep 6 | load balancing loss: 0.01 | lm loss: 2.25\nstep 7 | kl loss 0.5\n",
+		 "5 loss=2.5; 6 loss=2.25; 7 loss=0.5"},
+		/* a mean over all that was trained is the loss of no step */
+		{"{'train_runtime': 12.5, 'train_steps_per_second': 0.5, 'train_loss': 5.5, 'epoch': 1.0}\n"
+		 "100%|##########| 60/60 [00:10<00:00,  1.01s/it]\n", "60/60"},
+		/* 2,5 may be 2.5 */
+		{"step 1 loss 2,5\nstep 2 loss: 0,693\nstep 3 loss: 1,234.5\nstep 4,20 loss 2\nstep 5 loss 3.4k\nstep 12,345 lr=[1e-4,1e-3] loss 2\n",
+		 "3 loss=1234.5; 4 loss=2; 12345 loss=2 lr=0.0001"},
+		{"11/23 10:00:00 - x - INFO - Epoch(val)  [1][  50/1000]  loss: 2.5\n[11/23 10:00] loss 2.5\n", ""},
+		/* steps of the epoch, and of the training */
+		{"epoch 1 | iter 1/48 | loss 40.5\nepoch 1 | iter 48/48 | loss 40\nepoch 2 | iter 1/48 | loss 39\n",
+		 "1/48 loss=40.5; 48/48 loss=40; 49 loss=39"},
+		{"epoch: 1 step: 1875, loss is 2.5\nepoch: 2 step: 10, loss is 2\nepoch: 1 step: 1875, loss is 2.5\n",
+		 "1875 loss=2.5; 1885 loss=2"},
+		{"Epoch 1 Step 500/1000 lr: 1e-05 loss: 2.5\nEpoch 2 Step 510/1000 lr: 1e-05 loss: 2.25\n",
+		 "500/1000 loss=2.5 lr=1e-05; 510/1000 loss=2.25 lr=1e-05"},
+		{"Epoch 1/9 Steps:   1%|  | 10/1000 [00:10<16:40,  1.01s/it, step_loss=0.25]\n"
+		 "Epoch 2/9, Steps:  11%|# | 110/1000 [00:10<16:40,  1.01s/it, step_loss=0.5]\n",
+		 "10/1000 loss=0.25; 110/1000 loss=0.5"},
+		/* timm, Swin, Marian, WeNet, kohya */
+		{"Train: 1 [  50/1251 (  4%)]  Loss: 6.90 (6.92)  Time: 1.2s,  213.00/s  LR: 1.000e-06\nTest: [  10/48]  Loss: 6.8 (6.8)\n",
+		 "1301 loss=6.9 lr=1e-06"},
+		{"[2026-11-23 10:00:00 swin](main.py 222): INFO Train: [1/300][10/1251]\teta 1:00:00 lr 0.000001\t wd 0.0500\tloss 6.8500 (6.9500)\n",
+		 "1261/375300 loss=6.85 lr=1e-06"},
+		{"[2026-11-23 10:00:00] Ep. 1 : Up. 1000 : Sen. 32,000 : Cost 6.51 * 1,234,567 @ 1,234 after 12,345,678 : gNorm 1.25 : L.r. 1.0e-04\n"
+		 "[2026-11-23 10:00:00] [valid] Ep. 1 : Up. 1000 : cross-entropy : 45.6789 : new best\n", "1000 loss=6.51 grad_norm=1.25"},
+		{"DEBUG TRAIN | steps/sec 1.2| Batch 0/100 loss 45.5 loss_att 40.5\nDEBUG CV | steps/sec 1.2| Batch 0/100 loss 35.5\n"
+		 "DEBUG TRAIN | steps/sec 1.2| Batch 0/200 loss 44.5\nDEBUG TRAIN | steps/sec 1.2| Batch 1/100 loss 43.5\n",
+		 "100 loss=45.5; 200 loss=44.5; 300 loss=43.5"},
+		{"steps:   1%|  | 10/1000 [00:10<16:40,  1.01s/it, avr_loss=0.125]\n", "10/1000 loss=0.125"},
 		{"time=2024-01-01T10:00:00 level=info msg=train step=7 loss=2.5e+00\n", "7 loss=2.5"},
 	};
 	/* clang-format on */

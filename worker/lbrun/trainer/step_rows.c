@@ -4,10 +4,12 @@
 
 #include <math.h>
 
-#define COUNT "\\d[\\d,_]*"
+/* "12345", "12,345": of "3,5" the 3, which is no thousand */
+#define COUNT "(?:[1-9]\\d{0,2}(?:[,_]\\d{3})+|\\d+)"
 #define BATCH "(?<batch>\\d+)\\s*(?:/|of)\\s*(?<batches>\\d+)(?![\\w/])"
 #define EPOCH "\\bepoch\\W*(?<epoch>\\d+)(?:\\s*(?:/|of)\\s*(?<epochs>\\d+))?"
 #define BATCH_WORD "(?<!micro[ _-])(?<![\\w./])(?:mini-?)?batch(?:es)?\\s*[:=#]?\\s*[\\[(]?\\s*"
+#define IN_EPOCH "(?:" EPOCH "\\W+)?"
 /* "12", "[ 12/100]", "= 12 of 100": a step, perhaps how many there are */
 #define OF_STEPS \
 	"\\s*[:=#]?\\s*[\\[(]?\\s*(?<step>" COUNT ")\\s*(?:(?:/|of)\\s*(?<target_step>" COUNT \
@@ -27,6 +29,10 @@ const struct step_row step_rows[] = {
 	 STEP_PLAIN, false, 0},
 	{"mmengine, by epochs", "Epoch(train)",
 	 "\\bEpoch\\(train\\)\\s*\\[(?<epoch>\\d+)\\]\\s*\\[\\s*" BATCH "\\]", STEP_IN_EPOCH, false, 1},
+	{"Swin, timm", "rain: ",
+	 "\\bTrain: \\[?(?<epoch>\\d+)(?:/(?<epochs>\\d+)\\])?\\s*\\[\\s*" BATCH, STEP_IN_EPOCH, false, 0},
+	{"WeNet, CosyVoice", "Batch ", "\\bTRAIN\\b.*\\bBatch (?<epoch>\\d+)/(?<batch>\\d+) loss", STEP_IN_EPOCH, false, 0},
+	{"Marian", "Up.", "\\bEp\\. \\d+ : Up\\. (?<step>\\d+) : Sen\\.", STEP_PLAIN, false, 0},
 	{"PyTorch's examples (MNIST)", "rain Epoch:",
 	 "\\bTrain Epoch: (?<epoch>\\d+) \\[" BATCH, STEP_IN_EPOCH, false, 1},
 	{"PyTorch's examples (ImageNet)", "poch: [",
@@ -54,10 +60,10 @@ const struct step_row step_rows[] = {
 	 "\\{.*['\"](?:train(?:er)?/)?(?:global_step|_?step|num_updates|iteration|iter)['\"]: *['\"]?(?<step>\\d+)\\b",
 	 STEP_PLAIN, true, 0},
 	{"Hugging Face's dictionaries, beside its bar", "loss'",
-	 "^\\{'[^']+': [^,{}]+(?:, '[^']+': [^,{}]+)*\\}\\s*$", STEP_FIELDS, false, 0},
+	 "^\\{(?!.*'train_runtime')'[^']+': [^,{}]+(?:, '[^']+': [^,{}]+)*\\}\\s*$", STEP_FIELDS, false, 0},
 	{"torchtitan, llm.c, nanoGPT, MaxText, most scripts of one's own", "tep",
-	 "(?i)(?<![\\w./])(?:train(?:er|ing)?[_ /-])?(?:global[_ -]?)?steps?['\"]?" OF_STEPS, STEP_PLAIN, true, 0},
-	{"the same by iterations", "ter", "(?i)(?<![\\w./])iter(?:ation)?s?" OF_STEPS, STEP_PLAIN, true, 0},
+	 "(?i)" IN_EPOCH "(?<![\\w./])(?:train(?:er|ing)?[_ /-])?(?:global[_ -]?)?steps?['\"]?" OF_STEPS, STEP_PLAIN, true, 0},
+	{"the same by iterations", "ter", "(?i)" IN_EPOCH "(?<![\\w./])iter(?:ation)?s?" OF_STEPS, STEP_PLAIN, true, 0},
 	{"the same by updates (fairseq) or \"it\"", "",
 	 "(?i)(?<![\\w./])(?:(?:num[_ ])?updates?|it)['\"]?" OF_STEPS, STEP_PLAIN, true, 0},
 	{"100 steps of 600 behind a word, or in front of the line", "s",
@@ -70,32 +76,36 @@ const struct step_row step_rows[] = {
 	 "(?i)(?:" EPOCH "\\W+)?" BATCH_WORD "(?<batch>\\d+)[\\])]?(?![\\w%]|\\.\\d)", STEP_IN_EPOCH, true, 1},
 	{"a script that prints epochs only", "poch", "(?i)(?<![\\w./])epochs?" OF_STEPS, STEP_EPOCH, true, 0},
 	{"CLU (JAX): [100] loss=2.5", "] [", "\\] \\[(?<step>\\d+)\\] [\\w/]+=", STEP_PLAIN, true, 0},
-	{"[3/10] without a word", "/", "^\\W*(?<step>\\d+)\\s*/\\s*(?<target_step>\\d+)(?![\\w/])", STEP_EPOCH, true, 0},
+	{"[3/10] without a word", "/", "^\\W*(?<step>\\d+)\\s*/\\s*(?<target_step>\\d+)(?![\\w/]|\\s+\\d\\d?:\\d\\d)", STEP_EPOCH, true, 0},
 };
 /* clang-format on */
 const size_t step_row_count = sizeof(step_rows) / sizeof(step_rows[0]);
 
 /* What stands between a name and its number: "loss: 3", "loss=3", "'loss': '3'", "lr=[3e-4]". */
-#define IS "['\"]?\\s*[:=]?\\s*[\\['\"]?"
+#define IS "['\"]?\\s*(?:[:=]|is\\b)?\\s*[\\['\"]?"
+/* "3", "1,234.5"; "3,5" is none: it may mean 3.5 */
 #define NUMBER \
-	"(?<v>[-+]?(?:\\d[\\d,]*\\.?\\d*(?:e[-+]?\\d+)?|\\.\\d+(?:e[-+]?\\d+)?|nan|inf(?:inity)?))(?!\\w|\\.\\d)"
+	"(?<v>[-+]?(?:(?:[1-9]\\d{0,2}(?:,\\d{3})+|\\d+)(?!\\d|,\\d)(?:\\.\\d*)?(?:e[-+]?\\d+)?|" \
+	"\\.\\d+(?:e[-+]?\\d+)?|nan|inf(?:inity)?))(?!\\w|\\.\\d)"
 
 #define TOKENS_PER_S "(?:tps|tok(?:en)?s?[_ ]?(?:/|per)[_ ]?s(?:ec(?:ond)?)?)(?:/device)?"
 
-#define OTHER_LOSS \
-	"(?<![\\w/-])(?<!val )(?<!eval )(?<!test )(?<!validation )(?:train(?:ing)?[_ /-])?"
+/* "val loss", "[eval] loss", "test: {'loss'" are passed over. */
+#define HELD_OUT "(?:val(?:id(?:ation)?)?|eval(?:uation)?|test|dev|cv)"
+#define TRAINED(word) "(?i)\\b" HELD_OUT "\\b[^\\w=]{0,4}" word "(*SKIP)(*FAIL)|(?<![\\w/-])"
+#define LOSS \
+	"(?:(?:reduced_)?(?:train(?:ing)?|lm|total|avg|avr|mean|ce|reduced|running|step|batch)[_ /-])?" \
+	"loss(?: train|_step)?" IS NUMBER
 
 /* clang-format off */
 const struct step_field step_fields[] = {
-	{"loss", "oss", "(?i)(?<![\\w/-])(?<!val )(?<!eval )(?<!test )(?<!valid )(?<!validation )"
-	 "(?:(?:reduced_)?(?:train(?:ing)?|lm|total|avg|mean|ce|reduced|running|step|batch)[_ /-])?loss(?: train|_step)?" IS
-	 NUMBER,
+	{"loss", "oss", TRAINED("loss") "(?<![a-z] )" LOSS, 1, -INFINITY}, /* before "aux loss", "kl loss" */
+	{"loss", "oss", TRAINED("loss") LOSS, 1, -INFINITY},
+	{"loss", "", TRAINED("(?:loss|cost)") "(?:train(?:ing)?[_ /-])?(?:loss|cost)\\b[^:=]{0,40}\\b(?:at|after|in|on)\\b[^:=]{0,40}[:=]\\s*" NUMBER,
 	 1, -INFINITY},
-	{"loss", "", "(?i)" OTHER_LOSS "(?:loss|cost)\\b[^:=]{0,40}\\b(?:at|after|in|on)\\b[^:=]{0,40}[:=]\\s*" NUMBER,
+	{"loss", "", TRAINED("(?:nll|xent|cost|cross)") "(?:train(?:ing)?[_ /-])?(?:nll|xent|cost|cross[_ -]?entropy)" IS NUMBER,
 	 1, -INFINITY},
-	{"loss", "", "(?i)" OTHER_LOSS "(?:nll|xent|cost|cross[_ -]?entropy)" IS NUMBER, 1, -INFINITY},
-	{"val_loss", "oss", "(?i)(?<![\\w-])(?:val(?:id(?:ation)?)?|eval|test)[_ /]loss" IS NUMBER,
-	 1, -INFINITY},
+	{"val_loss", "oss", "(?i)(?<![\\w-])" HELD_OUT "(?:_|[^\\w=]{1,4})loss" IS NUMBER, 1, -INFINITY},
 	{"lr", "", "(?i)(?<![\\w-])(?:lr|learning[_ ]rate)" IS NUMBER, 1, 0},
 	{"grad_norm", "norm", "(?i)(?<![\\w-])(?:grad(?:ient)?[_ ]?norm|gnorm|norm)" IS NUMBER, 1, 0},
 	{"tokens_per_s", "k", "(?i)(?<![\\w-])" TOKENS_PER_S "['\"]?\\s*[:=]\\s*(?<v>\\d[\\d.]*)k\\b", 1000, 0},
@@ -108,10 +118,15 @@ const struct step_field step_fields[] = {
 /* clang-format on */
 const size_t step_field_count = sizeof(step_fields) / sizeof(step_fields[0]);
 
+/* "eval step", "[eval=wiki,step", "Validation metrics (step", "Evaluation after train step", "micro step",
+ * "best loss 2 at step" */
+#define OF_WHAT "(?:global[_ -]?)?(?:steps?|iter(?:ation)?s?|updates?|epochs?|batch(?:es)?)?\\W*$"
 const char step_other_work[] =
-	"(?i)\\b(?:eval\\w*|val(?:id\\w*)?|test\\w*|sanity\\w*|infer\\w*|predict\\w*|download\\w*|"
-	"load\\w*|prepar\\w*|install\\w*|setup|build\\w*)[\\s:\\[\\]()_/-]*"
-	"(?:global[_ -]?)?(?:steps?|iter(?:ation)?s?|updates?|epochs?|batch(?:es)?)?\\W*$";
+	"(?i)\\b(?:(?:eval\\w*|val(?:id\\w*)?|test\\w*|dev|cv|sanity\\w*)(?:=[^\\s=,]*)?[\\s:|,\\[\\]()_/-]*"
+	"(?:(?:metrics?|results?|stats|set|loss)\\W+)?(?:(?:after|at|on|for)\\s+)?(?:train(?:ing)?\\s+)?|"
+	"(?:infer\\w*|predict\\w*|download\\w*|load\\w*|prepar\\w*|install\\w*|setup|build\\w*|micro|inner|"
+	"sampling|denoising|decoding|generat\\w*|rollout)[\\s:\\[\\]()_/-]*|"
+	"best\\b.*\\b)" OF_WHAT;
 
 const char step_bar_label[] =
 	"(?i)^\\W*$|train|epoch|\\bstep|\\biter|\\bloss\\b|\\bfit|\\boptimi|^\\W*progress\\W*$";

@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 enum step_kind {
-	STEP_PLAIN,    /* group "step", perhaps "target_step" */
+	STEP_PLAIN,    /* group "step", perhaps "target_step"; "epoch" where it may be of one */
 	STEP_IN_EPOCH, /* "batch" of "batches", perhaps in "epoch" of "epochs" */
 	STEP_BAR,      /* the same as a bar, behind a "label" */
 	STEP_EPOCH,    /* "step" is an epoch: counts where nothing finer is told */

@@ -261,6 +261,28 @@ static void count_epochs(struct steps *s, int first, struct match *m)
 	m->target_step = epochs > 0 ? epochs * m->batches : -1;
 }
 
+/* "Epoch 2, step 5 of 10" does not tell whose steps these are: of the epoch, once they begin again with
+ * the next one. What a slower rank still tells of the one before is left out. */
+static bool count_restarts(struct count *c, struct match *m)
+{
+	if (m->epoch < c->epoch)
+		return false;
+	m->batch = m->step;
+	m->batches = m->target_step;
+	see_batch(c, m, m->epoch, c->epoch >= 0 && m->epoch > c->epoch && m->step <= c->batch);
+	m->step = c->before + m->batch;
+	m->target_step = c->before > 0 ? -1 : m->batches;
+	return true;
+}
+
+static bool ends_with(const struct match *m, const char *word)
+{
+	size_t n = strlen(word);
+
+	return m->label && m->label_len >= n &&
+	       strncasecmp(m->label + m->label_len - n, word, n) == 0;
+}
+
 /* "Epoch 2" of a bar's label, or "Epoch 2/3", which counts from 1. */
 static bool is_epoch_bar(struct steps *s, struct match *m)
 {
@@ -276,6 +298,11 @@ static bool is_epoch_bar(struct steps *s, struct match *m)
 	at += strlen("epoch") + strspn(at + strlen("epoch"), " :=#[(");
 	/* NOLINTNEXTLINE(cert-err34-c): the label is short, and any number will do */
 	n = sscanf(at, "%9" SCNd64 "/%9" SCNd64, &m->epoch, &m->epochs);
+	if (n >= 1 && ends_with(m, "steps")) {
+		m->step = m->batch;
+		m->target_step = m->batches;
+		return count_restarts(&s->lines, m);
+	}
 	if (n >= 1)
 		count_epochs(s, n == 2 ? 1 : 0, m);
 	return n >= 1;
@@ -302,12 +329,7 @@ static bool is_training_bar(struct steps *s, struct match *m, bool has_loss)
 /* "Epochs:  30%|...": the bar around those of the batches. */
 static bool is_bar_of_epochs(struct match *m)
 {
-	static const char word[] = "epochs";
-	size_t n = sizeof(word) - 1, len = m->label ? m->label_len : 0;
-	const char *end = m->label ? m->label + len : "";
-
-	m->is_epochs = (len >= n && strncasecmp(end - n, word, n) == 0) ||
-		       (len >= n - 1 && strncasecmp(end - (n - 1), word, n - 1) == 0);
+	m->is_epochs = ends_with(m, "epochs") || ends_with(m, "epoch");
 	m->step = m->batch;
 	m->target_step = m->batches;
 	return m->is_epochs;
@@ -407,7 +429,8 @@ static bool count(struct steps *s, const struct step_row *row, const json_t *fie
 		count_epochs(s, row->first_epoch, m);
 	if (row->kind == STEP_BAR)
 		return count_bar(s, m, has_loss(s, fields));
-	return m->step >= 0 && (!row->needs_more || has_more(fields, m, row->kind));
+	return m->step >= 0 && (!row->needs_more || has_more(fields, m, row->kind)) &&
+	       (row->kind != STEP_PLAIN || m->epoch < 0 || count_restarts(&s->lines, m));
 }
 
 static enum quality quality_of(const struct steps *s, enum step_kind kind, const struct match *m,
@@ -423,6 +446,7 @@ static json_t *read_row(struct steps *s, size_t i, const char *line, size_t len)
 {
 	const struct step_row *row = &step_rows[i];
 	struct match m = { -1, -1, -1, -1, -1, -1, NULL, NULL, 0, false };
+	const struct count bar = s->bar, lines = s->lines;
 	json_t *fields, *told = NULL;
 
 	regexp_each_group(s->rows[i], line, take_group, &m);
@@ -437,9 +461,14 @@ static json_t *read_row(struct steps *s, size_t i, const char *line, size_t len)
 		s->pending = fields;
 		return NULL;
 	}
-	if (!is_other_work(s, line, &m) && count(s, row, fields, &m) &&
-	    may_tell(s, i, quality_of(s, row->kind, &m, fields)))
-		told = tell(s, &m, fields);
+	if (!is_other_work(s, line, &m) && count(s, row, fields, &m)) {
+		if (may_tell(s, i, quality_of(s, row->kind, &m, fields))) {
+			told = tell(s, &m, fields);
+		} else {
+			s->bar = bar;
+			s->lines = lines;
+		}
+	}
 	json_decref(fields);
 	return told;
 }
