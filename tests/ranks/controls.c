@@ -339,7 +339,7 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
 
 	if (clock == CLOCK_REALTIME && is_control("clock") && is_ours())
 		now->tv_sec += AHEAD_S;
-	if (clock == CLOCK_MONOTONIC)
+	if (clock == CLOCK_BOOTTIME)
 		now->tv_sec += slow_by_s;
 	return rc;
 }
