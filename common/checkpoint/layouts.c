@@ -56,7 +56,7 @@ const struct layout layouts[] = {
 	  .marks = { "weights/*", "context/*" },
 	  .unfinished = "-unfinished" },
 	{ .name = "dcp", .by = "torchtitan, torch.distributed.checkpoint", .kind = LAYOUT_FOLDER,
-	  .names = { "step-#", "*#", "last", "latest" }, .marks = { ".metadata", "*.distcp" },
+	  .names = { "step-#", "*#", "last", "latest" }, .marks = { ".metadata", "__#_#.distcp" },
 	  .last = ".metadata" },
 	{ .name = "litgpt", .by = "LitGPT", .kind = LAYOUT_FOLDER,
 	  .names = { "step-#", "iter-#*", "final" },
@@ -64,7 +64,8 @@ const struct layout layouts[] = {
 	{ .name = "orbax", .by = "Orbax (JAX)", .kind = LAYOUT_FOLDER, .names = { "#", "*_#" },
 	  .marks = { "_CHECKPOINT_METADATA", "_METADATA" }, .last = "_CHECKPOINT_METADATA" },
 	{ .name = "folder", .by = "any script: a folder with a number", .kind = LAYOUT_FOLDER,
-	  .names = { "*#", "last", "latest", "current", "final", "checkpoint", "ckpt", "state" } },
+	  .names = { "*#", "*#-state", "*#-unsharded", "last", "latest", "current", "final", "checkpoint", "ckpt",
+		     "state" } },
 
 	{ .name = "llm.c", .by = "llm.c", .kind = LAYOUT_FILE,
 	  .names = { "model_#.bin", "state_#_#.bin" },

@@ -253,6 +253,30 @@ static void test_frameworks(void **state)
 	put_text("dcp/step-10/.metadata", "x");
 	assert_int_equal(newest("dcp"), 10);
 	assert_string_equal(found_layout, "dcp");
+	/* OLMo-core, XTuner, prime-rl: such folders below their own, and more behind them */
+	for (int step = 10; step <= 20; step += 10) {
+		char path[60];
+
+		snprintf(path, sizeof(path), "oc/step%d/model_and_optim/__0_0.distcp", step);
+		put_text(path, "x");
+		assert_int_equal(newest("oc"), step == 10 ? -2 : 10);
+		assert_contains(told, "it is not complete: no model_and_optim/.metadata");
+		snprintf(path, sizeof(path), "oc/step%d/model_and_optim/.metadata", step);
+		put_text(path, "x");
+		assert_int_equal(newest("oc"), 10);
+		snprintf(path, sizeof(path), "oc/step%d/config.json", step);
+		put_text(path, "{}");
+		assert_int_equal(newest("oc"), step);
+		assert_string_equal(found_layout, "folder");
+	}
+	/* OLMo, kohya's sd-scripts */
+	put_zip("ol/step1000-unsharded/model.pt");
+	put_zip("ol/step2000-unsharded/model.pt");
+	assert_int_equal(newest("ol"), 2000);
+	put_text("ko/my-step00000200.safetensors", "x");
+	put_zip("ko/my-step00000200-state/optimizer.bin");
+	assert_int_equal(newest("ko"), 200);
+	assert_string_equal(found, "ko/my-step00000200-state");
 	/* DeepSpeed and Megatron: a pointer is written last */
 	put_zip("ds/global_step10/mp_rank_00_model_states.pt");
 	put_text("ds/latest", "global_step10");
