@@ -156,7 +156,8 @@ $(BINARIES):
 
 # Kernels: results must not depend on the compiler contracting a*b+c where the source does not say so. Nobody
 # looks at floating-point exceptions; compilers that must keep them leave loops with a comparison scalar.
-KERNEL_FLAGS := $(if $(SAN),-O2,-O3) -ffp-contract=off -fno-math-errno -fno-trapping-math -fopenmp-simd
+# The small product's loop fills two lines of code; shifted, it takes three, and 1 % longer.
+KERNEL_FLAGS := $(if $(SAN),-O2,-O3) $(call takes,-falign-loops=64) -ffp-contract=off -fno-math-errno -fno-trapping-math -fopenmp-simd
 $(B)/obj/kernels/%.o: CFLAGS += $(KERNEL_FLAGS)
 # Each set is one object that shows nothing but its table, backend_cpu_SET.
 $(B)/obj/kernels/cpu/%.o: CPPFLAGS += -Dbackend_cpu_set=backend_cpu_base

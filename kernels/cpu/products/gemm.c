@@ -102,19 +102,15 @@ static void panel_product(const struct product *w, const struct meeting *m, size
 
 /* Rows from `first` to `end` with all columns; each panel asks for a part of what the task packs
  * next. */
-static void meet_rows(const struct product *w, const struct meeting *m, size_t first, size_t end)
+static void meet_rows(const struct product *w, const struct meeting *m, size_t first, size_t end,
+		      struct pack_ahead *next)
 {
-	const struct operand *own = w->left_is_shared ? &w->right : &w->left;
-	size_t groups = cpu_tasks(m->columns, NEAR_COLUMNS);
-	size_t parts = cpu_tasks(m->rows, MICRO_ROWS) * groups;
-	size_t part = first / MICRO_ROWS * groups;
-
 	for (size_t j = 0; j < m->columns; j += NEAR_COLUMNS)
 		for (size_t i = first; i < end; i += MICRO_ROWS) {
 			struct columns c = { j, cpu_min(m->columns, j + NEAR_COLUMNS),
 					     cpu_tasks(end - i, MICRO_ROWS) *
 						     (NEAR_COLUMNS / MICRO_COLUMNS) };
-			pack_ahead(own, &m->next, part++, parts);
+			pack_ask(next);
 			panel_product(w, m, i, c);
 		}
 }
@@ -122,9 +118,12 @@ static void meet_rows(const struct product *w, const struct meeting *m, size_t f
 static void meet(const struct product *w, const struct meeting *m)
 {
 	bool is_last = m->from + m->k == w->g->k;
+	struct pack_ahead next = pack_ahead(w->left_is_shared ? &w->right : &w->left, &m->next,
+					    cpu_tasks(m->rows, MICRO_ROWS) *
+						    cpu_tasks(m->columns, NEAR_COLUMNS));
 
 	for (size_t i = 0; i < m->rows; i += NEAR_ROWS)
-		meet_rows(w, m, i, cpu_min(m->rows, i + NEAR_ROWS));
+		meet_rows(w, m, i, cpu_min(m->rows, i + NEAR_ROWS), &next);
 	for (size_t j = 0; is_last && j < m->columns; j += STRIP)
 		product_finish(w->g, w->c, m->row, m->rows, m->column + j,
 			       cpu_min(STRIP, m->columns - j));

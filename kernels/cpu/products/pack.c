@@ -11,7 +11,7 @@
 /* Rows turned together: more are more streams than a CPU prefetches, fewer are less than a line of
  * the panel. Columns copied together: the same rows of more panels would meet in the same places
  * of the first cache. */
-enum { LINE = 16, AHEAD = 8, GROUP = MICRO_COLUMNS % 16 == 0 ? 16 : MICRO_COLUMNS, RUN = 32 };
+enum { LINE = 16, AHEAD = 4, GROUP = MICRO_COLUMNS % 16 == 0 ? 16 : MICRO_COLUMNS, RUN = 32 };
 
 /* Panels that lie side by side, a row of memory at a time. */
 CPU_INLINE void copy_run(float *restrict to, const float *restrict from, size_t ld, size_t panels,
@@ -125,21 +125,25 @@ CPU_INLINE void turn(float *restrict to, size_t width, const float *restrict fro
 		memcpy(to, &row[SIDE - 1], sizeof(row[0]));
 }
 
-/* A panel, `group` of its rows at a time. */
+/* A panel, `group` of its rows at a time; all of a line of a row before the next SIDE rows: where rows are
+ * a multiple of 4 KiB apart, no more of them stay in the first cache. */
 CPU_INLINE void transpose(float *restrict to, const float *restrict from, size_t ld, size_t width,
 			  size_t group, size_t k, float alpha)
 {
 	for (size_t i = 0; i < width; i += group, from += group * ld) {
 		size_t p = 0;
-		for (; p + SIDE <= k; p += SIDE) {
-			for (size_t j = 0; p % LINE == 0 && j < group; j++)
+		for (; p + SIDE <= k; p += LINE) {
+			size_t line = cpu_min(LINE, (k - p) / SIDE * SIDE);
+			for (size_t j = 0; j < group; j++)
 				__builtin_prefetch(from + (group + j) * ld + p);
 #pragma GCC unroll 4
 			for (size_t j = 0; j < group; j += SIDE)
-				turn(to + p * width + i + j, width, from + j * ld + p, ld,
-				     group - j < SIDE ? group - j : SIDE, alpha, p + SIDE == k);
+				for (size_t q = p; q < p + line; q += SIDE)
+					turn(to + q * width + i + j, width, from + j * ld + q, ld,
+					     group - j < SIDE ? group - j : SIDE, alpha,
+					     q + SIDE == k);
 		}
-		for (; p < k; p++)
+		for (p = k / SIDE * SIDE; p < k; p++)
 			for (size_t j = 0; j < group; j++)
 				to[p * width + i + j] = alpha * from[j * ld + p];
 	}
@@ -189,18 +193,31 @@ void pack_right(float *to, const struct operand *x, const struct piece *piece)
 	pack(to, x, piece, 1.0f, MICRO_COLUMNS, GROUP);
 }
 
-void pack_ahead(const struct operand *x, const struct piece *piece, size_t part, size_t parts)
+struct pack_ahead pack_ahead(const struct operand *x, const struct piece *piece, size_t times)
 {
 	size_t rows = x->k_along_memory ? piece->count : piece->k;
 	size_t lines = cpu_tasks(x->k_along_memory ? piece->k : piece->count, LINE);
-	size_t all = rows * lines, at = part * all / parts, end = (part + 1) * all / parts;
 
-	if (at == end)
-		return;
-	const float *row = start_of(x, piece) + at / lines * x->ld;
-	for (size_t line = at % lines; at < end; at++) {
+	return (struct pack_ahead){ .row = start_of(x, piece),
+				    .ld = x->ld,
+				    .lines = lines,
+				    .left = rows * lines,
+				    .at_once = cpu_tasks(rows * lines, times) };
+}
+
+/* Without branches that cannot be foreseen: it runs between small products. */
+void pack_ask(struct pack_ahead *ahead)
+{
+	size_t count = cpu_min(ahead->at_once, ahead->left), line = ahead->line;
+	const float *row = ahead->row;
+
+	ahead->left -= count;
+	for (size_t i = 0; i < count; i++) {
 		__builtin_prefetch(row + line * LINE, 0, 2);
-		if (++line == lines)
-			line = 0, row += x->ld;
+		size_t wraps = ++line == ahead->lines;
+		row += wraps * ahead->ld;
+		line &= wraps - 1;
 	}
+	ahead->row = row;
+	ahead->line = line;
 }

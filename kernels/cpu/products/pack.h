@@ -25,7 +25,15 @@ struct piece {
 void pack_left(float *to, const struct operand *x, const struct piece *piece, float alpha);
 void pack_right(float *to, const struct operand *x, const struct piece *piece);
 
-/* Asks for part `part` of `parts` of what will be packed, so that it is near then. */
-void pack_ahead(const struct operand *x, const struct piece *piece, size_t part, size_t parts);
+/* What will be packed, and how much of it has been asked for, so that it is near then. */
+struct pack_ahead {
+	const float *row;
+	size_t ld, line, lines; /* lines of a row, and the next of them */
+	size_t left, at_once;
+};
+
+/* pack_ask() so many times asks for all of it. */
+struct pack_ahead pack_ahead(const struct operand *x, const struct piece *piece, size_t times);
+void pack_ask(struct pack_ahead *ahead);
 
 #endif
