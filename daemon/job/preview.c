@@ -104,6 +104,12 @@ static json_t *resources_view(const struct run_spec *spec, const json_t *fields)
 	return o;
 }
 
+/* To where its script says; else it is kept with the run. */
+static bool is_written_by_slurm(const struct run *run)
+{
+	return run->spec.script && !(run->scheduler && run->scheduler->ops->unused);
+}
+
 json_t *preview_job(const struct config *config, const struct run *run, const char *scheduler,
 		    struct err *err)
 {
@@ -122,8 +128,8 @@ json_t *preview_job(const struct config *config, const struct run *run, const ch
 		json_object_set_new(o, "script", js_bytes(script));
 		js_set_str(o, "workdir", js_str(job.fields, "work_dir", run->spec.workdir));
 		js_set_str(o, "output",
-			   run->spec.script ? js_str(job.fields, "std_out", "slurm-%j.out")
-					    : output);
+			   is_written_by_slurm(run) ? js_str(job.fields, "std_out", "slurm-%j.out")
+						    : output);
 		js_set_str(o, "launcher", launcher_name(&run->spec));
 		json_object_set_new(o, "command", command_view(config, run));
 		add_launch(o, config, run, checkpoints, folder);

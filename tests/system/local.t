@@ -65,6 +65,9 @@ exits 6 "and one that would wait for a job of Slurm" lbctl submit --dependency=a
 like "$err" 'lbctl submit --after-ok RUN' "with what waits for a run"
 exits 0 "what names parts of a cluster is told" lbctl submit --dry-run -p gpu -A project --qos=high "$T/script"
 like "$err" '^lbctl: without Slurm this means nothing: --account, --partition, --qos$' "in a line"
+exits 0 "so is an output that is kept with the run" lbctl submit --dry-run -o none/out.txt --error=err.txt "$T/script"
+like "$err" '^lbctl: without Slurm this means nothing: --error, --output$' "and nothing is said of folders of nodes"
+like "$out" '  output = .*/attempts/1/out.log' "and it is told where it is"
 exits 0 "of a sweep" lbctl submit --dry-run --name parts --sweep lr=1,2 --set slurm.partition=gpu -- echo "{lr}"
 is "$err" "lbctl: without Slurm this means nothing: --partition" "once"
 exits 0 "of a command" lbctl submit --name parts --set slurm.partition=gpu -- true
