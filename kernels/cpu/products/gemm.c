@@ -33,8 +33,9 @@ enum { NEAR_COLUMNS = MICRO_COLUMNS <= 16 ? MICRO_COLUMNS : STRIP };
 /* Rows that meet all columns of a strip before the next ones do: they stay in the second cache. */
 enum { NEAR_ROWS = STRIP * 3 };
 
-/* The next columns of B come from afar: a line for each term of the last products before them. */
-enum { LINE = 16, PRODUCTS_AHEAD = (NEAR_COLUMNS + LINE - 1) / LINE };
+/* The next columns of B come from afar: so many floats of them for each term of the last products before them. A
+ * line at a time would be more than the third cache delivers beside what a small product of 16 columns reads. */
+enum { FLOATS_AHEAD = MICRO_COLUMNS <= 16 ? 4 : 16, PRODUCTS_AHEAD = NEAR_COLUMNS / FLOATS_AHEAD };
 
 struct product {
 	const struct gemm *g;
@@ -76,7 +77,8 @@ static struct micro_ahead ahead_of(const struct product *w, const struct meeting
 
 	if (w->left_is_shared || c->products > PRODUCTS_AHEAD || c->end >= m->columns)
 		return (struct micro_ahead){ a + MICRO_ROWS * m->k, MICRO_ROWS };
-	return (struct micro_ahead){ b + (PRODUCTS_AHEAD - c->products) * LINE * m->k, LINE };
+	return (struct micro_ahead){ b + (PRODUCTS_AHEAD - c->products) * FLOATS_AHEAD * m->k,
+				     FLOATS_AHEAD };
 }
 
 /* A panel of A with those columns of C. */
