@@ -17,6 +17,7 @@ SCRATCH = os.environ["T"]
 LINES = 200_000
 RUNS, LINES_EACH = 20, 8_000	# few enough for the ledger to keep each line of each run
 SUBMISSIONS = 100
+IN_REPOSITORY = 30
 QUESTIONS = 300
 GIVE_UP_S = 120
 
@@ -64,34 +65,47 @@ def job_id(lbd, name):
     return attempts[0]["job_id"] if attempts else None
 
 
-def submit(lbd):
+def submit(lbd, what, prefix, count):
     """In turns, each first as often as the other, so that both see the same machine. An lbd run is
-    submitted held, written down, then released; sbatch does none of that."""
-    printed, known, sbatch = [], [], []
+    submitted held, written down, then released; sbatch does none of that. The id is known when the
+    command that printed it has ended."""
+    known, sbatch = [], []
 
     def ours(i):
+        name = f"{prefix}-{i}"
         start = time.perf_counter()
-        run("lbctl", "submit", "--name", f"bench-{i}", "--", "true")
-        printed.append(time.perf_counter() - start)
-        until(lambda: job_id(lbd, f"bench-{i}"), "job id")
+        _, said = run("lbctl", "submit", "--json", "--name", name, "--", "true")
+        if "job_id" not in json.loads(said):
+            until(lambda: job_id(lbd, name), "job id")
         known.append(time.perf_counter() - start)
-        until(lambda: lbd.ask("status", run=f"bench-{i}")["state"] == "queued", "queued")
+        until(lambda: lbd.ask("status", run=name)["state"] == "queued", "queued")
 
     def theirs():
         sbatch.append(run("sbatch", "--parsable", "--output=/dev/null", "--wrap=true")[0])
 
-    for i in range(SUBMISSIONS):
+    for i in range(count):
         if i % 2:
             theirs()
         ours(i)
         if not i % 2:
             theirs()
-    peer = statistics.median(sbatch) * 1e3
-    for what, times in (("submit, name printed (median)", printed),
-                        ("submit, job id known (median)", known)):
-        pairs = statistics.median(ours / theirs for ours, theirs in zip(times, sbatch))
-        say(what, statistics.median(times) * 1e3, "ms", "sbatch --parsable", peer,
-            f"   (median of the pairs' ratios: {pairs:.2f})")
+    pairs = statistics.median(ours / theirs for ours, theirs in zip(known, sbatch))
+    say(what, statistics.median(known) * 1e3, "ms", "sbatch --parsable",
+        statistics.median(sbatch) * 1e3, f"   (median of the pairs' ratios: {pairs:.2f})")
+
+
+def make_repository(folder):
+    """Of 200 files, one of them changed: lbctl keeps what a run is made of."""
+    os.mkdir(folder)
+    os.chdir(folder)
+    for i in range(200):
+        with open(f"f{i}.py", "w", encoding="ascii") as file:
+            file.write(f"x = {i}\n" * 50)
+    for words in (["init", "-q"], ["add", "."],
+                  ["-c", "user.name=bench", "-c", "user.email=bench@invalid", "commit", "-qm", "x"]):
+        run("git", *words)
+    with open("f3.py", "a", encoding="ascii") as file:
+        file.write("changed\n")
 
 
 def percentile(times, share):
@@ -175,12 +189,15 @@ def main():
     os.chdir(SCRATCH)           # in no git repository: sbatch keeps nothing of one either
     idle = rss_mb(lbd_pid)
     lbd = Lbd()
-    submit(lbd)
+    submit(lbd, "submit, job id known (median)", "bench", SUBMISSIONS)
+    make_repository(f"{SCRATCH}/repository")
+    submit(lbd, "the same in a git repository", "git", IN_REPOSITORY)
+    os.chdir(SCRATCH)
     ask(lbd)
     ingest(lbd, RUNS, LINES_EACH, "SQLite alone, the same rows")
     ingest(lbd, 1, LINES, "SQLite alone, all rows")	# the ledger keeps 10,000 of a run
     say("lbd resident, idle", idle, "MB", "slurmctld of the same cluster", rss_mb(slurmctld_pid))
-    say(f"lbd resident, {SUBMISSIONS + RUNS + 1} runs, after ingest", rss_mb(lbd_pid), "MB",
+    say(f"lbd resident, {SUBMISSIONS + IN_REPOSITORY + RUNS + 1} runs, after ingest", rss_mb(lbd_pid), "MB",
         "slurmctld of the same cluster", rss_mb(slurmctld_pid))
 
 

@@ -39,6 +39,7 @@ static void on_submit(struct request *request)
 		.args = request->args,
 		.user = request->peer.user,
 		.uid = request->peer.uid,
+		.wants_job = true,
 		.done = request_end,
 		.arg = request,
 	};

@@ -24,6 +24,7 @@
 #include "daemon/process/lock.h"
 #include "daemon/recover/record.h"
 #include "daemon/recover/recover.h"
+#include "daemon/runs/probe.h"
 #include "daemon/runs/remover.h"
 #include "daemon/runs/switchboard.h"
 #include "daemon/runs/world.h"
@@ -131,9 +132,12 @@ static int open_engine(struct daemon *d, struct err *err)
 		.spool_ms = d->lbd.config.spool_ms,
 	};
 
-	if (d->lbd.slurm)
+	if (d->lbd.slurm) {
+		d->lbd.slurm->on_job = probe_on_job;
+		d->lbd.slurm->on_job_arg = &d->lbd;
 		snprintf(d->lbd.slurm->ledger_id, sizeof(d->lbd.slurm->ledger_id), "%s",
 			 ledger_id(d->lbd.ledger));
+	}
 	world_init(&d->lbd.world, &d->lbd);
 	d->lbd.engine = engine_create(d->lbd.ledger, d->lbd.slurm, d->lbd.local, &d->lbd.world,
 				      &times);

@@ -51,7 +51,7 @@ $(DIGEST): $(B)/obj/tests/system/kernel_digest.o $(B)/kernels.a
 SIM_TAPS := ledger_run_insert ledger_run_move ledger_run_set_wanted ledger_attempt_insert \
 	    ledger_prequeued_insert ledger_prequeued_take ledger_attempt_set_job \
 	    ledger_attempt_set_excluded ledger_attempt_released ledger_attempt_started \
-	    ledger_attempt_end ledger_attempt_set_spool ledger_commit \
+	    ledger_attempt_end ledger_attempt_set_spool ledger_commit ledger_commit_first \
 	    request_answer request_refuse request_end trainer_request_write clock_wall_ms file_sync folder_sync
 SEEDS    ?= 500
 $(B)/sim: $(call objects,tests/sim/*.c) $(B)/daemon.a $(B)/slurm.a $(B)/sql.a $(B)/lbrun.a $(B)/common.a

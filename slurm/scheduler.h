@@ -112,6 +112,11 @@ struct scheduler {
 	bool ages_held;    /* a job that is held gains priority by its age */
 	bool by_sbatch;    /* jobs are submitted by the sbatch command */
 	char ledger_id[LEDGER_ID_HEX + 1]; /* polls may leave out jobs of others; "": none */
+	/* What has become of a submission, as soon as that is known: before `done` is called, and before
+	 * the job was read back. Its token, and its number; 0: there is none, or nobody knows. May be
+	 * called twice; NULL: nobody asks. */
+	void (*on_job)(void *arg, const struct job_ref *job);
+	void *on_job_arg;
 };
 
 struct scheduler_ops {

@@ -91,19 +91,30 @@ static struct request *next_request(struct slurm *s)
 }
 
 /* --- answers ---------------------------------------------------------------------------------- */
-/* The callback may make new calls, and may close us: nothing of *s but is_closing counts after. */
-static void answer(struct request *r, struct scheduler_reply *reply)
+static void tell_job(const struct slurm *s, const struct request *r, uint32_t job_id)
 {
+	struct job_ref job = r->ref;
+
+	job.job_id = job_id;
+	if (r->op == OP_SUBMIT && s->base.on_job)
+		s->base.on_job(s->base.on_job_arg, &job);
+}
+
+/* The callback may make new calls, and may close us: nothing of *s but is_closing counts after. */
+static void answer(struct slurm *s, struct request *r, struct scheduler_reply *reply)
+{
+	tell_job(s, r, reply->job.job_id);
 	if (r->done)
 		r->done(r->arg, reply);
 	request_free(r);
 }
 
-static void answer_word(struct request *r, enum scheduler_result result, const char *text)
+static void answer_word(struct slurm *s, struct request *r, enum scheduler_result result,
+			const char *text)
 {
 	struct scheduler_reply reply = { .result = result, .text = text, .job = r->ref };
 
-	answer(r, &reply);
+	answer(s, r, &reply);
 }
 
 /* The helper failed its request: that one and all behind it get an answer. */
@@ -122,12 +133,12 @@ static void fail_all(struct slurm *s, const char *text)
 	queue_init(&s->urgent);
 	queue_init(&s->idle);
 	if (current)
-		answer_word(current, is_unclear ? SCHEDULER_UNCLEAR : SCHEDULER_DOWN, text);
+		answer_word(s, current, is_unclear ? SCHEDULER_UNCLEAR : SCHEDULER_DOWN, text);
 	for (int i = 0; i < 2; i++) {
 		struct request *r;
 
 		while (!s->is_closing && (r = queue_take(&waiting[i])))
-			answer_word(r, SCHEDULER_DOWN, text);
+			answer_word(s, r, SCHEDULER_DOWN, text);
 		queue_drop(&waiting[i]);
 	}
 }
@@ -207,7 +218,7 @@ static void finish(struct slurm *s, const json_t *body)
 	kick(s, 0);
 	/* what the callback asks for fails with the rest: the helper must not have begun with it */
 	s->is_failing = js_bool(body, "unreachable", false);
-	answer(r, &reply);
+	answer(s, r, &reply);
 	if (js_bool(body, "unfit", false))
 		helper_is_unfit(s->helper);
 	if (s->is_failing && !s->is_closing)
@@ -228,6 +239,8 @@ static void on_line(void *arg, const char *line, size_t len)
 		helper_kill(s->helper);
 	} else if (js_bool(body, "acting", false)) {
 		s->has_acted = true;
+		if (json_object_get(body, "job_id")) /* taken; what more there is to know follows */
+			tell_job(s, s->current, (uint32_t)js_int(body, "job_id", 0));
 	} else {
 		finish(s, body);
 	}
@@ -325,7 +338,7 @@ static void on_kick(uv_timer_t *timer)
 		return;
 	}
 	kick(s, 0);
-	answer_word(r, SCHEDULER_REFUSED, "the job's script and environment are too large");
+	answer_word(s, r, SCHEDULER_REFUSED, "the job's script and environment are too large");
 }
 
 static void kick(struct slurm *s, int64_t after_ms)

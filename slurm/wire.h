@@ -16,6 +16,7 @@
  *     {"id":N,"op":"room", …as submit}         would it begin at once? Nothing is submitted
  *   ← {"id":N,"acting":true}             written just before Slurm is asked to change something: a
  *                                        helper that dies before this line has done nothing
+ *     {"id":N,"acting":true,"job_id":J}    submit: Slurm has taken the job; it will be read back
  *     {"id":N,"result":W,"text":T, …}    W: ok refused gone down unclear
  *        down:   "unreachable":true when no controller answers anybody
  *        any:    "unfit":true when the controller does not speak this helper's version

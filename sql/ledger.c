@@ -50,7 +50,7 @@ static int run_text(struct ledger *l, const char *sql, struct err *err)
 void ledger_rollback(struct ledger *l)
 {
 	release_borrowed(l);
-	l->touched_count = 0;
+	l->touched_count = l->changed_count; /* what is committed is told all the same */
 	if (!sqlite3_get_autocommit(l->db))
 		sqlite3_exec(l->db, "ROLLBACK", NULL, NULL, NULL);
 	if (l->lost.code == ERR_NONE || l->broken)
@@ -94,16 +94,16 @@ void ledger_touch(struct ledger *l, int64_t run_id)
 	l->touched[l->touched_count++] = run_id;
 }
 
-static void tell_changes(struct ledger *l)
+void ledger_tell_changes(struct ledger *l)
 {
-	size_t count = l->touched_count;
+	size_t count = l->changed_count;
 
-	l->touched_count = 0; /* the callback only reads */
+	l->touched_count = l->changed_count = 0; /* the callback only reads */
 	for (size_t i = 0; i < count; i++)
 		l->changed(l->changed_arg, l->touched[i]);
 }
 
-int ledger_commit(struct ledger *l, struct err *err)
+int ledger_commit_first(struct ledger *l, struct err *err)
 {
 	struct err late = { 0 };
 	int rc = 0;
@@ -122,7 +122,16 @@ int ledger_commit(struct ledger *l, struct err *err)
 	if (rc)
 		ledger_rollback(l);
 	else
-		tell_changes(l);
+		l->changed_count = l->touched_count;
+	return rc;
+}
+
+int ledger_commit(struct ledger *l, struct err *err)
+{
+	int rc = ledger_commit_first(l, err);
+
+	if (rc == 0)
+		ledger_tell_changes(l);
 	return rc;
 }
 

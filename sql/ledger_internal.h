@@ -36,6 +36,7 @@ struct ledger {
 	void *changed_arg;
 	int64_t *touched; /* runs that the open transaction changed */
 	size_t touched_count, touched_room;
+	size_t changed_count; /* so many of them are committed, and not told yet */
 };
 
 /* The transaction changes what ledger_on_change tells of. */

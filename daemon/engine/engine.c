@@ -172,7 +172,7 @@ static int commit_written(struct engine *e, struct err *err)
 	for (size_t i = 0; i < COMMIT_POINTS && rc == 0; i++)
 		if (written & commit_points[i].what)
 			rc = failpoint(commit_points[i].written, err);
-	if (rc < 0 || ledger_commit(e->ledger, err) < 0)
+	if (rc < 0 || ledger_commit_first(e->ledger, err) < 0)
 		return -1;
 	for (size_t i = 0; i < COMMIT_POINTS; i++)
 		if (written & commit_points[i].what)
@@ -238,6 +238,7 @@ static int turn(struct engine *e, struct err *err)
 			tail = step(e, run, tail);
 	rc = commit(e, err);
 	act_on(e, todo, rc == 0);
+	ledger_tell_changes(e->ledger); /* files that only repeat the ledger need not be first */
 	if (rc == 0)
 		drop_final_runs(e);
 	return rc;

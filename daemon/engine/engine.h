@@ -34,10 +34,13 @@ struct world {
 	void (*token)(void *self, char out[TOKEN_HEX + 1]);
 	/* Reads runs/NAME/spec.toml. */
 	int (*spec)(void *self, const char *run_dir, struct run_spec *out, struct err *err);
-	/* Makes the attempt's folder and hands its job to the scheduler, held. -1: it cannot even
-	 * be prepared (done is not called then). */
+	/* Hands its job to the scheduler, held. -1: it cannot even be prepared (done is not called
+	 * then). */
 	int (*submit)(void *self, const struct run *run, const char *ledger_id, scheduler_done done,
 		      void *arg, struct err *err);
+	/* Makes the attempt's folder, unless it is made: before its job is released, and not before it is
+	 * submitted, for whoever waits for the job's number. NULL: `submit` has done it. */
+	int (*prepare)(void *self, const struct run *run, struct err *err);
 	/* The run has gone on since its newest attempt was submitted, which is still held: tells
 	 * it. */
 	int (*retell)(void *self, const struct run *run, struct err *err);

@@ -28,6 +28,8 @@ static char *script_text(const struct run *run, struct err *err)
 	char *path, *text;
 	size_t len;
 
+	if (run->given)
+		return js_bytes_take(json_object_get(run->given, "script"));
 	path = batch_script_path(run);
 	text = file_read(path, SCRIPT_MAX_BYTES, &len, err);
 	free(path);

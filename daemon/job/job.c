@@ -286,24 +286,6 @@ static void argv_free(char **argv)
 	free(argv);
 }
 
-/* Everything that the job needs on disk. */
-static int prepare(const struct config *config, const struct run *run, const struct batch_job *job,
-		   const char *script, double node_mtbf_s, struct strv *env, struct err *err)
-{
-	char *folder = job_folder(run), *path = path_join("%s/job.sh", folder);
-	int rc = -1;
-
-	if (folder_make(folder, 0750, err) == 0 && leave_later_checkpoints(run, err) == 0 &&
-	    job_env_make(env, config, run, job, err) == 0 &&
-	    job_env_add_secrets(env, run, err) == 0 &&
-	    write_params(config, run, job->fields, folder, node_mtbf_s, err) == 0 &&
-	    file_write_visible(path, script, strlen(script), 0750, err) == 0)
-		rc = 0;
-	free(folder);
-	free(path);
-	return rc;
-}
-
 int job_retell(const struct config *config, const struct run *run, double node_mtbf_s,
 	       struct err *err)
 {
@@ -373,6 +355,38 @@ static struct job_request request_of(const struct parts *p, const struct run *ru
 	};
 }
 
+/* Everything that the job needs on disk; job.sh, which says that the rest is there, comes last. */
+static int write_files(const struct config *config, const struct run *run, const struct parts *p,
+		       double node_mtbf_s, struct err *err)
+{
+	if (folder_make(p->folder, 0750, err) < 0 || leave_later_checkpoints(run, err) < 0 ||
+	    write_params(config, run, p->asked.fields, p->folder, node_mtbf_s, err) < 0 ||
+	    failpoint(FP_ATTEMPT_FILES, err) < 0)
+		return -1;
+	return file_write_visible(p->script_path, p->script, strlen(p->script), 0750, err);
+}
+
+int job_write(const struct config *config, const struct run *run, double node_mtbf_s,
+	      struct err *err)
+{
+	char *folder = job_folder(run), *path = path_join("%s/job.sh", folder);
+	struct parts parts = { 0 };
+	int rc = 0;
+
+	if (!file_exists(path) && (rc = parts_make(&parts, config, run, err)) == 0)
+		rc = write_files(config, run, &parts, node_mtbf_s, err);
+	parts_free(&parts);
+	free(folder);
+	free(path);
+	return rc;
+}
+
+/* sbatch reads them, and the local scheduler does not ask for them later. */
+static bool are_files_due(const struct scheduler *scheduler)
+{
+	return scheduler->by_sbatch || scheduler->ops->probe == NULL;
+}
+
 int job_submit(const struct config *config, const struct run *run, double node_mtbf_s,
 	       const char *ledger_id, scheduler_done done, void *arg, struct err *err)
 {
@@ -382,8 +396,12 @@ int job_submit(const struct config *config, const struct run *run, double node_m
 
 	if (run->scheduler == NULL)
 		err_set(err, ERR_SCHEDULER, "Slurm is not available to this lbd");
-	else if (parts_make(&parts, config, run, err) == 0)
-		rc = prepare(config, run, &parts.asked, parts.script, node_mtbf_s, &env, err);
+	else if (parts_make(&parts, config, run, err) == 0 &&
+		 job_env_make(&env, config, run, &parts.asked, err) == 0 &&
+		 job_env_add_secrets(&env, run, err) == 0)
+		rc = are_files_due(run->scheduler)
+			     ? write_files(config, run, &parts, node_mtbf_s, err)
+			     : 0;
 	if (rc == 0) {
 		struct job_request job;
 

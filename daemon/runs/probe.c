@@ -3,18 +3,22 @@
  * nobody waits any more: a probe lives until both the answer and its timer are done with. */
 #include "daemon/runs/probe.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "common/base/clock.h"
+#include "common/base/failpoint.h"
 #include "common/base/mem.h"
 #include "daemon/job/job.h"
-
-enum { PATIENCE_MS = 5000 };
 
 struct probe {
 	struct probe *next; /* in lbd->probes */
 	struct lbd *lbd;
 	void (*done)(void *arg, const struct err *why); /* NULL: nobody waits any more */
+	void (*told)(void *arg, uint32_t job_id);       /* the same, for a number */
 	void *arg;
+	char token[TOKEN_HEX + 1]; /* of the job whose number is asked for */
 	uv_timer_t patience;
 	bool is_answered, is_closed;
 };
@@ -40,15 +44,19 @@ static void on_patience_closed(uv_handle_t *handle)
 }
 
 /* Who asked goes on, once. */
-static void probe_over(struct probe *p, const struct err *why)
+static void probe_over(struct probe *p, const struct err *why, uint32_t job_id)
 {
 	void (*done)(void *arg, const struct err *err) = p->done;
+	void (*told)(void *arg, uint32_t job) = p->told;
 
 	p->done = NULL;
+	p->told = NULL;
 	if (!uv_is_closing((uv_handle_t *)&p->patience))
 		uv_close((uv_handle_t *)&p->patience, on_patience_closed);
 	if (done)
 		done(p->arg, why);
+	if (told)
+		told(p->arg, job_id);
 }
 
 static void on_answer(void *arg, const struct scheduler_reply *reply)
@@ -59,13 +67,28 @@ static void on_answer(void *arg, const struct scheduler_reply *reply)
 	p->is_answered = true;
 	if (reply->result == SCHEDULER_REFUSED)
 		err_set(&err, ERR_REFUSED, "%s", reply->text);
-	probe_over(p, err.code ? &err : NULL);
+	probe_over(p, err.code ? &err : NULL, 0);
 	probe_unref(p);
 }
 
 static void on_impatient(uv_timer_t *timer)
 {
-	probe_over(timer->data, NULL);
+	struct probe *p = timer->data;
+
+	p->is_answered |= p->told != NULL; /* nobody else has it in hand */
+	probe_over(p, NULL, 0);
+}
+
+static struct probe *probe_create(struct lbd *lbd, uint64_t patience_ms, void *arg)
+{
+	struct probe *p = xcalloc(1, sizeof(*p));
+
+	*p = (struct probe){ .next = lbd->probes, .lbd = lbd, .arg = arg };
+	lbd->probes = p;
+	p->patience.data = p;
+	uv_timer_init(lbd->loop, &p->patience);
+	uv_timer_start(&p->patience, on_impatient, patience_ms, 0);
+	return p;
 }
 
 static bool is_worth_asking(const struct lbd *lbd, const struct run *run)
@@ -86,16 +109,44 @@ void probe_ask(struct lbd *lbd, const struct run *run,
 		done(arg, NULL);
 		return;
 	}
-	p = xcalloc(1, sizeof(*p));
-	*p = (struct probe){ .next = lbd->probes, .lbd = lbd, .done = done, .arg = arg };
-	lbd->probes = p;
-	p->patience.data = p;
-	uv_timer_init(lbd->loop, &p->patience);
-	uv_timer_start(&p->patience, on_impatient, PATIENCE_MS, 0);
+	p = probe_create(lbd, PROBE_PATIENCE_MS, arg);
+	p->done = done;
 	if (job_probe(&lbd->config, run, on_answer, p, &err) == 0)
 		return;
 	p->is_answered = true;
-	probe_over(p, &err);
+	probe_over(p, &err, 0);
+}
+
+/* Where the scheduler knows no questions it is no other process either, and its word is late or none. */
+void probe_job(struct lbd *lbd, const char *name, int64_t until_ms,
+	       void (*told)(void *arg, uint32_t job_id), void *arg)
+{
+	const struct run *run = engine_live(lbd->engine, name);
+	int64_t left_ms = until_ms - clock_mono_ms();
+	struct probe *p;
+
+	if (left_ms <= 0 || !run || !is_worth_asking(lbd, run) || !run->has_attempt ||
+	    run->attempt.submit.state != CALL_OPEN) {
+		told(arg, 0);
+		return;
+	}
+	p = probe_create(lbd, (uint64_t)left_ms, arg);
+	p->told = told;
+	snprintf(p->token, sizeof(p->token), "%s", run->attempt.job.token);
+}
+
+void probe_on_job(void *arg, const struct job_ref *job)
+{
+	struct lbd *lbd = arg;
+
+	for (struct probe *p = lbd->probes; p; p = p->next) {
+		if (!p->told || strcmp(p->token, job->token) != 0)
+			continue;
+		p->is_answered = true;
+		failpoint(FP_JOB_TOLD, NULL);
+		probe_over(p, NULL, job->job_id);
+		return;
+	}
 }
 
 void probes_close(struct lbd *lbd)
@@ -106,7 +157,7 @@ void probes_close(struct lbd *lbd)
 	for (struct probe *p = lbd->probes, *next; p; p = next) {
 		next = p->next;
 		p->is_answered = true;
-		probe_over(p, &err);
+		probe_over(p, &err, 0);
 		probe_unref(p);
 	}
 }

@@ -20,9 +20,10 @@ struct submission {
 	char name[NAME_MAX_BYTES + 1];
 	char *dir;
 	const char *scheduler;
-	bool hold;  /* --hold: it waits for lbctl release */
-	bool wait;  /* --wait: lbctl is to come back when it is over */
-	char *note; /* what was asked for in vain; NULL: nothing */
+	bool hold;        /* --hold: it waits for lbctl release */
+	bool wait;        /* --wait: lbctl is to come back when it is over */
+	char *note;       /* what was asked for in vain; NULL: nothing */
+	int64_t begun_ms; /* monotonic */
 	bool is_syncing, is_answered;
 	struct err refusal; /* why not; none yet */
 };
@@ -43,10 +44,10 @@ int spec_check_followed(const struct lbd *lbd, const char *key, const struct key
 int submission_choose_name(struct submission *s, struct err *err);
 /* --snapshot (submission_copy.c): the copy of the code becomes RUN/code, and the spec means that. */
 int submission_take_copy(struct submission *s, struct err *err);
-/* Writes what the question to the scheduler needs; every option of the job is understood then. The
- * caller removes it. */
+/* Makes it, with what lbworker checks of a training; every option of the job is understood then. The caller
+ * removes it. */
 int submission_make_folder(struct submission *s, struct err *err);
-/* Writes the rest. */
+/* Writes all else, while the scheduler is asked. */
 int submission_fill_folder(const struct submission *s, struct err *err);
 /* What must be there as surely as the row that will be committed. */
 int submission_sync_folder(const struct submission *s, struct err *err);

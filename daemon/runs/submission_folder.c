@@ -97,6 +97,7 @@ struct run submission_as_run(const struct submission *s)
 		.dir = s->dir,
 		.owner_uid = s->by.uid,
 		.spec = s->spec,
+		.given = s->by.args,
 		.scheduler = submission_scheduler(s),
 		.attempt = { .number = 1 },
 	};
@@ -237,19 +238,55 @@ static int write_code(const struct submission *s, struct err *err)
 	return rc;
 }
 
-/* Synced when all is written: the first sync then carries most of what the others would. */
+/* One of several syncs at once: each waits for the disk, which serves them together. */
+struct syncing {
+	uv_thread_t thread;
+	bool has_thread;
+	int (*sync)(const char *path, struct err *err);
+	char *path; /* owned */
+	int rc;
+	struct err err;
+};
+
+static void sync_one(void *arg)
+{
+	struct syncing *one = arg;
+
+	one->rc = one->sync(one->path, &one->err);
+}
+
+static void sync_begin(struct syncing *one, int (*sync)(const char *path, struct err *err),
+		       char *path)
+{
+	*one = (struct syncing){ .sync = sync, .path = path };
+	one->has_thread = uv_thread_create(&one->thread, sync_one, one) == 0;
+	if (!one->has_thread)
+		sync_one(one);
+}
+
+static int sync_end(struct syncing *one, struct err *err)
+{
+	if (one->has_thread)
+		uv_thread_join(&one->thread);
+	free(one->path);
+	return one->rc == 0 ? 0 : err_set(err, one->err.code, "%s", one->err.text);
+}
+
 int submission_sync_folder(const struct submission *s, struct err *err)
 {
-	char *spec = path_join("%s/spec.toml", s->dir), *env = path_join("%s/env.json", s->dir);
-	char *script = path_join("%s/slurm_script", s->dir);
-	int rc = -1;
+	struct syncing all[5];
+	size_t count = 0;
+	int rc = 0;
 
-	if ((!s->spec.script || file_sync(script, err) == 0) && file_sync(spec, err) == 0 &&
-	    file_sync(env, err) == 0 && folder_sync(s->dir, err) == 0)
-		rc = folder_sync(s->lbd->config.runs_folder, err);
-	free(spec);
-	free(env);
-	free(script);
+	sync_begin(&all[count++], file_sync, path_join("%s/spec.toml", s->dir));
+	sync_begin(&all[count++], file_sync, path_join("%s/env.json", s->dir));
+	if (s->spec.script)
+		sync_begin(&all[count++], file_sync, path_join("%s/slurm_script", s->dir));
+	sync_begin(&all[count++], folder_sync, path_join("%s", s->dir));
+	sync_begin(&all[count++], folder_sync, path_join("%s", s->lbd->config.runs_folder));
+	while (count > 0)
+		if (sync_end(&all[--count], err) < 0)
+			rc = -1;
 	return rc < 0 ? -1 : failpoint(FP_RUN_FOLDER, err);
 }
 
@@ -257,12 +294,16 @@ int submission_make_folder(struct submission *s, struct err *err)
 {
 	s->dir = path_join("%s/%s", s->lbd->config.runs_folder, s->name);
 	if (folder_make(s->dir, 0750, err) < 0 || submission_take_copy(s, err) < 0 ||
-	    write_submitted(s, err) < 0 || write_env(s, err) < 0 || write_script(s, err) < 0)
+	    (!run_spec_is_command(&s->spec) && write_submitted(s, err) < 0))
 		return -1;
 	return check_options(s, err);
 }
 
 int submission_fill_folder(const struct submission *s, struct err *err)
 {
-	return write_spec(s, err) < 0 ? -1 : write_code(s, err);
+	if (run_spec_is_command(&s->spec) && write_submitted(s, err) < 0)
+		return -1;
+	if (write_env(s, err) < 0 || write_script(s, err) < 0 || write_spec(s, err) < 0)
+		return -1;
+	return write_code(s, err);
 }

@@ -113,6 +113,18 @@ static void refuse_uncommitted(struct submission *s, struct err *err)
 	refuse(s, err, !is_unsure);
 }
 
+/* The job is told to whoever asked as soon as Slurm has taken it; the ledger learns of it then, too. */
+static void on_job(void *arg, uint32_t job_id)
+{
+	struct submission *s = arg;
+	json_t *data = json_pack("{s:s, s:s*, s:o*}", "run", s->name, "note", s->note, "wait",
+				 s->wait ? json_true() : NULL);
+
+	if (job_id)
+		js_set_int(data, "job_id", job_id);
+	answer(s, data);
+}
+
 /* Row and first attempt are committed together; from then on the run cannot be lost. */
 static void finish(struct submission *s)
 {
@@ -137,8 +149,10 @@ static void finish(struct submission *s)
 		refuse_uncommitted(s, &err);
 	} else {
 		failpoint(FP_RUN_COMMITTED, NULL);
-		answer(s, json_pack("{s:s, s:s*, s:o*}", "run", s->name, "note", s->note, "wait",
-				    s->wait ? json_true() : NULL));
+		if (s->by.wants_job)
+			probe_job(s->lbd, s->name, s->begun_ms + PROBE_PATIENCE_MS, on_job, s);
+		else
+			on_job(s, 0);
 	}
 }
 
@@ -212,6 +226,7 @@ void submit_run(const struct submit *submit)
 
 	s->by = *submit;
 	s->lbd = submit->lbd;
+	s->begun_ms = clock_mono_ms();
 	if (submission_read(s, &err) < 0 || submission_choose_name(s, &err) < 0)
 		refuse(s, &err, false);
 	else if (submission_make_folder(s, &err) < 0)

@@ -12,6 +12,7 @@ struct submit {
 	json_t *args;     /* as docs/PROTOCOL.md has them; borrowed until done is called */
 	const char *user; /* who submits; borrowed likewise */
 	unsigned uid;
+	bool wants_job; /* the answer is to have the number of the job, if that is known soon */
 	/* Writes what shall be committed together with the run, or not at all; may be NULL. */
 	int (*also)(void *arg, int64_t run_id, struct err *err);
 	/* Called once, with the answer (taken), or with NULL and why not. */

@@ -61,6 +61,13 @@ static int real_submit(void *self, const struct run *run, const char *ledger_id,
 			  ledger_id, done, arg, err);
 }
 
+static int real_prepare(void *self, const struct run *run, struct err *err)
+{
+	struct lbd *lbd = self;
+
+	return job_write(&lbd->config, run, trouble_mtbf_s(rate_of_troubles(lbd, HOUR_MS), 1), err);
+}
+
 static int real_retell(void *self, const struct run *run, struct err *err)
 {
 	struct lbd *lbd = self;
@@ -212,6 +219,7 @@ void world_init(struct world *world, struct lbd *lbd)
 		.token = real_token,
 		.spec = real_spec,
 		.submit = real_submit,
+		.prepare = real_prepare,
 		.retell = real_retell,
 		.room = real_room,
 		.bounds = real_bounds,

@@ -81,6 +81,7 @@ static void confirm(struct answer *a, const json_t *request, uint32_t job_id)
 	struct look look;
 
 	js_set_int(a->body, "job_id", job_id);
+	answer_job(a, job_id);
 	if (look_at(&seen, job_id, &look) || look.count == 0) {
 		answer_set(a, SCHEDULER_UNCLEAR,
 			   "job %u was accepted, but cannot be read back: %.300s", job_id,

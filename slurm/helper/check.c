@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/clock.h"
 #include "common/base/json.h"
 #include "slurm/helper/calls.h"
 #include "slurm/helper/draft.h"
@@ -126,14 +127,23 @@ static void refuse(const struct draft *d, int code, const struct heard *heard, s
 			   slurm_strerror(code), colon, said);
 }
 
-/* The cluster is read while Slurm plans the job. */
+/* The cluster is read while Slurm plans the job, unless it was read a moment ago: who submits many jobs
+ * asks for it once. A job is refused only by what it is now. */
 struct look {
 	pthread_t thread;
-	bool is_begun;
+	bool is_begun; /* the thread reads it */
+	bool is_wanted, is_kept;
 	struct cluster cluster;
 	struct answer ignored;
 	int rc;
 };
+
+enum { KEPT_MS = 5000 };
+
+static struct {
+	struct cluster cluster;
+	int64_t read_ms; /* monotonic; 0 = there is none */
+} kept;
 
 static void *read_cluster(void *arg)
 {
@@ -145,17 +155,31 @@ static void *read_cluster(void *arg)
 
 static void look_begin(struct look *l)
 {
-	*l = (struct look){ .rc = -1 };
-	l->is_begun = !slurm_qos_counts() && pthread_create(&l->thread, NULL, read_cluster, l) == 0;
+	*l = (struct look){ .rc = -1, .is_wanted = !slurm_qos_counts() };
+	l->is_kept = kept.read_ms && clock_mono_ms() - kept.read_ms < KEPT_MS;
+	if (l->is_wanted && !l->is_kept)
+		l->is_begun = pthread_create(&l->thread, NULL, read_cluster, l) == 0;
 }
 
 /* A QOS that may lift the limits of partitions is Slurm's affair, unless Slurm is not sure. */
 static void check_limits(struct look *l, const json_t *request, bool is_refused, struct answer *a)
 {
-	if (!l->is_begun && is_refused)
+	const json_t *fields = json_object_get(request, "fields");
+
+	if (!l->is_wanted && !is_refused)
+		return;
+	if (l->is_kept && !is_refused) {
+		struct answer by_kept = { 0 };
+
+		cluster_judge(&kept.cluster, fields, &by_kept);
+		json_decref(by_kept.body);
+		if (by_kept.result == SCHEDULER_OK)
+			return;
+	}
+	if (!l->is_begun)
 		read_cluster(l);
 	if (l->rc == 0)
-		cluster_judge(&l->cluster, json_object_get(request, "fields"), a);
+		cluster_judge(&l->cluster, fields, a);
 }
 
 static void look_wait(struct look *l)
@@ -164,10 +188,17 @@ static void look_wait(struct look *l)
 		pthread_join(l->thread, NULL);
 }
 
+/* What was read is kept. */
 static void look_end(struct look *l)
 {
 	json_decref(l->ignored.body);
-	cluster_fini(&l->cluster);
+	if (l->rc != 0) {
+		cluster_fini(&l->cluster);
+		return;
+	}
+	cluster_fini(&kept.cluster);
+	kept.cluster = l->cluster;
+	kept.read_ms = clock_mono_ms();
 }
 
 /* *code is Slurm's error for the job, 0 for none, with what it said. False: *a says it all. */

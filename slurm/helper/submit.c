@@ -42,8 +42,10 @@ static void confirm(struct answer *a, const char *name, const char *comment, uin
 {
 	struct answer look = { 0 };
 	job_info_msg_t *list;
-	const slurm_job_info_t *job = slurm_record(&look, job_id, &list);
+	const slurm_job_info_t *job;
 
+	answer_job(a, job_id);
+	job = slurm_record(&look, job_id, &list);
 	js_set_int(a->body, "job_id", job_id);
 	if (job && job->user_id == getuid() && has_token_of(job, comment))
 		js_set_int(a->body, "submit_time", (int64_t)job->submit_time);

@@ -64,6 +64,12 @@ void answer_acting(const struct answer *a)
 	write_line(json_pack("{s:I,s:b}", "id", a->id, "acting", 1));
 }
 
+void answer_job(const struct answer *a, uint32_t job_id)
+{
+	write_line(
+		json_pack("{s:I,s:b,s:I}", "id", a->id, "acting", 1, "job_id", (json_int_t)job_id));
+}
+
 void answer_write(struct answer *a)
 {
 	js_set_int(a->body, "id", a->id);

@@ -193,14 +193,15 @@ static int die(struct ledger *l, struct err *err)
 	return err_set(err, ERR_IO, "lbd died before the commit");
 }
 
-TAP(int, ledger_commit, struct ledger *l, struct err *err)
+static int tapped_commit(struct ledger *l, int (*real)(struct ledger *l, struct err *err),
+			 struct err *err)
 {
 	struct daemon_model *d = &taps.sim->daemon;
 	bool has_written = d->has_written;
 
 	if (d->is_dead || (has_written && daemon_dies_here(taps.sim)))
 		return die(l, err);
-	if (__real_ledger_commit(l, err) < 0)
+	if (real(l, err) < 0)
 		return -1;
 	for (size_t i = 0; i < d->pending.count; i++) {
 		const struct fact *f = &d->pending.facts[i];
@@ -212,4 +213,14 @@ TAP(int, ledger_commit, struct ledger *l, struct err *err)
 	if (has_written)
 		daemon_dies_here(taps.sim);
 	return 0;
+}
+
+TAP(int, ledger_commit, struct ledger *l, struct err *err)
+{
+	return tapped_commit(l, __real_ledger_commit, err);
+}
+
+TAP(int, ledger_commit_first, struct ledger *l, struct err *err)
+{
+	return tapped_commit(l, __real_ledger_commit_first, err);
 }

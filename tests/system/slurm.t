@@ -74,4 +74,29 @@ passed "no job is left"
 wait_for '! pgrep -f "^sleep $mark\$"' 30
 passed "no process is left"
 exits 1 "wait tells a killed run by its status" lbctl wait big
+
+# --- the number of the job ------------------------------------------------------------------------
+told=$(lbctl submit --json --name told -- true | json job_id)
+run_reaches told completed 30
+is "$(lbctl status told --json | json attempts.0.job_id)" "$told" "who submits is told the job's number"
+
+# lbd dies once Slurm has the job: nobody was told, nothing is noted, the attempt's files are not there.
+for point in job.told submit.answer attempt.files release.call; do
+	run=$(printf %s "$point" | tr . -)
+	lbd_stop
+	LB_FAILPOINT=$point:kill lbd_start
+	lbctl submit --name "$run" -- true >/dev/null 2>&1
+	wait "$lbd_pid"
+	is $? 137 "lbd dies at $point"
+	lbd_start
+	run_reaches "$run" completed 60
+	is "$(jobs_of "$run")" 1 "and the next one goes on with the same job"
+done
+
+# They cannot be written at first: the job stays held until they are.
+lbd_stop
+LB_FAILPOINT=attempt.files:error lbd_start
+lbctl submit --name full -- true >/dev/null
+run_reaches full completed 30
+is "$(jobs_of full)" 1 "a full disk, for a moment: the same job runs"
 done_testing
