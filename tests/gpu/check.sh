@@ -9,7 +9,7 @@
 #
 # LB_GPU_RESULTS  (build/gpu-check) a folder: results, each part's output, trainings that parts share
 # What the machine lacks is installed by prepare.sh, or said: what can run without it runs.
-# A rehearsal with the emulated library, tests/system/gpu-check.t, makes it shorter: LB_GPU_STEPS (even, over 40),
+# A rehearsal with the emulated library, tests/system/gpu-check.t, makes it shorter: LB_GPU_STEPS (even; the warm-up is 10),
 # LB_GPU_SEQ, LB_GPU_ROUNDS, LB_GPU_RECIPES, LB_GPU_LONG_STEPS (a multiple of 20), _SEQ, _BATCH, _FLAVOR; LB_GPU_TOY=1: PyTorch computes on the CPU.
 # shellcheck disable=SC2086 # $bf16, $fixed, $large: words
 set -u
@@ -23,6 +23,8 @@ me="gpu-check"
 MOST=480 # seconds
 steps=${LB_GPU_STEPS:-200} seq=${LB_GPU_SEQ:-128} rounds=${LB_GPU_ROUNDS:-20}
 half=$(printf %08d $((steps / 2))) last=$(printf %08d "$steps")
+# How many losses at the end have their mean compared; what was resumed in the middle has no more.
+tail=$((steps / 2 < 20 ? steps / 2 : 20))
 large="--large --rounds 2"
 [ -z "${LB_GPU_ROUNDS:-}" ] || large="--rounds $rounds"
 
@@ -106,17 +108,17 @@ go_on() { # go_on FOLDER OPTIONS...: from its checkpoint
 	limited $MOST "$B/lbworker" train "$T/small.toml" --job.dump_folder "$T/$folder" "$@" >"$T/$folder.log"
 }
 losses() { sed -n 's/^step \([0-9]*\)\/[0-9]* loss \([0-9.]*\) grad_norm \([0-9.]*\) .*/\1 \2 \3/p' "$T/$1.log"; }
-# The mean gap of the last 20 losses, and the largest of all from step FIRST on, against a tolerance each.
+# The mean gap of the last losses, and the largest of all from step FIRST on, against a tolerance each.
 gap() { # gap HAVE WANT MEAN LARGEST [FIRST]
 	losses "$1" >"$T/a" && losses "$2" >"$T/b"
-	awk -v mean="$3" -v most="$4" -v first="${5:-1}" -v steps="$steps" '
+	awk -v mean="$3" -v most="$4" -v first="${5:-1}" -v steps="$steps" -v tail="$tail" '
 	NR == FNR { loss[$1] = $2; next }
 	$1 < first { next }
 	{ d = (loss[$1] - $2) / $2; a = d < 0 ? -d : d; if (a > worst) { worst = a; at = $1 }
-	  if ($1 > steps - 20) { sum += d; n++ } }
+	  if ($1 > steps - tail) { sum += d; n++ } }
 	END { m = n ? sum / n : 9; m = m < 0 ? -m : m
-	  printf "mean gap of the last 20 losses %.5f %%, largest of all %.5f %% at step %d\n", 100 * m, 100 * worst, at
-	  exit !(n == 20 && m <= mean && worst <= most) }' "$T/a" "$T/b"
+	  printf "mean gap of the last %d losses %.5f %%, largest of all %.5f %% at step %d\n", n, 100 * m, 100 * worst, at
+	  exit !(n == tail && m <= mean && worst <= most) }' "$T/a" "$T/b"
 }
 same() { # same FOLDER FOLDER STEP: the same bits
 	for file in model optimizer; do
@@ -153,7 +155,7 @@ steps_few_bits() {
 		[ -e "$T/cpu-$recipe/checkpoints/step-$last" ] || train "cpu-$recipe" --device cpu --quantize.recipe "$recipe" || return 1
 		train "few-$recipe" --device cuda $bf16 --quantize.recipe "$recipe" || return 1
 		gap "few-$recipe" "cpu-$recipe" 2.5e-3 3e-2 || { echo "$recipe"; return 1; }
-		figures="${figures:-}$recipe: $(gap "few-$recipe" "cpu-$recipe" 1 1 | sed 's/mean gap of the last 20 losses/gap/; s/, .*//') "
+		figures="${figures:-}$recipe: $(gap "few-$recipe" "cpu-$recipe" 1 1 | sed 's/mean gap of the last [0-9]* losses/gap/; s/, .*//') "
 	done
 	echo "$figures"
 }

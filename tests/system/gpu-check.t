@@ -10,8 +10,8 @@ need_emulated
 check() { # check LIBRARY [NAME=VALUE...]
 	library=$1
 	shift
-	env B="$B" LB_CUDA_LIBRARY="$library" LB_GPU_RESULTS="$T/results" LB_GPU_TOY=1 LB_GPU_STEPS=44 LB_GPU_SEQ=16 LB_GPU_ROUNDS=1 LB_GPU_RECIPES=tensorwise \
-		LB_GPU_LONG_STEPS=60 LB_GPU_LONG_SEQ=16 LB_GPU_LONG_BATCH=1 LB_GPU_LONG_FLAVOR=debugmodel "$@" \
+	env B="$B" LB_CUDA_LIBRARY="$library" LB_GPU_RESULTS="$T/results" LB_GPU_TOY=1 LB_GPU_STEPS=12 LB_GPU_SEQ=16 LB_GPU_ROUNDS=1 LB_GPU_RECIPES=tensorwise \
+		LB_GPU_LONG_STEPS=20 LB_GPU_LONG_SEQ=16 LB_GPU_LONG_BATCH=1 LB_GPU_LONG_FLAVOR=debugmodel "$@" \
 		sh tests/gpu/check.sh >"$T/out" 2>&1
 }
 check "$emulated" PARTS="ops-bf16 eval"
