@@ -3,7 +3,7 @@
 # lbd through Slurm's commands: no command that is killed, silent, cut off, slow or talking nonsense
 # makes lbd believe that a job is gone, or submit one twice.
 . "$(dirname "$0")/lib.sh"
-. "$(dirname "$0")/scheduler.sh"
+. "$suite/scheduler.sh"
 
 export MC_MESSAGETIMEOUT=4 MC_KILLWAIT=2 MC_MINJOBAGE=3600
 cluster_start 1

@@ -5,7 +5,7 @@
 # hide an order, with more orders than one may leave, with somebody else's file. lbd serves the owner
 # meanwhile, an order that names its run counts at once, and looking costs next to nothing.
 . "$(dirname "$0")/lib.sh"
-. "$(dirname "$0")/users.sh"
+. "$suite/users.sh"
 
 chmod 755 "$T"
 cp "$B"/lb* "$T"/ 2>/dev/null		# the build folder may be closed to others

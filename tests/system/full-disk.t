@@ -3,7 +3,7 @@
 # A disk that is full for a while, below lbrun's spool: a trainer goes on, what it told meanwhile is
 # written in its turn, once; and one that dies of it is started again. Below lbd: no run is given up.
 . "$(dirname "$0")/lib.sh"
-. "$(dirname "$0")/attempt.sh"
+. "$suite/attempt.sh"
 
 cat >"$T/whole.py" <<'END'
 import json, sys

@@ -4,7 +4,7 @@
 # What lies in $LB_HOME acts as its owner, so lbd refuses what others could change: at start its home,
 # lbd.toml, network profiles and the hook; while it runs each file when it is used.
 . "$(dirname "$0")/lib.sh"
-. "$(dirname "$0")/users.sh"
+. "$suite/users.sh"
 
 chmod 755 "$T"
 cp "$B"/lb* "$T"/ 2>/dev/null		# the build folder may be closed to others

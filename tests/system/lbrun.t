@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # lbrun alone, without lbd: every way in which a trainer can end, misbehave or be ended.
 . "$(dirname "$0")/lib.sh"
-. "$(dirname "$0")/attempt.sh"
+. "$suite/attempt.sh"
 
 run() { SLURMD_NODENAME=n1 timeout $((60 * patience)) "$B/lbrun" --attempt "$F" >"$F/out.log" 2>&1; }
 start() {

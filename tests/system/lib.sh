@@ -10,10 +10,10 @@
 #   wait_for '[ "$(run_state r1)" = completed ]' 20
 #   is "$(lbctl status r1 --json | json attempts.0.exit_code)" 0 "its exit code is known"
 #
-# Each test has its own folder $T, its own $LB_HOME and socket, and talks to nobody else. When it
-# ends, however it ends, every process that belongs to $T is ended, and no other. Tests do not
-# sleep: they wait for a condition with a deadline. Something that a test needs and that is missing
-# fails it, with a line that says what.
+# Each test has its own folder $T, its own $LB_HOME and socket, and talks to nobody else. It begins in
+# $T/here, which is empty; $src is the top folder, $suite this one. When it ends, however
+# it ends, every process that belongs to $T is ended, and no other. Tests do not sleep: they wait for a
+# condition with a deadline. Something that a test needs and that is missing fails it, with a line that says what.
 #
 # Environment: B        build folder (absolute; build/ of this tree)
 #              LB_SRC   top folder, for scripts that do not lie in tests/system
@@ -26,12 +26,16 @@ set -u
 umask 022
 
 src=${LB_SRC:-$(cd "$(dirname "$0")/../.." && pwd -P)}
+# shellcheck disable=SC2034 # for the tests
+suite=$src/tests/system
 B=${B:-$src/build}
 T=$(mktemp -d "${TMPDIR:-/tmp}/lb.XXXXXX") || exit 1
 LB_HOME=$T/home
 PATH=$B:$B/tests:$PATH	# trainers, too, await
 SLURM_CONF=$T/none		# until cluster_start: never the site's own Slurm
-mkdir "$LB_HOME"
+mkdir "$LB_HOME" "$T/here"
+# What is submitted here is in no git repository: lbctl would look at all files of this tree, each time.
+cd "$T/here" || exit 1
 # A trainer that aborts would leave its core where we were called: slurmd raises what a soft limit says.
 # shellcheck disable=SC3045 # dash has it
 [ -n "${wants_cores:-}" ] || ulimit -c 0

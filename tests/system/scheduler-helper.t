@@ -3,7 +3,7 @@
 # What lbd makes of a Slurm helper that hangs, dies, lies or is not there. No Slurm is needed: the
 # helpers are scripts.
 . "$(dirname "$0")/lib.sh"
-. "$(dirname "$0")/scheduler.sh"
+. "$suite/scheduler.sh"
 
 # helper NAME: one from stdin; it logs its starts and every request.
 helper() {

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # The local scheduler: jobs outlive it, are found again, and are never taken for others.
 . "$(dirname "$0")/lib.sh"
-. "$(dirname "$0")/scheduler.sh"
+. "$suite/scheduler.sh"
 
 local_start() { client_start local "$T/jobs" gpus=0; }
 record_of() { cat "$T/jobs/$job_id.json"; }

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # The Slurm scheduler against a real, private cluster: every call, every kind of failure.
 . "$(dirname "$0")/lib.sh"
-. "$(dirname "$0")/scheduler.sh"
+. "$suite/scheduler.sh"
 
 export MC_MESSAGETIMEOUT=4 MC_KILLWAIT=2
 helper_name=lbd-slurm

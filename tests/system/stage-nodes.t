@@ -4,8 +4,8 @@
 # brought to the shared one counts. Killed at each step between, and a node lost, every launch starts from
 # a whole one. srun is a stand-in here; ranks-slurm.t has the real one.
 . "$(dirname "$0")/lib.sh"
-. "$(dirname "$0")/attempt.sh"
-. "$(dirname "$0")/stage.sh"
+. "$suite/attempt.sh"
+. "$suite/stage.sh"
 trainer=$src/tests/stage/ranks.py
 export SLURM_JOB_NUM_NODES=2 LOST="$T/lost"
 PATH=$src/tests/stage:$PATH

@@ -4,8 +4,8 @@
 # where it is shared. Killed at each step between, nothing half counts, and every launch starts from a
 # whole one.
 . "$(dirname "$0")/lib.sh"
-. "$(dirname "$0")/attempt.sh"
-. "$(dirname "$0")/stage.sh"
+. "$suite/attempt.sh"
+. "$suite/stage.sh"
 trainer=$src/tests/stage/trainer.py
 
 # staged NUMBER LAST [IN_PLACE [RATE]]

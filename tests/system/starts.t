@@ -3,7 +3,7 @@
 # What a start of the trainer takes, phase by phase, and compiled code that is kept on the node: lbrun alone, then
 # one run under lbd, without a cluster.
 . "$(dirname "$0")/lib.sh"
-. "$(dirname "$0")/attempt.sh"
+. "$suite/attempt.sh"
 
 run() { timeout $((60 * patience)) "$B/lbrun" --attempt "$F" >"$F/out.log" 2>&1; }
 # The phases of launch K, each with its seconds.

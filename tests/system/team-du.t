@@ -4,7 +4,7 @@
 # What a whole team takes on disk: also runs that ended so long ago that nobody tells of them any more; and
 # what cannot be seen is said.
 . "$(dirname "$0")/lib.sh"
-. "$(dirname "$0")/users.sh"
+. "$suite/users.sh"
 
 F=$T/team
 play_owner

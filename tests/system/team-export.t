@@ -5,7 +5,7 @@
 # reach a colleague's run without a word to the colleague's lbd, and files that are not what they
 # seem.
 . "$(dirname "$0")/lib.sh"
-. "$(dirname "$0")/users.sh"
+. "$suite/users.sh"
 
 # colleagues have no lbd, and know of the folder only
 F=$T/team

@@ -3,7 +3,7 @@
 # shellcheck disable=SC2086 # names of users hold no blanks
 # A colleague's model: generate and eval take OWNER/RUN, as status and logs do.
 . "$(dirname "$0")/lib.sh"
-. "$(dirname "$0")/users.sh"
+. "$suite/users.sh"
 
 F=$T/team
 play_owner

@@ -5,7 +5,7 @@
 # cluster. Each of the three ways in which a run is ended (lbd, lbrun, the start of the job) is
 # shown alone, with trainers that do not want to end.
 . "$(dirname "$0")/lib.sh"
-. "$(dirname "$0")/users.sh"
+. "$suite/users.sh"
 
 as_member() { as $member "$@"; }
 as_outsider() { as $outsider "$@"; }
