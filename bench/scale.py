@@ -49,9 +49,9 @@ class Helper:
     def ask(self, **request):
         self.process.stdin.write(json.dumps({"id": 1, **request}).encode() + b"\n")
         self.process.stdin.flush()
-        while True:
+        while True:             # what is no JSON is a row
             answer = self.process.stdout.readline()
-            if b'"acting"' not in answer[:40]:
+            if answer[:1] == b"{" and b'"acting"' not in answer[:40]:
                 return answer
 
 
@@ -64,14 +64,40 @@ def fill_queue(helper):
             sys.exit(f"submitting job {i}: {answer.decode()}")
 
 
+class LoadJobs:
+    """libslurm without lbd-slurm: the least that a poll can take."""
+
+    def __init__(self):
+        linked = subprocess.run(["ldd", f"{BUILD}/lbd-slurm"], stdout=subprocess.PIPE, text=True,
+                                check=True).stdout.splitlines()
+        library = next(line.split()[2] for line in linked if "libslurm" in line)
+        script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "load_jobs.py")
+        self.process = subprocess.Popen([sys.executable, script, library],
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.ask()              # what the first one loads besides is not asked for
+
+    def ask(self):
+        self.process.stdin.write(b"\n")
+        self.process.stdin.flush()
+        if not self.process.stdout.readline():
+            sys.exit("libslurm alone cannot load the jobs")
+
+
+def cpu_of(process, work):
+    before = cpu_ms(process.pid)
+    answer = work()
+    return cpu_ms(process.pid) - before, answer
+
+
 def poll(helper):
     """All records anew, as after a change of each. slurmctld's own part is not ours."""
-    times = []
+    times, alone, bare = [], [], LoadJobs()
     for _ in range(POLLS):
-        before = cpu_ms(helper.process.pid)
-        answer = helper.ask(op="poll", have=0)
-        times.append(cpu_ms(helper.process.pid) - before)
-    count = len(json.loads(answer)["jobs"])
+        taken, answer = cpu_of(helper.process, lambda: helper.ask(op="poll", have=0))
+        times.append(taken)
+        alone.append(cpu_of(bare.process, bare.ask)[0])
+    bare.process.stdin.close()
+    count = json.loads(answer)["rows"]
     usage = []
     for _ in range(POLLS):
         before = os.times()
@@ -81,6 +107,8 @@ def poll(helper):
                       before.children_user - before.children_system) * 1e3)
     say(f"poll of {count:,} jobs, CPU of lbd-slurm", f"{statistics.median(times):.0f} ms",
         "squeue -h of the same, CPU", f"{statistics.median(usage):.0f} ms")
+    say("the same", f"{statistics.median(times):.1f} ms", "slurm_load_jobs alone, CPU",
+        f"{statistics.median(alone):.1f} ms")
 
 
 def poll_both_ways(library):
@@ -89,7 +117,7 @@ def poll_both_ways(library):
     for _ in range(POLLS):
         for helper, times in ways.items():
             start = time.perf_counter()
-            count = len(json.loads(helper.ask(op="poll", have=0))["jobs"])
+            count = json.loads(helper.ask(op="poll", have=0))["rows"]
             times.append((time.perf_counter() - start) * 1e3)
     by_library, by_commands = (statistics.median(times) for times in ways.values())
     say(f"poll of {count:,} jobs by commands", f"{by_commands:.0f} ms", "by libslurm",

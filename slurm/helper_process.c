@@ -148,12 +148,13 @@ static void deliver_lines(struct proc *p)
 {
 	struct helper *h = p->helper;
 	size_t start = 0;
-	const char *end;
+	char *end;
 
 	while (h->proc == p &&
 	       (end = memchr(p->lines.data + p->scanned, '\n', p->lines.len - p->scanned))) {
 		size_t at = (size_t)(end - p->lines.data);
 
+		*end = '\0';
 		p->scanned = at + 1;
 		h->events->on_line(h->arg, p->lines.data + start, at - start);
 		start = at + 1;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/text.h"
 #include "slurm/job_result.h"
 #include "slurm/reasons.h"
 
@@ -105,10 +106,10 @@ static void words_of(const struct slurm_word *word, struct job_status *out)
 	uint32_t base = word->state & SJ_MASK;
 
 	if (base < SJ_COUNT)
-		snprintf(out->state, sizeof(out->state), "%s", state_words[base]);
+		text_copy(out->state, sizeof(out->state), state_words[base]);
 	else
 		snprintf(out->state, sizeof(out->state), "state %u", base);
-	snprintf(out->reason, sizeof(out->reason), "%s", slurm_reason_name(word->reason));
+	text_copy(out->reason, sizeof(out->reason), slurm_reason_name(word->reason));
 }
 
 void slurm_word_judge(const struct slurm_word *word, struct job_status *out)

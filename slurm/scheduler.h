@@ -29,7 +29,7 @@ struct job_ref {
 	int64_t submit_time; /* seconds since the epoch, as the scheduler tells it */
 };
 
-enum { JOB_FAILED_BYTES = 128 };
+enum { JOB_NODES_BYTES = 256, JOB_FAILED_BYTES = 128 };
 
 enum job_phase {
 	JOB_HELD, /* accepted, will not start before release */
@@ -49,9 +49,9 @@ struct job_status {
 	int signal;       /* 0: none */
 	int64_t start_time, end_time; /* seconds; 0: not yet */
 	int64_t restart_count;
-	char state[24];  /* the scheduler's own word: "PENDING", "NODE_FAIL", … */
-	char reason[48]; /* "Resources", "JobHeldUser", … */
-	char nodes[256]; /* as the scheduler prints it: "n[1-2]" */
+	char state[24];              /* the scheduler's own word: "PENDING", "NODE_FAIL", … */
+	char reason[48];             /* "Resources", "JobHeldUser", … */
+	char nodes[JOB_NODES_BYTES]; /* as the scheduler prints it: "n[1-2]" */
 	/* of one that a failed node ended: nodes that are down now, others than its own among them; "":
 	 * that could not be told */
 	char failed_nodes[JOB_FAILED_BYTES];

@@ -21,14 +21,14 @@
 #include "slurm/accounting.h"
 #include "slurm/backends.h"
 #include "slurm/helper_process.h"
+#include "slurm/polled.h"
 #include "slurm/request.h"
 #include "slurm/wire.h"
 
 enum {
 	URGENT_IN_A_ROW = 64,
-	RESPAWN_MS = 1000,   /* at most one start of the helper in this time */
-	KILL_MS = 1000,      /* from its SIGKILL to giving it up */
-	FULL_POLL_MS = 60000 /* a full answer at least this often, whatever the clocks say */
+	RESPAWN_MS = 1000, /* at most one start of the helper in this time */
+	KILL_MS = 1000,    /* from its SIGKILL to giving it up */
 };
 
 struct slurm {
@@ -49,11 +49,8 @@ struct slurm {
 	int64_t next_id;
 	int64_t started_ms; /* monotonic; of the helper's last start, 0 = never */
 
-	struct job_status *jobs; /* the last poll's, for as long as Slurm says "no change" */
-	size_t job_count;
-	int64_t last;    /* its time stamp; 0 = there is none */
-	int64_t full_ms; /* monotonic; of the last full answer */
-	bool has_info;   /* the cluster's particulars are logged, or asked for */
+	struct polled polled; /* what the last poll told */
+	bool has_info;        /* the cluster's particulars are logged, or asked for */
 
 	bool is_closing;
 	void (*closed)(void *arg);
@@ -143,30 +140,6 @@ static void fail_all(struct slurm *s, const char *text)
 	}
 }
 
-static int take_jobs(struct slurm *s, const json_t *body)
-{
-	const json_t *rows = json_object_get(body, "jobs");
-	size_t count = json_array_size(rows);
-	struct job_status *jobs;
-
-	if (js_bool(body, "same", false) && s->last)
-		return 0;
-	if (!json_is_array(rows))
-		return -1;
-	jobs = xcalloc(count + 1, sizeof(*jobs));
-	for (size_t i = 0; i < count; i++)
-		if (!wire_row_parse(json_string_value(json_array_get(rows, i)), &jobs[i])) {
-			free(jobs);
-			return -1;
-		}
-	free(s->jobs);
-	s->jobs = jobs;
-	s->job_count = count;
-	s->last = js_int(body, "last", 0);
-	s->full_ms = clock_mono_ms();
-	return 0;
-}
-
 static void take_info(struct slurm *s, const json_t *body)
 {
 	int64_t age = js_int(body, "min_job_age", 0);
@@ -202,12 +175,12 @@ static void finish(struct slurm *s, const json_t *body)
 		reply.job.job_id = (uint32_t)js_int(body, "job_id", 0);
 		reply.job.submit_time = js_int(body, "submit_time", 0);
 	} else if (r->op == OP_POLL && reply.result == SCHEDULER_OK) {
-		if (take_jobs(s, body)) {
+		if (polled_answer(&s->polled, body)) {
 			reply.result = SCHEDULER_DOWN;
 			reply.text = "the Slurm helper sent a job list that cannot be read";
 		} else {
-			reply.jobs = s->jobs;
-			reply.job_count = s->job_count;
+			reply.jobs = s->polled.jobs;
+			reply.job_count = s->polled.count;
 		}
 		if (!s->has_info)
 			enqueue(s, OP_INFO, NULL, NULL);
@@ -232,8 +205,12 @@ static void on_line(void *arg, const char *line, size_t len)
 {
 	struct slurm *s = arg;
 	struct err err = { 0 };
-	json_t *body = js_parse(line, len, &err);
+	json_t *body;
 
+	if (line[0] != '{' && s->current && s->current->op == OP_POLL &&
+	    polled_row(&s->polled, line))
+		return;
+	body = js_parse(line, len, &err);
 	if (!body || !s->current || js_int(body, "id", 0) != s->current->id) {
 		log_error("the Slurm helper does not make sense: %s", body ? "wrong id" : err.text);
 		helper_kill(s->helper);
@@ -273,11 +250,9 @@ static void on_deadline(uv_timer_t *timer)
 	uv_timer_start(timer, on_deadline, KILL_MS, 0);
 }
 
-static char *poll_line(const struct slurm *s, const struct request *r)
+static char *poll_line(struct slurm *s, const struct request *r)
 {
-	bool is_fresh = s->last && clock_mono_ms() - s->full_ms < FULL_POLL_MS;
-
-	return request_poll_line(r, s->base.ledger_id, is_fresh ? s->last : 0);
+	return request_poll_line(r, s->base.ledger_id, polled_have(&s->polled));
 }
 
 static void send_request(struct slurm *s, struct request *r)
@@ -437,7 +412,7 @@ static void unref(struct slurm *s)
 
 	if (--s->open_handles > 0)
 		return;
-	free(s->jobs);
+	free(s->polled.jobs);
 	free(s);
 	closed(arg);
 }

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* wire.c - a job's comment and its row in a poll, as text and back. */
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/bytes.h"
 #include "common/base/json.h"
 #include "common/base/mem.h"
+#include "common/base/text.h"
 #include "slurm/job_result.h"
 #include "slurm/wire.h"
 
@@ -49,11 +48,18 @@ char *wire_job_name(const struct job_request *job)
 	return own ? own : xasprintf("lb-%s-%.*s", job->run, WIRE_NAME_DIGITS, job->token);
 }
 
+static bool is_hex(char c)
+{
+	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+}
+
 /* Exactly `count` hexadecimal digits, then one of `ends`. */
 static bool take_hex(const char **at, size_t count, const char *ends, char *out)
 {
-	size_t len = strspn(*at, "0123456789abcdef");
+	size_t len = 0;
 
+	while (len < count && is_hex((*at)[len]))
+		len++;
 	if (len != count || !strchr(ends, (*at)[len]))
 		return false;
 	memcpy(out, *at, len);
@@ -82,27 +88,72 @@ bool wire_is_asked(const struct wire_row *r, const char *ledger_id)
 	return r->token[0] && (!ledger_id[0] || strcmp(r->ledger_id, ledger_id) == 0);
 }
 
+/* --- rows ------------------------------------------------------------------------------------- */
+
 /* In the place of names, where there are none. */
 static const char NO_NODES[] = "-";
 
-void wire_row_print(const struct wire_row *r, char out[WIRE_ROW_BYTES])
+enum { NUMBERS = 10, DIGITS = 20 };
+
+/* Each puts a blank behind it. */
+static char *put_text(char *at, const char *text, size_t max)
 {
-	snprintf(out, WIRE_ROW_BYTES,
-		 "%s %s %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64
-		 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %s %s",
-		 r->token, r->ledger_id, r->job_id, r->submit_time, r->state, r->reason,
-		 r->exit_code, r->is_held, r->start_time, r->end_time, r->restarts,
-		 r->idle_excluded, r->failed[0] ? r->failed : NO_NODES, r->nodes);
+	size_t len = strnlen(text, max);
+
+	memcpy(at, text, len);
+	at[len] = ' ';
+	return at + len + 1;
+}
+
+static char *put_number(char *at, int64_t number)
+{
+	uint64_t rest = number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
+	char digits[DIGITS];
+	int count = 0;
+
+	do {
+		digits[count++] = (char)('0' + rest % 10);
+	} while ((rest /= 10) > 0);
+	if (number < 0)
+		*at++ = '-';
+	while (count > 0)
+		*at++ = digits[--count];
+	*at++ = ' ';
+	return at;
+}
+
+void wire_row_add(struct buf *out, const struct wire_row *r)
+{
+	const int64_t numbers[NUMBERS] = {
+		r->job_id,  r->submit_time, r->state,    r->reason,   r->exit_code,
+		r->is_held, r->start_time,  r->end_time, r->restarts, r->idle_excluded,
+	};
+	char line[TOKEN_HEX + LEDGER_ID_HEX + NUMBERS * (DIGITS + 2) + JOB_FAILED_BYTES +
+		  JOB_NODES_BYTES + 3];
+	char *at = put_text(line, r->token, TOKEN_HEX);
+
+	at = put_text(at, r->ledger_id, LEDGER_ID_HEX);
+	for (int i = 0; i < NUMBERS; i++)
+		at = put_number(at, numbers[i]);
+	at = put_text(at, r->failed[0] ? r->failed : NO_NODES, JOB_FAILED_BYTES - 1);
+	at = put_text(at, r->nodes, JOB_NODES_BYTES - 1);
+	at[-1] = '\n';
+	buf_add(out, line, (size_t)(at - line));
 }
 
 /* A number and the blank behind it. */
 static bool take_number(const char **at, int64_t *out)
 {
-	char *end;
+	bool is_negative = **at == '-';
+	const char *digits = *at + is_negative, *end = digits;
+	int64_t number = 0;
 
-	*out = strtoll(*at, &end, 10);
-	if (end == *at || *end != ' ')
+	while (*end >= '0' && *end <= '9' &&
+	       end - digits < DIGITS - 2) /* all that an int64_t holds */
+		number = number * 10 + (*end++ - '0');
+	if (end == digits || *end != ' ')
 		return false;
+	*out = is_negative ? -number : number;
 	*at = end + 1;
 	return true;
 }
@@ -110,63 +161,61 @@ static bool take_number(const char **at, int64_t *out)
 /* A word and the blank behind it, to out[size]. */
 static bool take_word(const char **at, char *out, size_t size)
 {
-	size_t length = strcspn(*at, " ");
+	const char *end = strchr(*at, ' ');
 
-	if (length == 0 || length >= size || (*at)[length] != ' ')
+	if (!end || end == *at || (size_t)(end - *at) >= size)
 		return false;
-	snprintf(out, size, "%.*s", (int)length, *at);
-	*at += length + 1;
+	text_copy(out, (size_t)(end - *at) + 1, *at);
+	*at = end + 1;
 	return true;
 }
 
-/* failed: [JOB_FAILED_BYTES] */
-static bool take_row(const char *at, struct wire_row *r, char *failed)
+/* To its places in *job, and what is to be judged. */
+static bool take_row(const char *at, struct job_status *job, struct slurm_word *word)
 {
-	int64_t *numbers[] = {
-		&r->job_id,  &r->submit_time, &r->state,    &r->reason,   &r->exit_code,
-		&r->is_held, &r->start_time,  &r->end_time, &r->restarts, &r->idle_excluded,
+	int64_t job_id, state, reason, exit_code, is_held;
+	int64_t *const numbers[NUMBERS] = {
+		&job_id,
+		&job->ref.submit_time,
+		&state,
+		&reason,
+		&exit_code,
+		&is_held,
+		&job->start_time,
+		&job->end_time,
+		&job->restart_count,
+		&job->idle_excluded,
 	};
 
-	if (!take_hex(&at, TOKEN_HEX, " ", r->token) ||
-	    !take_hex(&at, LEDGER_ID_HEX, " ", r->ledger_id))
+	if (!take_hex(&at, TOKEN_HEX, " ", job->ref.token) ||
+	    !take_hex(&at, LEDGER_ID_HEX, " ", job->ledger_id))
 		return false;
-	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+	for (int i = 0; i < NUMBERS; i++)
 		if (!take_number(&at, numbers[i]))
 			return false;
-	if (!take_word(&at, failed, JOB_FAILED_BYTES))
+	if (!take_word(&at, job->failed_nodes, sizeof(job->failed_nodes)))
 		return false;
-	if (strcmp(failed, NO_NODES) == 0)
-		failed[0] = '\0';
-	r->failed = failed;
-	r->nodes = at;
+	if (strcmp(job->failed_nodes, NO_NODES) == 0)
+		job->failed_nodes[0] = '\0';
+	text_copy(job->nodes, sizeof(job->nodes), at);
+	job->ref.job_id = (uint32_t)job_id;
+	*word = (struct slurm_word){
+		.state = (uint32_t)state,
+		.reason = (uint32_t)reason,
+		.exit_code = (uint32_t)exit_code,
+		.is_held = is_held != 0,
+	};
 	return true;
 }
 
 bool wire_row_parse(const char *row, struct job_status *out)
 {
 	struct slurm_word word;
-	struct wire_row r;
 
-	memset(out, 0, sizeof(*out));
-	if (row == NULL || !take_row(row, &r, out->failed_nodes)) {
-		out->failed_nodes[0] = '\0';
+	out->has_canceller = false;
+	out->canceller = 0;
+	if (!take_row(row, out, &word))
 		return false;
-	}
-	word = (struct slurm_word){
-		.state = (uint32_t)r.state,
-		.reason = (uint32_t)r.reason,
-		.exit_code = (uint32_t)r.exit_code,
-		.is_held = r.is_held != 0,
-	};
 	slurm_word_judge(&word, out);
-	snprintf(out->ref.token, sizeof(out->ref.token), "%s", r.token);
-	snprintf(out->ledger_id, sizeof(out->ledger_id), "%s", r.ledger_id);
-	snprintf(out->nodes, sizeof(out->nodes), "%s", r.nodes);
-	out->ref.job_id = (uint32_t)r.job_id;
-	out->ref.submit_time = r.submit_time;
-	out->start_time = r.start_time;
-	out->end_time = r.end_time;
-	out->restart_count = r.restarts;
-	out->idle_excluded = r.idle_excluded;
 	return true;
 }

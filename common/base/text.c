@@ -109,6 +109,14 @@ static enum text_fate without_controls(const char *at, size_t *len, unsigned how
 	return is_control(at, *len) ? TEXT_MASK : TEXT_KEEP;
 }
 
+void text_copy(char *out, size_t size, const char *text)
+{
+	size_t len = strnlen(text, size - 1);
+
+	memcpy(out, text, len);
+	out[len] = '\0';
+}
+
 void text_clean(char *text)
 {
 	text_filter(text, without_controls, 0);

@@ -118,9 +118,17 @@ static bool is_back_in_line(const struct run *run, const struct attempt *a,
 	return a->claimed && job->phase < JOB_RUNNING && (job->restart_count > 0 || is_unstarted);
 }
 
+/* It waited, and has not run since: no file of its tells more than it did. */
+static bool still_waits(const struct attempt *a, const struct job_status *job)
+{
+	return !a->claimed && a->seen_poll_ms > 0 && a->last_seen.phase < JOB_RUNNING &&
+	       job->phase < JOB_RUNNING && a->last_seen.restart_count == job->restart_count;
+}
+
 static void note_job(struct engine *e, struct run *run, struct attempt *a,
 		     const struct job_status *job, int64_t begun_ms)
 {
+	bool is_about_waiting = still_waits(a, job);
 	bool is_change = a->seen_poll_ms == 0 || a->last_seen.phase != job->phase ||
 			 strcmp(a->last_seen.reason, job->reason) != 0 ||
 			 (a->last_seen.idle_excluded > 0) != (job->idle_excluded > 0);
@@ -134,10 +142,9 @@ static void note_job(struct engine *e, struct run *run, struct attempt *a,
 		a->ended_ms = engine_now(e);
 		is_change = true;
 	}
-	if (is_change) {
+	if (is_change && !is_about_waiting)
 		run->next_look_ms = 0;
-		run->dirty = true;
-	}
+	run->dirty |= is_change;
 }
 
 static void cancel_unless_over(struct engine *e, struct scheduler *s, const struct job_status *job)

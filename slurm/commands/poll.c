@@ -48,13 +48,11 @@ void op_poll(const json_t *request, struct answer *a)
 {
 	const char *ledger_id = js_str(request, "ledger", "");
 	struct look look;
-	json_t *rows;
 
 	if (look_all(a, &look)) {
 		look_clear(&look);
 		return;
 	}
-	rows = json_array();
 	for (size_t i = 0; i < look.count; i++)
 		tell_requeued(&look.jobs[i]);
 	remember(&look);
@@ -62,16 +60,14 @@ void op_poll(const json_t *request, struct answer *a)
 	failed_tell(&look);
 	for (size_t i = 0; i < look.count; i++) {
 		const struct seen *job = &look.jobs[i];
-		char text[WIRE_ROW_BYTES];
 
 		if (!wire_is_asked(&job->row, ledger_id) ||
 		    (job->is_task && look_foremost(&look, job) != job))
 			continue;
-		wire_row_print(&job->row, text);
-		json_array_append_new(rows, json_string(text));
+		answer_row(a, &job->row);
 	}
 	js_set_int(a->body, "last", look.time);
-	json_object_set_new(a->body, "jobs", rows);
+	js_set_int(a->body, "rows", a->row_count);
 	look_clear(&look);
 }
 

@@ -152,15 +152,14 @@ static bool is_outweighed(const job_info_msg_t *list, uint32_t at)
 	return false;
 }
 
-static json_t *rows_of(const job_info_msg_t *list, const char *ledger_id)
+static void tell_jobs(struct answer *a, const job_info_msg_t *list, const char *ledger_id)
 {
-	json_t *rows = json_array();
 	node_info_msg_t *nodes = NULL;
 	uid_t me = getuid();
 
 	for (uint32_t i = 0; i < list->record_count; i++) {
 		const slurm_job_info_t *job = &list->job_array[i];
-		char text[WIRE_ROW_BYTES], failed[JOB_FAILED_BYTES];
+		char failed[JOB_FAILED_BYTES];
 		struct wire_row row = { 0 };
 
 		if (job->user_id != me ||
@@ -170,11 +169,10 @@ static json_t *rows_of(const job_info_msg_t *list, const char *ledger_id)
 		fill_row(&row, job);
 		row.idle_excluded = idle_excluded(job, &nodes);
 		row.failed = failed_nodes(job, &nodes, failed);
-		wire_row_print(&row, text);
-		json_array_append_new(rows, json_string(text));
+		answer_row(a, &row);
 	}
 	slurm_free_node_info_msg(nodes);
-	return rows;
+	js_set_int(a->body, "rows", a->row_count);
 }
 
 void op_poll(const json_t *request, struct answer *a)
@@ -186,7 +184,7 @@ void op_poll(const json_t *request, struct answer *a)
 		return;
 	if (slurm_load_jobs(have, &list, SHOW_ALL | SHOW_LOCAL) == 0) {
 		js_set_int(a->body, "last", (int64_t)list->last_update);
-		json_object_set_new(a->body, "jobs", rows_of(list, js_str(request, "ledger", "")));
+		tell_jobs(a, list, js_str(request, "ledger", ""));
 	} else if (errno == SLURM_NO_CHANGE_IN_DATA && have) {
 		js_set_int(a->body, "last", (int64_t)have);
 		js_set_bool(a->body, "same", true);

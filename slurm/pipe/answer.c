@@ -13,6 +13,9 @@
 #include "common/base/bytes.h"
 #include "common/base/json.h"
 
+/* Rows go out in pieces of this size, so that lbd reads while more are made. */
+enum { ROWS_BYTES = 1 << 16 };
+
 static int answers_fd = -1;
 
 int answers_open(void)
@@ -41,20 +44,27 @@ int answer_set(struct answer *a, enum scheduler_result result, const char *fmt, 
 }
 
 /* An answer that cannot be delivered has no reader: lbd is gone, or gave up on us. */
-static void write_line(json_t *object)
+static void write_all(const char *text, size_t len)
 {
-	char *line = js_line(object);
-	size_t len = strlen(line), done = 0;
+	size_t done = 0;
 
-	line[len++] = '\n'; /* in place of the terminator: the length is known */
 	while (done < len) {
-		ssize_t n = write(answers_fd, line + done, len - done);
+		ssize_t n = write(answers_fd, text + done, len - done);
 
 		if (n < 0 && errno != EINTR)
 			exit(0);
 		if (n > 0)
 			done += (size_t)n;
 	}
+}
+
+static void write_line(json_t *object)
+{
+	char *line = js_line(object);
+	size_t len = strlen(line);
+
+	line[len++] = '\n'; /* in place of the terminator: the length is known */
+	write_all(line, len);
 	free(line);
 	json_decref(object);
 }
@@ -70,8 +80,24 @@ void answer_job(const struct answer *a, uint32_t job_id)
 		json_pack("{s:I,s:b,s:I}", "id", a->id, "acting", 1, "job_id", (json_int_t)job_id));
 }
 
+static void write_rows(struct answer *a)
+{
+	write_all(a->rows.data, a->rows.len);
+	a->rows.len = 0;
+}
+
+void answer_row(struct answer *a, const struct wire_row *row)
+{
+	wire_row_add(&a->rows, row);
+	a->row_count++;
+	if (a->rows.len >= ROWS_BYTES)
+		write_rows(a);
+}
+
 void answer_write(struct answer *a)
 {
+	write_rows(a);
+	buf_fini(&a->rows);
 	js_set_int(a->body, "id", a->id);
 	js_set_str(a->body, "result", wire_result_name(a->result));
 	json_object_set_new(a->body, "text", js_bytes(a->text));

@@ -11,7 +11,9 @@ struct answer {
 	json_int_t id;
 	enum scheduler_result result;
 	char text[504];
-	json_t *body; /* an object with the members of the operation's own; owned */
+	json_t *body;      /* an object with the members of the operation's own; owned */
+	struct buf rows;   /* of a poll: not yet sent; owned */
+	int64_t row_count; /* sent or not */
 };
 
 /* Always -1, so that a failure is one statement. */
@@ -29,7 +31,10 @@ void answer_acting(const struct answer *a);
  * read back. */
 void answer_job(const struct answer *a, uint32_t job_id);
 
-/* Writes it, and releases its body. */
+/* Tells lbd of a job (wire.h, "rows"), at the latest with the answer. */
+void answer_row(struct answer *a, const struct wire_row *row);
+
+/* Writes it, and releases what it holds. */
 void answer_write(struct answer *a);
 
 #endif

@@ -24,6 +24,7 @@ static void handle(const struct op *ops, const char *line, size_t len)
 	const char *name = js_str(request, "op", "");
 	struct answer a = { .id = js_int(request, "id", 0), .body = json_object() };
 
+	buf_init(&a.rows, WIRE_MAX_REPLY);
 	while (ops->name && strcmp(ops->name, name) != 0)
 		ops++;
 	if (ops->name)

@@ -127,11 +127,22 @@ END
 with_helper words 5000 submit "$t" "$T/work" "$T/nothing"
 is "$result" unclear "a result that has no meaning: unclear"
 client_stop
+helper fewer <<'END'
+while next; do answer '"result":"ok","text":"","last":5,"rows":1'; done
+END
+with_helper fewer 5000 poll
+is "$result" down "a row less than is told: down"
+like "$rest" "cannot be read" "and said"
+client_stop
 helper rows <<'END'
-while next; do answer '"result":"ok","text":"","last":5,"jobs":[[1,2,3]]'; done
+while next; do
+	echo "0123456789abcdef0123456789abcdef 00112233445566aa 7 1000 1 0 0 0 1001 0 0 0 - n1"
+	echo "0123456789abcdef0123456789abcdef 00112233445566aa 8 1000 1"
+	answer '"result":"ok","text":"","last":5,"rows":1'
+done
 END
 with_helper rows 5000 poll
-is "$result" down "a job list that cannot be read: down"
+is "$result" down "a row that cannot be read: down"
 client_stop
 
 # The first request keeps the helper busy until the others queue behind it.
@@ -139,7 +150,7 @@ helper order <<'END'
 next
 until [ -e "$log.go" ]; do sleep 0.01; done
 while :; do
-	answer '"result":"ok","text":"","last":0,"jobs":[]'
+	answer '"result":"ok","text":"","last":0,"rows":0'
 	next
 done
 END

@@ -65,6 +65,16 @@ static void test_names(void **state)
 	json_decref(fields);
 }
 
+/* As it stands in the line, without the newline; buf_fini is due. */
+static void row_text(const struct wire_row *row, struct buf *out)
+{
+	buf_init(out, 4096);
+	wire_row_add(out, row);
+	assert_int_equal(out->data[out->len - 1], '\n');
+	assert_int_equal(strcspn(out->data, "\n"), out->len - 1);
+	out->data[out->len - 1] = '\0';
+}
+
 static void test_rows(void **state)
 {
 	static const struct wire_row row = {
@@ -81,12 +91,12 @@ static void test_rows(void **state)
 		.failed = "n2",
 		.nodes = "n[1-2]",
 	};
-	char text[WIRE_ROW_BYTES];
 	struct job_status job;
+	struct buf text;
 
 	(void)state;
-	wire_row_print(&row, text);
-	assert_true(wire_row_parse(text, &job));
+	row_text(&row, &text);
+	assert_true(wire_row_parse(text.data, &job));
 	assert_string_equal(job.ref.token, TOKEN);
 	assert_string_equal(job.ledger_id, LEDGER);
 	assert_int_equal(job.ref.job_id, 7);
@@ -98,28 +108,93 @@ static void test_rows(void **state)
 	assert_int_equal(job.restart_count, 4);
 	assert_string_equal(job.nodes, "n[1-2]");
 	assert_string_equal(job.failed_nodes, "n2");
-	assert_false(wire_row_parse(NULL, &job));
-	assert_int_equal(job.ref.job_id, 0);
-	for (char *end = strrchr(text, ' '); end; end = strrchr(text, ' ')) { /* cut short */
+	for (char *end = strrchr(text.data, ' '); end;
+	     end = strrchr(text.data, ' ')) { /* cut short */
 		*end = '\0';
-		assert_false(wire_row_parse(text, &job));
+		assert_false(wire_row_parse(text.data, &job));
 	}
+	buf_fini(&text);
+}
+
+/* What a job of its place said before does not shine through. */
+static void test_rows_take_old_places(void **state)
+{
+	static const struct wire_row row = {
+		.token = TOKEN, .ledger_id = LEDGER, .job_id = 7, .failed = "", .nodes = ""
+	};
+	struct job_status job, fresh;
+	struct buf text;
+
+	(void)state;
+	memset(&fresh, 0, sizeof(fresh));
+	memset(&job, 'x', sizeof(job));
+	row_text(&row, &text);
+	assert_true(wire_row_parse(text.data, &fresh));
+	assert_true(wire_row_parse(text.data, &job));
+	assert_int_equal(job.phase, fresh.phase);
+	assert_int_equal(job.cause, fresh.cause);
+	assert_int_equal(job.exit_code, fresh.exit_code);
+	assert_int_equal(job.signal, fresh.signal);
+	assert_int_equal(job.start_time, 0);
+	assert_int_equal(job.end_time, 0);
+	assert_int_equal(job.restart_count, 0);
+	assert_int_equal(job.idle_excluded, 0);
+	assert_string_equal(job.state, fresh.state);
+	assert_string_equal(job.reason, fresh.reason);
+	assert_string_equal(job.nodes, "");
+	assert_string_equal(job.failed_nodes, "");
+	assert_false(job.has_canceller);
+	assert_int_equal(job.canceller, 0);
+	buf_fini(&text);
+}
+
+/* The largest and smallest numbers; names that do not fit are cut. */
+static void test_large_rows(void **state)
+{
+	char names[2 * JOB_NODES_BYTES];
+	struct wire_row row = {
+		.token = TOKEN,
+		.ledger_id = LEDGER,
+		.job_id = UINT32_MAX,
+		.submit_time = 999999999999999999,
+		.end_time = -999999999999999999,
+		.failed = names,
+		.nodes = names,
+	};
+	struct job_status job;
+	struct buf text;
+
+	(void)state;
+	memset(names, 'n', sizeof(names) - 1);
+	names[sizeof(names) - 1] = '\0';
+	row_text(&row, &text);
+	assert_true(wire_row_parse(text.data, &job));
+	assert_int_equal(job.ref.job_id, UINT32_MAX);
+	assert_int_equal(job.ref.submit_time, row.submit_time);
+	assert_int_equal(job.end_time, row.end_time);
+	assert_int_equal(strlen(job.nodes), JOB_NODES_BYTES - 1);
+	assert_int_equal(strlen(job.failed_nodes), JOB_FAILED_BYTES - 1);
+	buf_fini(&text);
+	row.submit_time = INT64_MAX; /* no time is so large: refused, not another one */
+	row_text(&row, &text);
+	assert_false(wire_row_parse(text.data, &job));
+	buf_fini(&text);
 }
 
 /* Each number in turn is none. */
 static void test_bad_rows(void **state)
 {
-	char row[WIRE_ROW_BYTES];
+	char row[512];
 	struct job_status job;
 
 	(void)state;
-	for (int i = 0; i < 9; i++) {
+	for (int i = 0; i <= 10; i++) {
 		int at = snprintf(row, sizeof(row), "%s %s", TOKEN, LEDGER);
 
-		for (int n = 0; n < 9; n++)
+		for (int n = 0; n < 10; n++)
 			at += snprintf(row + at, sizeof(row) - (size_t)at, n == i ? " x" : " 1");
-		snprintf(row + at, sizeof(row) - (size_t)at, " n1");
-		assert_false(wire_row_parse(row, &job));
+		snprintf(row + at, sizeof(row) - (size_t)at, " - n1");
+		assert_int_equal(wire_row_parse(row, &job), i == 10);
 	}
 	assert_false(wire_row_parse("", &job));
 }
@@ -137,9 +212,13 @@ static void test_results(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_comments), cmocka_unit_test(test_names),
-		cmocka_unit_test(test_rows),     cmocka_unit_test(test_bad_rows),
+		cmocka_unit_test(test_comments),
+		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_rows),
+		cmocka_unit_test(test_bad_rows),
 		cmocka_unit_test(test_results),
+		cmocka_unit_test(test_large_rows),
+		cmocka_unit_test(test_rows_take_old_places),
 	};
 
 	return cmocka_run_group_tests_name("slurm wire", tests, NULL, NULL);
