@@ -31,6 +31,9 @@ bool cpu_scratch(struct device *dev, size_t bytes)
 
 bool cpu_packed(struct device *dev, size_t bytes)
 {
+	const size_t large_pages = 4 << 20; /* cpu_aligned() takes them for so much */
+
+	bytes = bytes < large_pages ? large_pages : bytes;
 	if (bytes <= dev->packed_bytes)
 		return true;
 	free(dev->packed);

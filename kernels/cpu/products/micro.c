@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "kernels/cpu/cpu.h"
+
 #if defined(__AVX512F__)
 #include <immintrin.h>
 
@@ -49,14 +51,16 @@ static inline lanes load(const float *from)
 	return x;
 }
 
-void micro_product(size_t k, const float *a, size_t a_step, const float *b, size_t b_step, float *c,
-		   size_t ldc, bool add, struct micro_ahead ahead)
+/* The first `rows` of a product, a constant. */
+CPU_INLINE void rows_product(size_t rows, size_t k, const float *a, size_t a_step, const float *b,
+			     size_t b_step, float *c, size_t ldc, bool add,
+			     struct micro_ahead ahead)
 {
 	lanes sum[MICRO_ROWS][MICRO_VECTORS] = { 0 }, row[MICRO_VECTORS];
 
 	/* c comes from afar; it is there when the sums are. */
 #pragma GCC unroll 16
-	for (size_t i = 0; i < MICRO_ROWS; i++)
+	for (size_t i = 0; i < rows; i++)
 #pragma GCC unroll 16
 		for (size_t j = 0; j < MICRO_COLUMNS; j += 16)
 			__builtin_prefetch(c + i * ldc + j, 1);
@@ -66,13 +70,13 @@ void micro_product(size_t k, const float *a, size_t a_step, const float *b, size
 		for (size_t v = 0; v < MICRO_VECTORS; v++)
 			row[v] = load(b + v * MICRO_LANES);
 #pragma GCC unroll 16
-		for (size_t i = 0; i < MICRO_ROWS; i++)
+		for (size_t i = 0; i < rows; i++)
 #pragma GCC unroll 16
 			for (size_t v = 0; v < MICRO_VECTORS; v++)
 				sum[i][v] = multiply_add(a[i], row[v], sum[i][v]);
 	}
 #pragma GCC unroll 16
-	for (size_t i = 0; i < MICRO_ROWS; i++)
+	for (size_t i = 0; i < rows; i++)
 #pragma GCC unroll 16
 		for (size_t v = 0; v < MICRO_VECTORS; v++) {
 			float *to = c + i * ldc + v * MICRO_LANES;
@@ -82,13 +86,24 @@ void micro_product(size_t k, const float *a, size_t a_step, const float *b, size
 		}
 }
 
+void micro_product(size_t k, const float *a, size_t a_step, const float *b, size_t b_step, float *c,
+		   size_t ldc, bool add, struct micro_ahead ahead)
+{
+	rows_product(MICRO_ROWS, k, a, a_step, b, b_step, c, ldc, add, ahead);
+}
+
 void micro_product_edge(size_t k, const float *a, size_t a_step, const float *b, size_t b_step,
 			float *c, size_t ldc, bool add, size_t rows, size_t columns,
 			struct micro_ahead ahead)
 {
 	float whole[MICRO_ROWS * MICRO_COLUMNS];
 
-	micro_product(k, a, a_step, b, b_step, whole, MICRO_COLUMNS, false, ahead);
+	if (rows <= 2)
+		rows_product(2, k, a, a_step, b, b_step, whole, MICRO_COLUMNS, false, ahead);
+	else if (rows <= 4)
+		rows_product(4, k, a, a_step, b, b_step, whole, MICRO_COLUMNS, false, ahead);
+	else
+		micro_product(k, a, a_step, b, b_step, whole, MICRO_COLUMNS, false, ahead);
 	for (size_t i = 0; i < rows; i++)
 		for (size_t j = 0; j < columns; j++) {
 			float sum = whole[i * MICRO_COLUMNS + j];
