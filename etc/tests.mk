@@ -33,13 +33,18 @@ $(B)/tests/await: $(B)/obj/tests/system/await.o $(B)/ctl.a $(B)/common.a
 $(B)/tests/nolocks.so: tests/system/nolocks.c
 	@mkdir -p $(@D)
 	$(call say,LINK) $(CC) $(CPPFLAGS) -std=c11 -O2 -fPIC -shared -o $@ $< -ldl
+# A site's plug-in of Slurm: plugins.t.
+$(B)/tests/spank_plugin.so: tests/system/spank_plugin.c
+	@mkdir -p $(@D)
+	$(call say,LINK) $(CC) -std=c11 $(WARN) -O2 -fPIC -shared -o $@ $<
 # A driver's library that says of GPUs what a test wants.
 $(B)/tests/nvml/libnvidia-ml.so.1: tests/system/nvml_standin.c
 	@mkdir -p $(@D)
 	$(call say,LINK) $(CC) -std=c11 -D_GNU_SOURCE $(WARN) -O2 -fPIC -shared -o $@ $<
 # What lib.sh needs.
 ASKERS   := $(B)/tests/json $(B)/tests/await
-check-system: $(ASKERS) $(B)/tests/nolocks.so $(B)/tests/nvml/libnvidia-ml.so.1
+check-system: $(ASKERS) $(B)/tests/nolocks.so $(B)/tests/nvml/libnvidia-ml.so.1 \
+	$(if $(HAVE_SLURM),$(B)/tests/spank_plugin.so)
 
 # What the CPU backend computes; instructions.t compares it for each set of instructions.
 DIGEST   := $(B)/tests/kernel_digest

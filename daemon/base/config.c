@@ -91,6 +91,9 @@ const struct key config_keys[] = {
 		"fits"),
 	KEY_CHOICE("slurm", "submit_with", submit_with, "libslurm|sbatch", "libslurm",
 		   "what submits: sbatch where the site filters what that is given"),
+	KEY_LIST(
+		"slurm", "plugin_options", plugin_options, NULL,
+		"options that the site's plugins give to sbatch, [\"image=\", \"fast\"]: = has a value"),
 	KEY_INT("local", "gpus", local_gpus, -1, 64, "-1",
 		"GPUs of this machine that jobs may have; -1: all that are found"),
 	KEY_NUMBERS("local", "gpu_ids", local_gpu_ids, 0, 63, NULL,

@@ -36,13 +36,14 @@ struct config {
 	} in_slurm;
 	struct node_rules nodes;
 	char *slurm_account, *slurm_partition, *slurm_network; /* NULL: none */
-	char *cache_folder;             /* of runs that name none; NULL: none */
-	int slurm_through;              /* enum slurm_through (slurm/pipe/helper_choice.h) */
-	int submit_with;                /* enum submit_with */
-	int64_t local_gpus;             /* -1: all that are found */
-	struct key_ints local_gpu_ids;  /* unset: whichever there are */
-	int64_t local_cpus, local_jobs; /* 0: all; any number */
-	char *local_mem;                /* as written; NULL: all */
+	char *cache_folder;                /* of runs that name none; NULL: none */
+	int slurm_through;                 /* enum slurm_through (slurm/pipe/helper_choice.h) */
+	int submit_with;                   /* enum submit_with */
+	struct key_strings plugin_options; /* of sbatch, "image=": slurm/batch/directives.h */
+	int64_t local_gpus;                /* -1: all that are found */
+	struct key_ints local_gpu_ids;     /* unset: whichever there are */
+	int64_t local_cpus, local_jobs;    /* 0: all; any number */
+	char *local_mem;                   /* as written; NULL: all */
 	struct cron_config cron;
 	struct key_strings notify_hook; /* argv; gets JSON on stdin */
 	char *notify_webhook;           /* may hold a secret: never logged, never printed */

@@ -105,6 +105,7 @@ static void exclude_nodes(struct batch_job *job, const char *excluded)
 	free(all);
 }
 
+/* The site's plugins are sbatch's: a job that libslurm submits has none of what they do. */
 static json_t *resolve(struct batch_job *job, const struct config *config, const struct run *run,
 		       struct err *err)
 {
@@ -118,6 +119,9 @@ static json_t *resolve(struct batch_job *job, const struct config *config, const
 		.partition = has_cluster ? config->slurm_partition : NULL,
 		.env = job->text ? job->submitter.items : NULL,
 		.extra = run->spec.extra.items,
+		.plugin_options = has_cluster && config->submit_with == SUBMIT_WITH_SBATCH
+					  ? config->plugin_options.items
+					  : NULL,
 		.workdir = run->spec.workdir,
 		.now = time(NULL),
 		.has_waited = attempt_newest_claim(run->dir) > 0,

@@ -185,7 +185,7 @@ static bool is_left_out(const struct sbatch_option *option, const json_t *fields
 static char **words_of(const struct batch_request *r, const struct directives *d,
 		       const json_t *fields)
 {
-	char **words = xcalloc(d->count + 3, sizeof(char *));
+	char **words = xcalloc(d->count + d->passed.count + 3, sizeof(char *));
 	size_t n = 0;
 
 	if (r->account)
@@ -200,6 +200,8 @@ static char **words_of(const struct batch_request *r, const struct directives *d
 		words[n++] = at->value ? xasprintf("--%s=%s", at->option->name, at->value)
 				       : xasprintf("--%s", at->option->name);
 	}
+	for (size_t i = 0; i < d->passed.count; i++)
+		words[n++] = xstrdup(d->passed.items[i]);
 	return words;
 }
 
@@ -217,7 +219,7 @@ json_t *batch_resolve(const struct batch_request *r, char ***words, struct err *
 	struct sbatch_choice choice = { .fields = json_object(),
 					.workdir = r->workdir,
 					.now = r->now };
-	struct directives d = { 0 };
+	struct directives d = { .plugin_options = r->plugin_options };
 	int rc;
 
 	if (r->account)

@@ -43,6 +43,7 @@ void directives_clear(struct directives *d)
 		free(d->items[i].place);
 	}
 	free(d->items);
+	strv_free(d->passed.items);
 	*d = (struct directives){ 0 };
 }
 
@@ -79,13 +80,41 @@ static const char *value_of(struct reading *r, const struct word *at, const char
 	return NULL;
 }
 
+/* "image=", where the plugins have it; else NULL. */
+static const char *find_plugin_option(const struct directives *d, const char *name, size_t len)
+{
+	for (char *const *at = d->plugin_options; at && *at; at++)
+		if (strcspn(*at, "=") == len && strncmp(*at, name, len) == 0)
+			return *at;
+	return NULL;
+}
+
+static int pass_on(struct reading *r, const struct word *at, const char *option, struct err *err)
+{
+	const char *value = strchr(at->text, '=');
+	int len = (int)strcspn(option, "=");
+
+	if (!option[len] && value)
+		return err_set(err, ERR_USAGE, "%s: --%s: takes no value", at->place, option);
+	value = option[len] ? value_of(r, at, value ? value + 1 : NULL, at->text, err) : "";
+	if (!value)
+		return -1;
+	strv_add(&r->out->passed,
+		 xasprintf("--%.*s%s%s", len, option, option[len] ? "=" : "", value));
+	return 0;
+}
+
 static int read_long(struct reading *r, const struct word *at, struct err *err)
 {
 	const char *name = at->text + 2, *value;
 	size_t len = strcspn(name, "=");
+	const char *of_plugin = find_plugin_option(r->out, name, len);
 	struct err why = { 0 };
-	const struct sbatch_option *option = sbatch_option_find(name, len, &why);
+	const struct sbatch_option *option;
 
+	if (of_plugin)
+		return pass_on(r, at, of_plugin, err);
+	option = sbatch_option_find(name, len, &why);
 	if (!option)
 		return err_set(err, ERR_USAGE, "%s: --%.*s: %s", at->place, (int)len, name,
 			       why.text);

@@ -12,6 +12,7 @@
 #include <stddef.h>
 
 #include "common/base/err.h"
+#include "common/base/strv.h"
 #include "slurm/batch/sbatch_options.h"
 
 /* each overrules those before it */
@@ -28,10 +29,14 @@ struct directive {
 	enum directive_origin origin;
 };
 
-/* in the order of their effect */
 struct directives {
-	struct directive *items;
+	struct directive *items; /* in the order of their effect */
 	size_t count;
+	/* Options that plugins of the site give to sbatch: "image=" has a value, "fast" has none; a
+	 * NULL-terminated list, borrowed, NULL = there are none. What is given of them is passed on as
+	 * it is: "--image=docker:x". */
+	char *const *plugin_options;
+	struct strv passed;
 };
 
 /* Each appends to `d`. The script is text[0..len); `file` is its name in messages. */

@@ -191,7 +191,7 @@ static void refuse_name(const char *name, size_t len, struct err *err)
 	size_t count = 0;
 
 	for (size_t i = 0; i < sbatch_option_count; i++)
-		if (sbatch_options[i].name)
+		if (sbatch_options[i].name && sbatch_options[i].set != sbatch_refuse)
 			names[count++] = sbatch_options[i].name;
 	near = nearest(word, names, count);
 	free(word);
@@ -199,7 +199,9 @@ static void refuse_name(const char *name, size_t len, struct err *err)
 		err_set(err, ERR_USAGE, "there is no such option of sbatch; did you mean --%s?",
 			near);
 	else
-		err_set(err, ERR_USAGE, "there is no such option of sbatch");
+		err_set(err, ERR_USAGE,
+			"there is no such option of sbatch (those of the site's plugins: "
+			"slurm.plugin_options in lbd.toml)");
 }
 
 const struct sbatch_option *sbatch_option_find(const char *name, size_t len, struct err *err)

@@ -198,6 +198,42 @@ static void test_refusals(void **state)
 	}
 }
 
+/* Options of plugins are passed on behind sbatch's own, with their values. */
+static void test_plugin_options(void **state)
+{
+	static const char text[] = "#!/bin/sh\n#SBATCH --image docker:a -N2 --fast\n"
+				   "#SBATCH --image=b\n";
+	char image[] = "image=", fast[] = "fast";
+	char *plugins[] = { image, fast, NULL }, **words = NULL;
+	struct batch_request r = { .script = text,
+				   .script_len = sizeof(text) - 1,
+				   .file = "train.slurm",
+				   .plugin_options = plugins,
+				   .workdir = "/" };
+	struct err err = { 0 };
+	json_t *fields = batch_resolve(&r, &words, &err);
+
+	(void)state;
+	assert_non_null(fields);
+	assert_int_equal(js_int(fields, "min_nodes", 0), 2);
+	assert_string_equal(words[0], "--nodes=2");
+	assert_string_equal(words[1], "--image=docker:a");
+	assert_string_equal(words[2], "--fast");
+	assert_string_equal(words[3], "--image=b");
+	assert_null(words[4]);
+	json_decref(fields);
+	strv_free(words);
+	r.script = "#!/bin/sh\n#SBATCH --fast=1\n";
+	r.script_len = strlen(r.script);
+	assert_null(batch_resolve(&r, NULL, &err));
+	assert_string_equal(err.text, "train.slurm:2: --fast: takes no value");
+	err = (struct err){ 0 };
+	r.plugin_options = NULL;
+	assert_null(batch_resolve(&r, NULL, &err));
+	assert_non_null(
+		strstr(err.text, "train.slurm:2: --fast: there is no such option of sbatch"));
+}
+
 static void test_moments(void **state)
 {
 	static const struct {
@@ -252,7 +288,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_lines),    cmocka_unit_test(test_precedence),
 		cmocka_unit_test(test_refusals), cmocka_unit_test(test_moments),
-		cmocka_unit_test(test_table),
+		cmocka_unit_test(test_table),    cmocka_unit_test(test_plugin_options),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,33 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Options that a plug-in of the site gives to sbatch (SPANK): shifter's --image and their like.
+. "$(dirname "$0")/lib.sh"
+
+plugin=$B/tests/spank_plugin.so
+[ -e "$plugin" ] || bail_out "$plugin is missing: make check-system builds it"
+cluster_start 1
+echo "required $plugin" >"$(dirname "$SLURM_CONF")/plugstack.conf"
+like "$(sbatch --help)" '--image=IMAGE' "the site's sbatch has an option more"
+cat >"$T/train.slurm" <<'END'
+#!/bin/sh
+#SBATCH --image docker:ada/torch:2 --fast
+#SBATCH --job-name=image
+srun sh -c 'echo "image: $SITE_IMAGE"'
+END
+cd "$T" || exit 1
+
+lbd_start
+exits 2 "unless lbd is told, such an option is a mistake" lbctl submit train.slurm
+like "$err" 'train.slurm:2: --image: there is no such option of sbatch .*slurm.plugin_options' "with the key"
+lbd_stop
+
+printf '[slurm]\nsubmit_with = "sbatch"\nplugin_options = ["image=", "fast"]\n[poll]\ninterval = "200ms"\n' \
+	>"$LB_HOME/lbd.toml"
+lbd_start
+ok "the script is taken" lbctl submit --name image train.slurm
+run_reaches image completed 60
+like "$(cat "$T"/slurm-*.out)" '^image: docker:ada/torch:2$' "and the plug-in has what it says"
+ok "a run's own options may be such, too" lbctl submit --name other --set 'slurm.extra=["--image=b"]' train.slurm
+run_reaches other completed 60
+like "$(cat "$T"/slurm-*.out)" '^image: b$' "which overrules the script"
+done_testing
