@@ -278,6 +278,8 @@ static int assign(struct reader *r, const char *key, const char *value, struct e
 			replace(&r->options, value);
 		return rc;
 	}
+	if (strcmp(key, "MAILTO") == 0 && value[0] == '\0')
+		return 0; /* no mail: so it is */
 	if (strcmp(key, "MAILTO") == 0)
 		return err_set(err, ERR_USAGE,
 			       "MAILTO: lbd sends no mail; [notify] in lbd.toml says whom "
@@ -335,8 +337,6 @@ static int name_entry(struct reader *r, struct cron_entry *entry, struct err *er
 		snprintf(entry->name, sizeof(entry->name), "%s", r->name);
 	else
 		cron_name_of(entry->argv[0], entry->name);
-	free(r->name);
-	r->name = NULL;
 	return name_check(entry->name, err) < 0 ? err_wrap(err, "write NAME=... above it") : 0;
 }
 
@@ -368,6 +368,7 @@ static int read_entry(struct reader *r, const char *line, struct err *err)
 	return cron_entries_add(r->out, &entry, err);
 }
 
+/* NAME= is for one entry, be it a mistake: the next one would go on with its history. */
 static int read_line(struct reader *r, const char *line, struct err *err)
 {
 	int rc;
@@ -375,7 +376,12 @@ static int read_line(struct reader *r, const char *line, struct err *err)
 	if (line[0] == '\0' || line[0] == '#')
 		return 0;
 	rc = read_assignment(r, line, err);
-	return rc != 0 ? rc : read_entry(r, line, err);
+	if (rc != 0)
+		return rc;
+	rc = read_entry(r, line, err);
+	free(r->name);
+	r->name = NULL;
+	return rc;
 }
 
 /* The next line, without the blanks around it; owned. */

@@ -65,6 +65,7 @@ static void test_good_file(void **state)
 				   "30 4 * * 1-5 backup.slurm --all 'two words'\n"
 				   "CRON_TZ = \"Europe/Berlin\"\n"
 				   "catch_up=all\n"
+				   "MAILTO=\"\"\n"
 				   "TIMEOUT=2h\n"
 				   "  NAME=checker\n"
 				   "@hourly\tlbctl ls   \n"
@@ -101,6 +102,20 @@ static void test_good_file(void **state)
 	assert_int_equal(list.items[2].settings.jitter_ms, 90 * 1000);
 	assert_non_null(cron_entries_find(&list, "prune"));
 	assert_null(cron_entries_find(&list, "gone"));
+	cron_entries_clear(&list);
+}
+
+/* The one behind an entry with a mistake does not go on as that. */
+static void test_name_of_a_bad_line(void **state)
+{
+	struct cron_entries list = { 0 };
+	struct bad bad = { 0 };
+
+	(void)state;
+	crontab_read("NAME=one\n\n# soon\n61 * * * * a.sh\n@daily b.sh\n", "crontab", NULL,
+		     &defaults, &list, on_bad, &bad);
+	assert_int_equal(list.count, 1);
+	assert_string_equal(list.items[0].name, "b");
 	cron_entries_clear(&list);
 }
 
@@ -239,9 +254,10 @@ static void test_submits_itself(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_words),     cmocka_unit_test(test_good_file),
-		cmocka_unit_test(test_bad_lines), cmocka_unit_test(test_environment),
-		cmocka_unit_test(test_never_due), cmocka_unit_test(test_submits_itself),
+		cmocka_unit_test(test_words),          cmocka_unit_test(test_name_of_a_bad_line),
+		cmocka_unit_test(test_good_file),      cmocka_unit_test(test_bad_lines),
+		cmocka_unit_test(test_environment),    cmocka_unit_test(test_never_due),
+		cmocka_unit_test(test_submits_itself),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

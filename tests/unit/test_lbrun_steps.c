@@ -238,6 +238,8 @@ static void test_frameworks(void **state)
 		{"step 1 loss 3\nstep 2 [eval] loss 3.5\nstep 3 | test: {'loss': 4.5}\nstep 4: evaluation loss: 5.5\nstep 5 loss 2\n",
 		 "1 loss=3; 2 val_loss=3.5; 3 val_loss=4.5; 4 val_loss=5.5; 5 loss=2"},
 		{"step 500 loss 2.5\nBest loss 2.25 at step 100\n", "500 loss=2.5"},
+		{"{\"mode\": \"train\", \"iter\": 50, \"loss\": 2.5}\n{\"mode\": \"val\", \"iter\": 60, \"loss\": 3.5}\n", "50 loss=2.5"},
+		{"step 15 loss 2 train/val loss: 2.5/3.5\n", "15 loss=2"},
 		/* of several losses that of the training */
 		{"step 5 | aux loss 0.01 | loss 2.5\nstep 6 | load balancing loss: 0.01 | lm loss: 2.25\nstep 7 | kl loss 0.5\n",
 		 "5 loss=2.5; 6 loss=2.25; 7 loss=0.5"},
