@@ -167,7 +167,7 @@ struct shepherd_facts {
 	int64_t kill_again_ms, cleared_ms;
 	int64_t failures;                   /* launches in a row without progress */
 	bool has_progressed;                /* some launch of this attempt did */
-	bool was_node_lost;                 /* by a launch before: its ranks may yet write a word */
+	bool was_node_lost;                 /* before: its ranks may yet write a word */
 	char node_before[65];               /* launch.node of the launch before; "" = none */
 	int64_t relaunch_ms, room_until_ms; /* end of the pause, and of waiting for a full disk */
 	bool is_over;                       /* there will be no further launch: */

@@ -110,14 +110,17 @@ void heartbeats_replace(struct shepherd *s)
 		   l->node, allocation_nodelist());
 }
 
-/* Where steps are told; those that are whole, or older, stay. */
+/* Where steps are told; those that are whole, or older, stay. What a person chose to start from says nothing of
+ * the others. */
 void heartbeats_set_aside(struct shepherd *s)
 {
-	int64_t moved, step = s->search.found == 1 ? s->search.step : -1;
+	bool is_chosen = s->facts.launch.number == 0 && strcmp(s->params.resume, "latest") != 0;
+	int64_t moved, step = s->search.newest_step;
 	char *aside;
 	struct err why = { 0 };
 
-	if (!s->facts.was_node_lost || s->policy.finds_own || (s->search.found == 1 && step < 0))
+	if (!s->facts.was_node_lost || s->policy.finds_own || is_chosen ||
+	    (s->search.found == 1 && step < 0))
 		return;
 	aside = path_join("%s/set-aside-%lld.%lld", s->params.checkpoint_dir,
 			  (long long)s->params.number, (long long)s->facts.launch.number);

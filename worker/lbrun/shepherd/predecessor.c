@@ -40,28 +40,61 @@ static bool is_known_dead(const struct attempt_claim *old, const struct attempt_
 	return old->pid > 0 && kill((pid_t)old->pid, 0) < 0 && errno == ESRCH;
 }
 
-/* *began: it was claimed. */
-static bool may_live(const char *folder, const struct attempt_claim *own, bool *began)
+enum verdict { NO, YES, STOP }; /* STOP: those before it are of no interest either */
+
+/* Of an older attempt's folder; *began: it was claimed. */
+typedef enum verdict look_fn(const char *folder, const struct attempt_claim *own, bool *began);
+
+static enum verdict may_live(const char *folder, const struct attempt_claim *own, bool *began)
 {
 	struct attempt_claim old;
 	struct attempt_exit ended;
 
 	*began = attempt_claim_read(folder, &old, NULL) == 0;
-	return *began && attempt_exit_read(folder, &ended, NULL) < 0 && !is_known_dead(&old, own);
+	return *began && attempt_exit_read(folder, &ended, NULL) < 0 && !is_known_dead(&old, own)
+		       ? YES
+		       : NO;
+}
+
+/* The first launch behind a lost node has seen to what that one may still write. */
+static enum verdict may_write(const char *folder, const struct attempt_claim *own, bool *began)
+{
+	struct attempt_exit ended;
+
+	if (may_live(folder, own, began) == YES)
+		return YES;
+	if (!*began || attempt_exit_read(folder, &ended, NULL) < 0)
+		return NO;
+	if (ended.cause == CAUSE_NODE_FAIL)
+		return YES;
+	return ended.launches > 0 ? STOP : NO;
+}
+
+static bool is_any(const char *run_dir, int64_t number, const struct attempt_claim *own,
+		   look_fn *look)
+{
+	int64_t least = number - OLDER_LOOKS;
+	enum verdict verdict = NO;
+	int looked = 0;
+	bool began;
+
+	for (int64_t n = number - 1; n >= 1 && n >= least && looked < OLDER_DEPTH && verdict == NO;
+	     n--) {
+		char *folder = path_join("%s/attempts/%lld", run_dir, (long long)n);
+
+		verdict = look(folder, own, &began);
+		looked += began;
+		free(folder);
+	}
+	return verdict == YES;
 }
 
 bool predecessor_may_live(const char *run_dir, int64_t number, const struct attempt_claim *own)
 {
-	int64_t least = number - OLDER_LOOKS;
-	bool lives = false, began;
-	int looked = 0;
+	return is_any(run_dir, number, own, may_live);
+}
 
-	for (int64_t n = number - 1; n >= 1 && n >= least && looked < OLDER_DEPTH && !lives; n--) {
-		char *folder = path_join("%s/attempts/%lld", run_dir, (long long)n);
-
-		lives = may_live(folder, own, &began);
-		looked += began;
-		free(folder);
-	}
-	return lives;
+bool predecessor_may_write(const char *run_dir, int64_t number, const struct attempt_claim *own)
+{
+	return is_any(run_dir, number, own, may_write);
 }
