@@ -438,6 +438,48 @@ int attempt_exit_read(const char *folder, struct attempt_exit *out, struct err *
 	return read_file(folder, "exit.json", fill_exit, out, err);
 }
 
+/* --- unheard/NODE ---------------------------------------------------------------------------- */
+
+int attempt_unheard_write(const char *folder, const char *node, const struct attempt_unheard *u,
+			  struct err *err)
+{
+	char *notes = path_join("%s/unheard", folder);
+	int rc = folder_make(notes, 0750, err);
+
+	if (rc == 0) {
+		json_t *o = new_file(u->token);
+
+		js_set_int(o, "launch", u->launch);
+		js_set_int(o, "nodes", u->nodes);
+		js_set_int(o, "silent_ms", u->silent_ms);
+		rc = write_file(o, notes, node, file_write_visible, err);
+	}
+	free(notes);
+	return rc;
+}
+
+static int fill_unheard(const json_t *o, void *out, struct err *err)
+{
+	struct attempt_unheard *u = out;
+
+	u->launch = js_int(o, "launch", 0);
+	u->nodes = js_int(o, "nodes", 0);
+	u->silent_ms = js_int(o, "silent_ms", 0);
+	return get_token(o, u->token, err);
+}
+
+int attempt_unheard_read(const char *folder, const char *node, struct attempt_unheard *out,
+			 struct err *err)
+{
+	char *name = path_join("unheard/%s", node);
+	int rc;
+
+	*out = (struct attempt_unheard){ 0 };
+	rc = read_file(folder, name, fill_unheard, out, err);
+	free(name);
+	return rc;
+}
+
 /* --- fencing --------------------------------------------------------------------------------- */
 
 int64_t attempt_newest_claim(const char *run_dir)

@@ -7,6 +7,9 @@
  *   spool.jsonl   progress (spool.h)
  *   out.log       output of the job; every line with its [host:rank]
  *   exit.json     lbrun's last act, after its last child is dead: what ended the attempt
+ *   unheard/NODE  of a launch on several nodes: nobody answered NODE's heartbeats, and its ranks have
+ *                 ended. Where most nodes say so and lbrun is silent, its node is lost, and lbd, who
+ *                 reads this, goes on elsewhere
  *
  * All carry "version"; a reader refuses only a newer one. */
 #ifndef COMMON_RUN_ATTEMPT_H
@@ -106,6 +109,12 @@ struct attempt_exit {
 	char text[512]; /* one line for people */
 };
 
+struct attempt_unheard {
+	char token[TOKEN_HEX + 1];
+	int64_t launch, nodes; /* of this launch, which is on so many nodes */
+	int64_t silent_ms;     /* so long nobody had answered */
+};
+
 int attempt_params_write(const char *folder, const struct attempt_params *p, struct err *err);
 int attempt_params_read(const char *folder, struct attempt_params *out, struct err *err);
 void attempt_params_clear(struct attempt_params *p);
@@ -117,6 +126,11 @@ int attempt_claim_read(const char *folder, struct attempt_claim *out, struct err
 
 int attempt_exit_write(const char *folder, const struct attempt_exit *e, struct err *err);
 int attempt_exit_read(const char *folder, struct attempt_exit *out, struct err *err);
+
+int attempt_unheard_write(const char *folder, const char *node, const struct attempt_unheard *u,
+			  struct err *err);
+int attempt_unheard_read(const char *folder, const char *node, struct attempt_unheard *out,
+			 struct err *err);
 
 /* The highest attempt number below runs/NAME/attempts that has a claim, 0 if none: an lbrun whose
  * own number is lower is fenced and must end its trainer. */

@@ -391,6 +391,9 @@ void engine_act(struct engine *e, struct run *run, struct attempt *a, const stru
 	case DECISION_SAVE:
 		ask_to_save(e, run);
 		break;
+	case DECISION_END: /* other jobs need its nodes */
+		engine_cancel_stray(e, s, &d->job);
+		break;
 	case DECISION_RECALL:
 		s->ops->recall(s, &d->job, on_answer, begin_call(e, run, a, d->kind));
 		break;

@@ -27,6 +27,12 @@ struct switched {
 	const char *file, *by, *text; /* valid until the next turn; NULL without one */
 };
 
+/* What nodes of the attempt's newest launch that was told of say: nobody answers their heartbeats. */
+struct unheard {
+	int64_t nodes, of; /* so many, of so many others than lbrun's */
+	int64_t silent_ms; /* for so long; the longest */
+};
+
 struct world {
 	void *self;
 	int64_t (*wall_ms)(void *self);
@@ -57,6 +63,8 @@ struct world {
 	void (*switched)(void *self, const struct run *run, struct switched *out);
 	bool (*claimed)(void *self, const struct run *run);
 	bool (*exited)(void *self, const struct run *run, struct attempt_exit *out);
+	/* `host`: lbrun's node. NULL: nodes tell nothing in this world. */
+	void (*unheard)(void *self, const struct run *run, const char *host, struct unheard *out);
 	/* Was the newest attempt's job to wait for how others end (--dependency)? NULL: none does
 	 * here. */
 	bool (*depends)(void *self, const struct run *run);

@@ -2,6 +2,8 @@
 /* facts.c - what is known of a run: from its files, from the polls, from the switches. */
 #include "daemon/engine/state.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/clock.h"
@@ -21,6 +23,38 @@ static void look_for_exit(struct engine *e, struct run *run, int64_t now_ms)
 		return;
 	a->has_exit = true;
 	a->exit_seen_ms = now_ms;
+}
+
+/* Do most nodes of the launch say that nobody answers them? One alone may be cut off itself; of several that were lost
+ * together nobody hears. Looked for only while lbrun is silent. */
+static void look_for_unheard(struct engine *e, struct run *run, int64_t now_ms)
+{
+	struct attempt *a = &run->attempt;
+	int64_t limit_ms = run->spec.watch.node_ms;
+	int64_t silent_ms = a->heard_ms > a->watching_since_ms ? a->heard_ms : a->watching_since_ms;
+	bool may_be = e->world->unheard && limit_ms > 0 && run->spec.nodes > 1 && a->launch > 0 &&
+		      now_ms >= silent_ms + limit_ms;
+	struct unheard u = { 0 };
+	char *host;
+
+	if (!may_be) {
+		a->unheard.since_ms = 0;
+		return;
+	}
+	host = engine_host(run);
+	if (host[0])
+		e->world->unheard(e->world->self, run, host, &u);
+	if (2 * u.nodes <= u.of) {
+		a->unheard.since_ms = 0;
+	} else if (a->unheard.since_ms == 0) {
+		a->unheard.since_ms = now_ms;
+		a->unheard.limit_ms = limit_ms;
+		snprintf(a->unheard.text, sizeof(a->unheard.text),
+			 "the node of lbrun was not heard for %.0f s by %lld of %lld others",
+			 (double)u.silent_ms / 1000, (long long)u.nodes, (long long)u.of);
+		run->dirty = true;
+	}
+	free(host);
 }
 
 /* Once it is over, what a network file system still hides is looked for until the grace is over. Of
@@ -63,6 +97,8 @@ void engine_look_at_files(struct engine *e, struct run *run, int64_t now_ms)
 		a->heard_ms = now_ms;
 		e->written |= WROTE_LINES;
 	}
+	if (a->claimed && !a->has_exit)
+		look_for_unheard(e, run, now_ms);
 	pause_ms = look_pause_ms(e, run);
 	if (a->claimed && a->has_more)
 		run->next_look_ms = now_ms;
@@ -96,9 +132,9 @@ static bool does_depend(const struct engine *e, const struct run *run, const str
 static bool has_lost_host(const struct run *run, const struct facts *f)
 {
 	const struct attempt *a = f->a;
-	json_t *had, *has, *name;
-	const char *host;
+	json_t *has, *name;
 	bool is_lost = true;
+	char *host;
 	size_t i;
 
 	if (run->spec.spare_nodes <= 0 || !f->seen || f->seen->phase != JOB_RUNNING ||
@@ -106,13 +142,12 @@ static bool has_lost_host(const struct run *run, const struct facts *f)
 	    strlen(f->seen->nodes) + 1 >= sizeof(f->seen->nodes) ||
 	    strlen(a->nodes) + 1 >= sizeof(a->nodes))
 		return false;
-	had = hosts_expand(a->nodes);
+	host = engine_host(run);
 	has = hosts_expand(f->seen->nodes);
-	host = json_string_value(json_array_get(had, 0));
 	json_array_foreach(has, i, name)
 		is_lost &= strcmp(json_string_value(name), host) != 0;
-	json_decref(had);
 	json_decref(has);
+	free(host);
 	return is_lost;
 }
 

@@ -191,6 +191,7 @@ static void on_launch_start(struct ingest *in, json_t *line)
 	int64_t number = js_int(line, "number", 0), step = js_int(line, "resumed_from_step", -1);
 	struct err err = { 0 };
 
+	in->run->attempt.launch = number;
 	if (in->run->resume_from[0])
 		resume_was_heeded(in);
 	engine_wrote(in->engine,

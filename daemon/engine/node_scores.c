@@ -102,6 +102,16 @@ char *engine_failed_nodes(const struct run *run)
 	return buf_take(&out);
 }
 
+char *engine_host(const struct run *run)
+{
+	json_t *names = hosts_expand(run->attempt.nodes);
+	const char *first = json_string_value(json_array_get(names, 0));
+	char *host = xstrdup(first ? first : "");
+
+	json_decref(names);
+	return host;
+}
+
 static bool was_begun(const struct run *run, enum cause cause)
 {
 	return cause != CAUSE_LAUNCH_FAIL || run->attempt.claimed;

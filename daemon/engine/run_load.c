@@ -150,6 +150,7 @@ static int take_launch(const struct ledger_launch *row, void *arg)
 	struct newest_launch *newest = arg;
 
 	newest->started_ms = row->started_ms;
+	newest->run->attempt.launch = row->number;
 	know_checkpoint(newest->run, row->resumed_from_step);
 	newest->run->attempt.is_settled = row->ended_ms > 0 && row->cause != CAUSE_LOST;
 	return 0;

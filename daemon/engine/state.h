@@ -111,6 +111,8 @@ void engine_run_began(struct engine *e, struct run *run);
 void engine_run_got_on(struct engine *e, struct run *run);
 /* Which of the attempt's nodes ended its job, as far as the scheduler can tell; "": nobody knows. Owned by the caller. */
 char *engine_failed_nodes(const struct run *run);
+/* The attempt's first node, where lbrun is; "": not known. Owned by the caller. */
+char *engine_host(const struct run *run);
 /* lbrun's note, "NODE: LINE". */
 void engine_node_error(struct engine *e, struct run *run, const char *text);
 /* "NODE: what": so the check before a launch has found it. */

@@ -244,7 +244,9 @@ static void write_end(struct engine *e, struct run *run, const struct decision *
 	char text[sizeof(a->end_text)];
 	struct err err = { 0 };
 	int64_t wall_ms = engine_wall(e);
-	char *failed = d->cause == CAUSE_NODE_FAIL ? engine_failed_nodes(run) : xstrdup("");
+	char *failed = d->is_host                    ? engine_host(run)
+		       : d->cause == CAUSE_NODE_FAIL ? engine_failed_nodes(run)
+						     : xstrdup("");
 
 	if (a->seen_poll_ms > 0 &&
 	    a->last_seen.phase >= JOB_ENDING) /* it may have been over before anybody saw it run */
@@ -263,6 +265,8 @@ static void write_end(struct engine *e, struct run *run, const struct decision *
 		engine_wrote(e, ledger_attempt_short(e->ledger, a->id, &err), &err);
 	run->is_short = d->is_short;
 	count_untold(e, run, d);
+	if (d->is_host && failed[0])
+		engine_event(e, run, "node_lost", "lbd", "%s: %s", failed, text);
 	engine_event(e, run, "attempt_end", "lbd", "attempt %lld: %s%s%s%s%s", (long long)a->number,
 		     cause_name(d->cause), text[0] ? ": " : "", text, failed[0] ? ": " : "",
 		     failed);
@@ -356,7 +360,8 @@ bool engine_write(struct engine *e, struct run *run, const struct decision *d)
 		return false;
 	case DECISION_END:
 		write_end(e, run, d);
-		return false;
+		e->written |= WROTE(d->kind);
+		return d->is_host;
 	case DECISION_GROW:
 		write_grow(e, run);
 		return true;

@@ -2,6 +2,7 @@
 /* world.c - struct world by the system's own calls. */
 #include "daemon/runs/world.h"
 
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -177,6 +178,41 @@ static bool real_exited(void *self, const struct run *run, struct attempt_exit *
 	return has_exited;
 }
 
+/* Notes of one launch: of the newest that there are, unless lbrun has told of a newer one. */
+static void count_note(const struct attempt_unheard *note, int64_t *launch, struct unheard *out)
+{
+	if (note->launch < *launch)
+		return;
+	if (note->launch > *launch)
+		*out = (struct unheard){ 0 };
+	*launch = note->launch;
+	out->nodes++;
+	out->of = note->nodes - 1;
+	if (note->silent_ms > out->silent_ms)
+		out->silent_ms = note->silent_ms;
+}
+
+static void real_unheard(void *self, const struct run *run, const char *host, struct unheard *out)
+{
+	char *folder = job_folder(run), *notes = path_join("%s/unheard", folder);
+	DIR *dir = opendir(notes);
+	const struct dirent *entry;
+	int64_t launch = run->attempt.launch;
+	struct attempt_unheard note;
+
+	(void)self;
+	*out = (struct unheard){ 0 };
+	while (dir && (entry = readdir(dir)))
+		if (entry->d_name[0] != '.' && strcmp(entry->d_name, host) != 0 &&
+		    attempt_unheard_read(folder, entry->d_name, &note, NULL) == 0 &&
+		    strcmp(note.token, run->attempt.job.token) == 0)
+			count_note(&note, &launch, out);
+	if (dir)
+		closedir(dir);
+	free(notes);
+	free(folder);
+}
+
 static bool real_depends(void *self, const struct run *run)
 {
 	const struct lbd *lbd = self;
@@ -229,6 +265,7 @@ void world_init(struct world *world, struct lbd *lbd)
 		.switched = real_switched,
 		.claimed = real_claimed,
 		.exited = real_exited,
+		.unheard = real_unheard,
 		.depends = real_depends,
 		.tasks = real_tasks,
 		.spool = real_spool,

@@ -192,6 +192,29 @@ static void test_exit(void **state)
 	assert_int_equal(attempt_exit_read("e", &out, NULL), -1);
 }
 
+static void test_unheard(void **state)
+{
+	const struct attempt_unheard u = {
+		.token = TOKEN, .launch = 3, .nodes = 64, .silent_ms = 30000
+	};
+	struct attempt_unheard out;
+	struct err err = { 0 };
+
+	(void)state;
+	folder_make("u", 0700, NULL);
+	assert_int_equal(attempt_unheard_read("u", "n1", &out, &err), -1);
+	assert_int_equal(err.code, ERR_NOT_FOUND);
+	for (int i = 0; i < 2; i++) /* the folder is there the second time */
+		assert_int_equal(attempt_unheard_write("u", "n1", &u, NULL), 0);
+	assert_int_equal(attempt_unheard_read("u", "n1", &out, NULL), 0);
+	assert_string_equal(out.token, TOKEN);
+	assert_int_equal(out.launch, 3);
+	assert_int_equal(out.nodes, 64);
+	assert_int_equal(out.silent_ms, 30000);
+	file_write_atomic("u/unheard/n2", "{\"version\":1}\n", 14, 0600, NULL);
+	assert_int_equal(attempt_unheard_read("u", "n2", &out, NULL), -1); /* it has no token */
+}
+
 static void test_newest_claim(void **state)
 {
 	(void)state;
@@ -218,7 +241,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_params),       cmocka_unit_test(test_bad_params),
 		cmocka_unit_test(test_claim),        cmocka_unit_test(test_exit),
-		cmocka_unit_test(test_newest_claim),
+		cmocka_unit_test(test_newest_claim), cmocka_unit_test(test_unheard),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

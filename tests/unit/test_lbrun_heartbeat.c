@@ -253,6 +253,37 @@ static void test_sleeper(void **state)
 	beats_clear(&b);
 }
 
+/* Frozen for so long that others may have the run: no rank gets a lease before somebody has looked. */
+static void test_doubt(void **state)
+{
+	struct beats b = { .timeout_ms = TIMEOUT };
+
+	(void)state;
+	ranks = 1;
+	beats_open(&b, 1);
+	assert_false(beats_wake(&b, 900000)); /* nobody was there to be heard */
+	say(&b, BEAT_ALIVE, 0, "n1", 1000);
+	beats_turn(&b, 1000);
+	assert_false(beats_wake(&b, 1000 + LEASE - 1));
+	assert_int_equal(say(&b, BEAT_ALIVE, 0, "n1", 1000 + LEASE - 1), BEAT_ANSWER);
+	assert_true(beats_wake(&b, 1000 + LEASE));
+	assert_int_equal(say(&b, BEAT_ALIVE, 0, "n1", 1000 + LEASE), BEAT_NONE);
+	assert_int_equal(say(&b, BEAT_HELLO, 1, "n2", 1000 + LEASE), BEAT_NONE);
+	assert_int_equal(say(&b, BEAT_ENDED, 0, "n1", 1000 + LEASE), BEAT_ANSWER);
+	beats_turn(&b, 1000 + LEASE);
+	assert_false(beats_wake(&b, 1001 + LEASE)); /* told once */
+	beats_trust(&b);
+	assert_int_equal(say(&b, BEAT_ALIVE, 0, "n1", 1002 + LEASE), BEAT_ANSWER);
+	beats_wake(&b, 3600000);
+	beats_close(&b);
+	assert_false(beats_wake(&b, 7200000));
+	assert_int_equal(say(&b, BEAT_ALIVE, 0, "n1", 7200000),
+			 BEAT_OVER); /* the run is another's */
+	beats_open(&b, 2);
+	assert_false(b.is_in_doubt);
+	beats_clear(&b);
+}
+
 /* --- worlds ----------------------------------------------------------------------------------- */
 
 enum { FLYING = 32, WORLD_MS = 120 * 1000, TICK_MS = 10 };
@@ -401,8 +432,8 @@ int main(void)
 		cmocka_unit_test(test_datagram), cmocka_unit_test(test_lease),
 		cmocka_unit_test(test_silence),  cmocka_unit_test(test_ended),
 		cmocka_unit_test(test_unheard),  cmocka_unit_test(test_cut_off),
-		cmocka_unit_test(test_sleeper),  cmocka_unit_test(test_worlds),
-		cmocka_unit_test(test_control),
+		cmocka_unit_test(test_sleeper),  cmocka_unit_test(test_doubt),
+		cmocka_unit_test(test_worlds),   cmocka_unit_test(test_control),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

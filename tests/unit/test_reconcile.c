@@ -71,6 +71,8 @@ static const struct job_status cancelled_late = {
 		   .f.wanted = ORDER_KILL, .a.ordered = ORDER_KILL
 #define HOLDING    ATTEMPT(RUN_STOPPING, ATTEMPT_RUNNING), .a.job = { .job_id = 7 }, .a.claimed = true, \
 		   .f.wanted = ORDER_HOLD, .a.ordered = ORDER_HOLD
+#define LIMIT_MS   30000
+#define UNHEARD(ms) .a.unheard = { .since_ms = (ms), .limit_ms = LIMIT_MS, .text = "not heard" }
 #define ENDED(why) ATTEMPT(RUN_RUNNING, ATTEMPT_ENDED), .a.cause = (why), .f.ever_trained = true
 /* clang-format on */
 
@@ -119,6 +121,19 @@ static const struct {
 	  .a.heard_ms = NOW - 1 }, DECISION_WAIT, 0 },
 	{ "or said how it ended", { RUNNING, .f.seen = &running_job, .f.lost_host = true, .f.exited = true,
 	  .a.exit.cause = CAUSE_ERROR }, DECISION_END, CAUSE_ERROR },
+
+	/* a job whose other nodes do not hear that node */
+	{ "the others say so", { RUNNING, .f.seen = &running_job, UNHEARD(NOW - EXIT_GRACE_MS) }, DECISION_END,
+	  CAUSE_NODE_FAIL },
+	{ "a moment ago", { RUNNING, .f.seen = &running_job, UNHEARD(NOW - EXIT_GRACE_MS + 1) }, DECISION_WAIT, 0 },
+	{ "and lbrun spoke a moment ago", { RUNNING, .f.seen = &running_job, UNHEARD(NOW - EXIT_GRACE_MS),
+	  .a.heard_ms = NOW - LIMIT_MS + 1 }, DECISION_WAIT, 0 },
+	{ "lbrun has said how it ended", { RUNNING, .f.seen = &running_job, UNHEARD(NOW - EXIT_GRACE_MS),
+	  .f.exited = true, .a.has_exit = true, .a.exit.cause = CAUSE_ERROR }, DECISION_END, CAUSE_ERROR },
+	{ "the job was cancelled for that, and lbd died before it had said so", { RUNNING, .f.seen = &cancelled_job,
+	  .a.ended_ms = NOW, UNHEARD(NOW - EXIT_GRACE_MS) }, DECISION_END, CAUSE_NODE_FAIL },
+	{ "it is to end", { STOPPING, .f.seen = &running_job, UNHEARD(NOW - EXIT_GRACE_MS), .a.has_exit = false },
+	  DECISION_SIGNAL, 15 },
 
 	/* switch files: recorded first, whatever else is due */
 	{ "created, switched off", { .f.state = RUN_CREATED, .f.switched = ORDER_KILL }, DECISION_OBEY,

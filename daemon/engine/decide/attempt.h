@@ -47,6 +47,13 @@ struct leaving {
 	char text[200];    /* which, and why: for people; "" = none are */
 };
 
+/* Most other nodes of its newest launch say that nobody answers their heartbeats. */
+struct host_unheard {
+	int64_t since_ms; /* monotonic: since when that is known; 0 = they do not */
+	int64_t limit_ms; /* watch.node_timeout: so long lbrun must have been silent, too */
+	char text[200];
+};
+
 struct attempt {
 	int64_t id, number;
 	enum attempt_state state;
@@ -63,6 +70,7 @@ struct attempt {
 	bool is_settled; /* its newest launch was counted, or made progress */
 	bool asks_fewer; /* nodes than the spec names: the one before it had waited too long */
 	int64_t spool_offset, spool_seq;
+	int64_t launch; /* the newest that was told of; 0 = none yet */
 
 	/* of this process only: gone after a restart, and reconcile knows how to live without */
 	/* this process made the intent: no submission before ours */
@@ -103,6 +111,7 @@ struct attempt {
 	bool drained;
 	bool has_more;    /* it holds more than one turn may take */
 	int64_t heard_ms; /* last growth of the spool */
+	struct host_unheard unheard;
 	int64_t bad_lines;
 	struct pace pace;
 	/* that were blamed for lines of its output; comma-separated */

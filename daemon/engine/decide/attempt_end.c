@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "daemon/engine/decide/canceller.h"
+#include "daemon/engine/decide/decision.h"
 
 struct decision attempt_end(enum cause cause, const char *text)
 {
@@ -110,4 +111,32 @@ struct decision end_by_accounting(const struct facts *f)
 	d.exit_code = f->a->recalled.exit_code;
 	d.signal = f->a->recalled.signal;
 	return d;
+}
+
+/* --- the node of lbrun ------------------------------------------------------------------------ */
+
+static struct decision end_host(const struct facts *f, int64_t at_ms, const char *text,
+				int64_t now_ms)
+{
+	struct decision d = attempt_end(CAUSE_NODE_FAIL, text);
+
+	d.is_host = true;
+	d.job = f->a->job;
+	return now_ms < at_ms ? wait_until(at_ms) : d;
+}
+
+struct decision end_lost_host(const struct facts *f, int64_t silent_ms, int64_t now_ms)
+{
+	return end_host(f, silent_ms + ENDING_MS,
+			"the job lost the node of its lbrun, and kept its other nodes", now_ms);
+}
+
+/* An lbrun that lives hears that its ranks end, and writes that down: after all a moment is for its file system. One
+ * that was silent for other reasons ends by the claim of the next attempt. */
+struct decision end_unheard_host(const struct facts *f, int64_t silent_ms, int64_t now_ms)
+{
+	const struct host_unheard *u = &f->a->unheard;
+	int64_t told_ms = u->since_ms + EXIT_GRACE_MS, at_ms = silent_ms + u->limit_ms;
+
+	return end_host(f, told_ms > at_ms ? told_ms : at_ms, u->text, now_ms);
 }

@@ -385,17 +385,6 @@ static struct decision forgotten(const struct facts *f, int64_t silent_ms, int64
 	return wait_until(f->may_recall && ask_ms < lost_ms ? ask_ms : lost_ms);
 }
 
-/* A job with spare nodes outlives each of them in Slurm's eyes, also that of its lbrun: nobody is left to use the
- * others. The job is cancelled as a ghost. */
-static struct decision host_lost(int64_t silent_ms, int64_t now_ms)
-{
-	return now_ms < silent_ms + ENDING_MS
-		       ? wait_until(silent_ms + ENDING_MS)
-		       : attempt_end(
-				 CAUSE_NODE_FAIL,
-				 "the job lost the node of its lbrun, and kept its other nodes");
-}
-
 /* Released, and not over as far as lbrun has said. */
 static struct decision released(const struct facts *f, const struct policy *policy, int64_t now_ms)
 {
@@ -411,6 +400,8 @@ static struct decision released(const struct facts *f, const struct policy *poli
 		return end_no_eligible_node(f);
 	if (is_never_to_start(f))
 		return end_doomed();
+	if (f->a->unheard.since_ms > 0 && !f->a->has_exit)
+		return end_unheard_host(f, silent_ms, now_ms);
 	if (may_know_who(f, now_ms, &ask))
 		return ask;
 	if (f->exited && (f->a->exit.cause != CAUSE_LOST || is_over))
@@ -423,7 +414,7 @@ static struct decision released(const struct facts *f, const struct policy *poli
 	if (is_back_in_line(f))
 		return back_in_line(f, now_ms);
 	if (f->lost_host && f->a->claimed && f->seen)
-		return host_lost(silent_ms, now_ms);
+		return end_lost_host(f, silent_ms, now_ms);
 	if (is_release_forgotten(f))
 		return call_or_wait(DECISION_RELEASE, f, &f->a->release, now_ms);
 	if (f->seen && f->excludes && f->seen->idle_excluded > 0 && f->a->state == ATTEMPT_QUEUED &&

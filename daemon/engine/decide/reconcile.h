@@ -135,6 +135,7 @@ struct decision {
 	bool blame_run, is_final;  /* END: by lbrun's own word; only a person can help */
 	bool has_no_eligible_node; /* END: the nodes it keeps away from may be why it cannot start */
 	bool is_short;             /* END: too few nodes were free; the next one asks for fewer */
+	bool is_host;              /* END: lbrun's node is lost; the job is cancelled */
 	int64_t backoff_ms;        /* MOVE to backoff */
 	const char *text;          /* points into facts, or is a constant */
 };

@@ -140,7 +140,7 @@ void beats_open(struct beats *b, int64_t launch)
 	beats_clear(b);
 	b->launch = launch;
 	b->is_open = true;
-	b->is_told_heard = b->is_told_over = false;
+	b->is_told_heard = b->is_told_over = b->is_in_doubt = false;
 }
 
 void beats_close(struct beats *b)
@@ -158,6 +158,21 @@ static struct beats_rank *rank_of(struct beats *b, size_t number)
 	return &b->ranks[number];
 }
 
+/* Without a rank that it has heard it takes no turns. */
+bool beats_wake(struct beats *b, int64_t now_ms)
+{
+	bool slept = b->is_open && b->count > 0 && b->turn_ms > 0 &&
+		     now_ms - b->turn_ms >= beat_lease_ms(b->timeout_ms);
+
+	b->is_in_doubt |= slept;
+	return slept;
+}
+
+void beats_trust(struct beats *b)
+{
+	b->is_in_doubt = false;
+}
+
 enum beat_kind beats_hear(struct beats *b, const struct beat *beat, const struct sockaddr_in *from,
 			  int64_t now_ms)
 {
@@ -172,8 +187,11 @@ enum beat_kind beats_hear(struct beats *b, const struct beat *beat, const struct
 		r->heard_ms = now_ms;
 		r->has_ended |= beat->kind == BEAT_ENDED;
 	}
-	return beat->kind == BEAT_ENDED || (b->is_open && beat->launch == b->launch) ? BEAT_ANSWER
-										     : BEAT_OVER;
+	if (beat->kind == BEAT_ENDED)
+		return BEAT_ANSWER;
+	if (!b->is_open || beat->launch != b->launch)
+		return BEAT_OVER;
+	return b->is_in_doubt ? BEAT_NONE : BEAT_ANSWER;
 }
 
 void beats_turn(struct beats *b, int64_t now_ms)

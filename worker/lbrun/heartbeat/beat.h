@@ -16,6 +16,11 @@
  * moment in which it runs again, and learns that the launch is over. So a job that Slurm suspended and
  * resumed goes on: everybody slept, nobody has judged anybody (beats_turn).
  *
+ * The listener's own node may be the one that is lost. Then all other ranks end with their leases, one
+ * lbrun of each node leaves a note in the attempt's folder (common/run/attempt.h), and lbd may give the
+ * run to another attempt. So a listener that slept for a lease answers nobody before its
+ * shepherd has looked whether the run is still its own (beats_wake).
+ *
  * Why UDP between the nodes, and neither the run's folder nor srun's own pipes: what another node wrote
  * to NFS is seen after up to a minute, and a file server that hangs would end every run; srun has no way
  * back to its ranks but the stdin of one, and says nothing of a node before slurmctld does. A datagram
@@ -37,7 +42,8 @@
 enum { BEAT_BYTES = 108, BEAT_SECRET_BYTES = 16, BEAT_NODE_BYTES = 64 };
 
 enum beat_kind {
-	BEAT_HELLO = 1, /* no answer has come yet: no lease, and nobody is judged by it */
+	BEAT_NONE,
+	BEAT_HELLO, /* no answer has come yet: no lease, and nobody is judged by it */
 	BEAT_ALIVE,
 	BEAT_ENDED,  /* nothing of the rank lives any more */
 	BEAT_ANSWER, /* to each of these */
@@ -94,6 +100,7 @@ struct beats {
 	int64_t launch;   /* the newest; 0 = none yet */
 	const char *here; /* the listener's own node; borrowed, NULL = not known */
 	bool is_open, is_told_heard, is_told_over;
+	bool is_in_doubt;         /* another attempt may have the run: nobody is answered */
 	int64_t expected;         /* ranks, as they say; 0 = not known */
 	int64_t heard;            /* so many of them have, or had, a lease */
 	int64_t turn_ms;          /* the last turn; 0 = none yet */
@@ -105,7 +112,11 @@ void beats_open(struct beats *b, int64_t launch);
 /* The launch is over: whoever asks is told to end. */
 void beats_close(struct beats *b);
 void beats_clear(struct beats *b);
-/* The answer. */
+/* First of all that is done in a turn. True: it slept so long that the run may be another's. From then on no rank
+ * gets a lease, before beats_trust. */
+bool beats_wake(struct beats *b, int64_t now_ms);
+void beats_trust(struct beats *b);
+/* The answer; BEAT_NONE: none. */
 enum beat_kind beats_hear(struct beats *b, const struct beat *beat, const struct sockaddr_in *from,
 			  int64_t now_ms);
 /* Before anybody is judged, and after all that had come was heard. Who slept itself for a part of the

@@ -17,7 +17,7 @@
 #include "common/base/strv.h"
 #include "worker/lbrun/end/beside.h"
 #include "worker/lbrun/end/reap.h"
-#include "worker/lbrun/heartbeat/beat.h"
+#include "worker/lbrun/heartbeat/post.h"
 
 enum {
 	TEXT_BYTES = 256,
@@ -32,6 +32,7 @@ enum {
 struct said {
 	bool begins; /* the lease; no text */
 	bool ends;
+	int64_t unheard_ms; /* it ends because nobody answered for so long */
 	char text[TEXT_BYTES];
 };
 
@@ -64,6 +65,8 @@ say(const struct heart *h, bool ends, const char *format, ...)
 	struct said said = { .ends = ends };
 	va_list args;
 
+	if (ends && !h->lease.is_over)
+		said.unheard_ms = now() - h->lease.answered_ms;
 	va_start(args, format);
 	vsnprintf(said.text, sizeof(said.text), format, args);
 	va_end(args);
@@ -79,14 +82,10 @@ static void say_begins(const struct heart *h)
 
 static void send_beat(struct heart *h, enum beat_kind kind)
 {
-	unsigned char data[BEAT_BYTES];
-
 	h->beat.kind = kind;
 	h->beat.sent_ms = now();
-	beat_write(&h->beat, h->secret, data);
 	for (int i = 0; i < h->count; i++)
-		sendto(h->udp, data, sizeof(data), MSG_DONTWAIT, (struct sockaddr *)&h->at[i],
-		       sizeof(h->at[i]));
+		beat_post(h->udp, &h->beat, h->secret, &h->at[i]);
 }
 
 /* --- the rank --------------------------------------------------------------------------------- */
@@ -119,18 +118,15 @@ static bool is_left(const struct heart *h, int64_t wait_ms, bool *is_well)
 static void __attribute__((noreturn)) leave(struct heart *h, bool is_well)
 {
 	struct pollfd fd = { .fd = h->udp, .events = POLLIN };
-	unsigned char data[BEAT_BYTES];
+	struct sockaddr_in from;
 	struct beat heard;
 
 	for (int i = 0; is_well && h->lease.answered_ms >= 0 && i < LAST_BEATS; i++) {
 		send_beat(h, BEAT_ENDED);
-		while (poll(&fd, 1, LAST_BEAT_MS) > 0) {
-			ssize_t n = recv(h->udp, data, sizeof(data), MSG_DONTWAIT);
-
-			if (n > 0 && beat_read(data, (size_t)n, h->secret, &heard) &&
+		while (poll(&fd, 1, LAST_BEAT_MS) > 0)
+			if (beat_fetch(h->udp, h->secret, &heard, &from) &&
 			    heard.kind == BEAT_ANSWER && heard.sent_ms == h->beat.sent_ms)
 				_exit(0);
-		}
 	}
 	_exit(0);
 }
@@ -152,18 +148,11 @@ static void __attribute__((noreturn)) end_rank(struct heart *h)
 
 static void hear(struct heart *h)
 {
-	unsigned char data[BEAT_BYTES + 1];
 	struct sockaddr_in from;
-	socklen_t size = sizeof(from);
 	struct beat beat;
-	ssize_t n;
 
-	while ((n = recvfrom(h->udp, data, sizeof(data), MSG_DONTWAIT, (struct sockaddr *)&from,
-			     &size)) >= 0 ||
-	       errno == ECONNREFUSED || errno == EINTR) {
-		size = sizeof(from);
-		if (n < 0 || !beat_read(data, (size_t)n, h->secret, &beat) ||
-		    beat.launch != h->beat.launch)
+	while (beat_fetch(h->udp, h->secret, &beat, &from)) {
+		if (beat.kind == BEAT_NONE || beat.launch != h->beat.launch)
 			continue;
 		h->lease.is_over |= beat.kind == BEAT_OVER;
 		if (beat.kind != BEAT_ANSWER)
@@ -348,6 +337,8 @@ bool beater_heard(struct beater *b, char *text, size_t size, bool *ends)
 	said.text[sizeof(said.text) - 1] = '\0';
 	snprintf(text, size, "%s", said.text);
 	*ends = said.ends;
+	if (said.ends)
+		b->unheard_ms = said.unheard_ms;
 	return true;
 }
 

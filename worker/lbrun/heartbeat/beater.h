@@ -15,8 +15,9 @@
 #define HEARTBEAT_FORMAT "%d:%lld:%lld:%s:%s"
 
 struct beater {
-	int fd;         /* to be polled for reading; -1 = there is none */
-	bool has_lease; /* it has heard an answer: without it the rank must not live */
+	int fd;             /* to be polled for reading; -1 = there is none */
+	bool has_lease;     /* it has heard an answer: without it the rank must not live */
+	int64_t unheard_ms; /* the rank ends, for nobody answered for so long; 0 = that is not why */
 };
 
 /* By the environment, from which the variable is taken: torchrun's ranks are their node's affair. Before

@@ -2,7 +2,6 @@
 /* listener.c - one socket, one loop: hear all that has come, then judge who was not heard. */
 #include "worker/lbrun/heartbeat/listener.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <netdb.h>
 #include <poll.h>
@@ -15,11 +14,12 @@
 #include "common/base/mem.h"
 #include "worker/lbrun/end/beside.h"
 #include "worker/lbrun/heartbeat/beater.h"
+#include "worker/lbrun/heartbeat/post.h"
 
 enum { BURST = 4096, BUFFER_BYTES = 4 * 1024 * 1024, OVER_TIMES = 2 };
 
 struct order {
-	bool opens;
+	enum { ORDER_OPEN, ORDER_CLOSE, ORDER_TRUST } what;
 	int64_t launch;
 };
 
@@ -35,30 +35,21 @@ static void answer(const struct ear *e, const struct beat *to, enum beat_kind ki
 		   const struct sockaddr_in *at)
 {
 	struct beat beat = *to;
-	unsigned char data[BEAT_BYTES];
 
 	beat.kind = kind;
-	beat_write(&beat, e->secret, data);
-	sendto(e->udp, data, sizeof(data), MSG_DONTWAIT, (const struct sockaddr *)at, sizeof(*at));
+	if (kind != BEAT_NONE)
+		beat_post(e->udp, &beat, e->secret, at);
 }
 
 static void hear_beats(struct ear *e)
 {
-	unsigned char data[BEAT_BYTES + 1];
 	struct sockaddr_in from;
-	socklen_t size = sizeof(from);
 	struct beat beat;
-	ssize_t n;
 
-	for (int i = 0; i < BURST; i++, size = sizeof(from)) {
-		n = recvfrom(e->udp, data, sizeof(data), MSG_DONTWAIT, (struct sockaddr *)&from,
-			     &size);
-		if (n < 0 && errno != EINTR && errno != ECONNREFUSED)
-			return;
-		if (n > 0 && beat_read(data, (size_t)n, e->secret, &beat))
+	for (int i = 0; i < BURST && beat_fetch(e->udp, e->secret, &beat, &from); i++)
+		if (beat.kind != BEAT_NONE)
 			answer(e, &beat, beats_hear(&e->beats, &beat, &from, clock_mono_ms()),
 			       &from);
-	}
 }
 
 /* At once, twice; who hears neither is told when it asks. */
@@ -84,8 +75,10 @@ static void heed(struct ear *e)
 		_exit(0); /* the shepherd has ended: leases end by themselves */
 	if (n != (ssize_t)sizeof(order))
 		return;
-	if (order.opens) {
+	if (order.what == ORDER_OPEN) {
 		beats_open(&e->beats, order.launch);
+	} else if (order.what == ORDER_TRUST) {
+		beats_trust(&e->beats);
 	} else {
 		beats_close(&e->beats);
 		tell_over(e);
@@ -131,6 +124,8 @@ static void __attribute__((noreturn)) listen_on(struct ear *e)
 						   : 0;
 
 		poll(fds, 2, wait_ms);
+		if (beats_wake(&e->beats, clock_mono_ms()))
+			tell(e, NEWS_SLEPT, "");
 		hear_beats(e);
 		if (fds[1].revents)
 			heed(e);
@@ -207,22 +202,25 @@ int listener_start(struct listener *l, const char *host, const char *node, int64
 	return 0;
 }
 
-static void order(struct listener *l, bool opens, int64_t launch)
+static void tell_listener(struct listener *l, struct order order)
 {
-	struct order order = { opens, launch };
-
 	if (l->fd >= 0)
 		send(l->fd, &order, sizeof(order), MSG_NOSIGNAL);
 }
 
 void listener_open(struct listener *l, int64_t launch)
 {
-	order(l, true, launch);
+	tell_listener(l, (struct order){ ORDER_OPEN, launch });
 }
 
 void listener_close(struct listener *l)
 {
-	order(l, false, 0);
+	tell_listener(l, (struct order){ .what = ORDER_CLOSE });
+}
+
+void listener_trust(struct listener *l)
+{
+	tell_listener(l, (struct order){ .what = ORDER_TRUST });
 }
 
 bool listener_heard(struct listener *l, struct listener_news *out)

@@ -16,10 +16,11 @@ struct listener {
 	unsigned char secret[BEAT_SECRET_BYTES];
 };
 
-enum listener_news_kind { NEWS_HEARD, NEWS_LOST, NEWS_OVER };
+enum listener_news_kind { NEWS_HEARD, NEWS_LOST, NEWS_OVER, NEWS_SLEPT };
 
 struct listener_news {
-	/* every rank has a lease; a node is lost; nothing of the closed launch runs any more */
+	/* every rank has a lease; a node is lost; nothing of the closed launch runs any more; it slept, and
+	 * answers nobody before listener_trust */
 	enum listener_news_kind kind;
 	int64_t launch;
 	char node[BEAT_NODE_BYTES + 1]; /* NEWS_LOST; "" = all others at once */
@@ -32,6 +33,8 @@ int listener_start(struct listener *l, const char *host, const char *node, int64
 		   struct err *err);
 /* From now on ranks of that launch, and of no other, are answered. */
 void listener_open(struct listener *l, int64_t launch);
+/* The run is still this attempt's. */
+void listener_trust(struct listener *l);
 /* Ends all ranks of the launch, on whatever node; NEWS_OVER follows if all were heard, at the latest when the
  * last lease is over. */
 void listener_close(struct listener *l);

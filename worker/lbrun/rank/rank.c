@@ -20,6 +20,7 @@
 #include "common/base/clock.h"
 #include "common/base/paths.h"
 #include "common/base/procs.h"
+#include "common/run/attempt.h"
 #include "worker/lbrun/checkpoint/part.h"
 #include "worker/lbrun/rank/rank_term.h"
 #include "worker/lbrun/heartbeat/beater.h"
@@ -198,6 +199,27 @@ static void clear(struct rank *r)
 	}
 }
 
+/* lbrun's own node may be the one that is lost: then nobody but its ranks can tell lbd. */
+static void tell_unheard(struct rank *r)
+{
+	const char *run_dir = getenv("LB_RUN_DIR");
+	char *folder = path_join("%s/attempts/%d", run_dir ? run_dir : ".",
+				 env_number("LB_ATTEMPT"));
+	struct attempt_unheard unheard = { .launch = env_number("LB_LAUNCH"),
+					   .nodes = env_number("SLURM_STEP_NUM_NODES"),
+					   .silent_ms = r->beater.unheard_ms };
+	struct attempt_claim claim;
+	struct err why = { 0 };
+
+	if (attempt_claim_read(folder, &claim, &why) == 0) {
+		snprintf(unheard.token, sizeof(unheard.token), "%s", claim.token);
+		attempt_unheard_write(folder, node_name(), &unheard, &why);
+	}
+	if (why.code != ERR_NONE)
+		output_say(&r->output, "lbd is not told: %s", why.text);
+	free(folder);
+}
+
 static int open_signals(void)
 {
 	sigset_t set;
@@ -277,6 +299,8 @@ static int run(int rank, bool keeps, char *const *argv)
 	clear(&r);
 	hear_beater(&r);
 	beater_end(&r.beater);
+	if (r.beater.unheard_ms > 0 && is_first)
+		tell_unheard(&r);
 	output_finish(&r.output, clock_mono_ms());
 	if (!keeps || WIFSIGNALED(r.wait_status)) /* a launcher's status is its own */
 		tell_of_end(&r);

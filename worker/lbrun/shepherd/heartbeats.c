@@ -50,6 +50,14 @@ static void on_over(struct shepherd *s)
 		s->facts.kill_again_ms = clock_mono_ms();
 }
 
+/* This node was frozen, or all of the job was: lbd may have given the run to another attempt. */
+static void on_slept(struct shepherd *s)
+{
+	orders_look(s, clock_mono_ms());
+	if (shepherd_may_remember(&s->facts, &s->policy))
+		listener_trust(&s->listener);
+}
+
 /* Ranks that hold a lease stop, and end, for nobody answers them: better at once, and told. */
 static void on_deaf(struct shepherd *s)
 {
@@ -74,6 +82,8 @@ void heartbeats_news(struct shepherd *s)
 			on_lost(s, news.node);
 		if (news.kind == NEWS_OVER)
 			on_over(s);
+		if (news.kind == NEWS_SLEPT)
+			on_slept(s);
 	}
 	if (was_there && s->listener.fd < 0)
 		on_deaf(s);

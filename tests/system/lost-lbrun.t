@@ -1,0 +1,133 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# The node that lbrun is on falls silent, with all its processes, in the middle of a save: the other nodes end their
+# ranks and say so, and the run goes on elsewhere in seconds, not when Slurm knows. What wakes up counts nowhere. And
+# where only the heartbeats fail and lbrun lives, no launch trains beside another.
+. "$(dirname "$0")/lib.sh"
+
+MC_SLURMDTIMEOUT=300
+MASTER_ADDR=127.0.0.1
+export MC_SLURMDTIMEOUT MASTER_ADDR
+printf '[poll]\ninterval = "200ms"\nidle_interval = "500ms"\n' >"$LB_HOME/lbd.toml"
+cluster_start 6 # those of the lost job are free only when Slurm's own messages to the lost node have timed out
+lbd_start
+timeout_s=$((2 * patience))	# a lease is shorter: a slow machine must not stop whom it means to watch
+
+# Each rank writes a line a step. The first saves now and then; while there is a file, the first attempt's save goes on.
+cat >"$T/train.sh" <<END
+step=\${LB_RESUME_FROM##*-}
+step=\${step:-0}
+save() {
+	exec 3>>"\$1/weights"
+	while [ "\$LB_ATTEMPT" = 1 ] && [ -e "$T/slow.\$LB_RUN" ]; do
+		echo "\$LB_ATTEMPT" >&3
+		sleep 0.02
+	done
+	echo "\$LB_ATTEMPT" >&3
+	touch "\$1/complete"
+}
+while [ "\$step" -lt 1000000 ]; do
+	step=\$((step + 1))
+	echo "\$LB_ATTEMPT.\$LB_LAUNCH \$SLURM_PROCID \$SLURMD_NODENAME \$step" >>"$T/steps.\$LB_RUN"
+	if [ "\$SLURM_PROCID\$((step % 5))" = 00 ]; then
+		mkdir -p "\$LB_CHECKPOINT_DIR/step-\$step"
+		save "\$LB_CHECKPOINT_DIR/step-\$step"
+	fi
+	sleep 0.1
+done
+END
+cat >"$T/job.toml" <<END
+[run]
+command = ["sh", "$T/train.sh"]
+[slurm]
+nodes = 3
+ntasks_per_node = 1
+mem = "100M"
+[watch]
+node_timeout = "${timeout_s}s"
+[checkpoint]
+pattern = "step-{step}"
+complete_when = "complete"
+END
+trains() { wait_for "[ \"\$(grep -c '^$2 2 ' '$T/steps.$1')\" -gt ${3:-10} ]" 60; } # trains RUN LAUNCH [STEPS]
+steps_of() { grep -c "^$2 .* $3 " "$T/steps.$1" 2>/dev/null; }
+attempts() { lbctl status "$1" --json | json attempts.#; }
+# Nodes of other tests have the same names.
+ours() { grep -lsazF "${T:?}/" /proc/[0-9]*/environ; }
+# shellcheck disable=SC2046 # several
+of_node() { grep -lsaxzF "SLURMD_NODENAME=$1" $(ours) </dev/null | cut -d / -f 3; }
+# shellcheck disable=SC2046
+of_launch() { # of_launch RUN LAUNCH: its processes
+	grep -lszxF "LB_LAUNCH=${2#*.}" $(grep -lszxF "LB_ATTEMPT=${2%.*}" $(grep -lszxF "LB_RUN=$1" $(ours) </dev/null) </dev/null) </dev/null
+}
+on_node() { # on_node NODE SIGNAL: all that runs there, its slurmd first
+	cluster_signal "slurmd.$1" "$2"
+	# shellcheck disable=SC2046 # several
+	kill -s "$2" $(of_node "$1") 2>/dev/null
+}
+# Behind the first step of a launch none of an older one is made.
+in_turn() { awk '{ split($1, n, "."); at = n[1] * 1000 + n[2]; if (at < newest) exit 1; newest = at }' "$T/steps.$1"; }
+# The folder of a checkpoint that is being written.
+torn() { find "$checkpoints" -path '*/step-*' -name weights -exec dirname {} \; | while read -r c; do [ -e "$c/complete" ] || echo "$c"; done; }
+
+# --- it is frozen --------------------------------------------------------------------------------
+ok "a run on three nodes" lbctl submit --name r "$T/job.toml"
+trains r 1.1
+touch "$T/slow.r"
+checkpoints=$LB_HOME/runs/r/checkpoints
+wait_for '[ -n "$(torn)" ]' 20
+torn=$(torn)
+step=${torn##*-}
+wait_for '[ "$(wc -l <"$torn/weights")" -gt 2 ]' 20
+on_node n1 STOP
+frozen_ms=$(now_ms)
+rm "$T/slow.r"
+wait_for 'grep -q "^2.1 0 " "$T/steps.r"' 60
+back_ms=$(($(now_ms) - frozen_ms))
+diag "$((back_ms / 1000)).$((back_ms % 1000 / 100)) s from the silence of lbrun's node to the first new step (node_timeout ${timeout_s} s)"
+ok "it goes on elsewhere in seconds" in_time $back_ms 20000
+events=$(lbctl events r)
+like "$events" "node_lost +n1: the node of lbrun was not heard for [0-9]+ s by 2 of 2 others" "it is told which node, and who says so"
+like "$events" "attempt_end +attempt 1: node_fail: the node of lbrun was not heard" "and how the attempt ended"
+like "$events" "node_suspect +n1 is avoided for .*: node_fail" "the node is avoided"
+is "$(echo "$events" | grep -c ' is avoided ')" 1 "and no other"
+is "$(lbctl status r --json | json attempts.1.nodes.0)" n4 "the next attempt is on others"
+unlike "$(sinfo -h -N -n n1 -o %T)" down "while Slurm does not call it lost"
+is "$(grep '^2.1 0 ' "$T/steps.r" | head -n 1 | cut -d ' ' -f 4)" "$((step - 4))" "it begins from the newest whole checkpoint"
+wait_for '[ -e "$torn/complete" ]' 20
+is "$(cat "$torn/weights")" 2 "what was torn is not written on by the next attempt"
+aside=$(find "$checkpoints" -path "*set-aside*/step-$step/weights")
+is "$(head -n 1 "$aside")" 1 "it was set aside"
+
+silent=$(steps_of r 1.1 n1)
+told=$(lbctl events r | wc -l)
+on_node n1 CONT
+wait_for '[ -z "$(of_launch r 1.1)" ]' 20
+ok "it wakes up: its ranks end in a moment" [ "$(steps_of r 1.1 n1)" -le $((silent + 2 * patience)) ]
+is "$(cat "$torn/weights")" 2 "what it still had to write does not reach the checkpoint of the next attempt"
+trains r 2.1 40
+is "$(run_state r) $(attempts r)" "running 2" "the run goes on undisturbed"
+is "$(lbctl events r | sed "1,${told}d" | grep -v ' checkpoint ')" "" "what woke up is not told of"
+lbctl kill r >/dev/null
+run_reaches r killed 30
+lbctl nodes forgive n1 >/dev/null
+
+# --- only the heartbeats fail --------------------------------------------------------------------
+wait_for '[ "$(sinfo -h -t idle -o %D)" -gt 2 ]' 60
+ok "a run on three nodes" lbctl submit --name p "$T/job.toml"
+trains p 1.1
+host=$(sed -n 's/^1.1 0 \(n[0-9]*\) .*/\1/p' "$T/steps.p" | head -n 1)
+for pid in $(of_node "$host"); do
+	case $(cat "/proc/$pid/comm") in lbrun-listener | lbrun-beater) kill -STOP "$pid" ;; esac
+done
+cut_ms=$(now_ms)
+wait_for 'grep -q "^[12].[12] 2 " "$T/steps.p" && ! tail -n 1 "$T/steps.p" | grep -q "^1.1 "' 60
+diag "$((($(now_ms) - cut_ms) / 1000)) s from the last heartbeat to the first new step"
+trains p 1.2 $((10 * (timeout_s + 10)))
+ok "no launch trains beside another" in_turn p
+is "$(find "$LB_HOME/runs/p/attempts/1/unheard" -name 'n?' | wc -l)" 2 "two nodes left notes"
+is "$(attempts p)" 1 "of a launch that is over: they end nothing"
+unlike "$(lbctl events p)" "node_lost|node_suspect" "and blame nobody"
+lbctl kill p >/dev/null
+run_reaches p killed 30
+done_testing
