@@ -99,15 +99,15 @@ else
 endif
 
 check-unit: $(UNIT) $(BINARIES)
-	B=$(abspath $(B)) sh tests/prove.sh 2 'sh tests/unit/run.sh' $(UNIT)
+	B=$(abspath $(B)) sh tests/prove.sh 3 'sh tests/unit/run.sh' $(UNIT)
 # What gpu.t and gpu-library.t run where nvcc is found.
 GPU_PARTS := $(if $(HAVE_CUDA),$(EMULATED) $(B)/liblbnccl-standin.so $(B)/gpu/ops $(B)/gpu/goldens $(B)/gpu/nvtx_tap.so \
 	     $(if $(SAN),,$(LBCUDA) $(B)/release/ops/scales.o $(B)/gpu/sdpa_plans $(B)/gpu/stub/libcuda.so.1))
 gpu-parts: $(BINARIES) $(GPU_PARTS)
 # Tests mostly wait: more of them at once than there are cores. Those that take longest begin first, so that
 # none runs alone at the end.
-LONG     := $(foreach t,local-faults faults chaos gpu-check low-bits resume gpu gpu-bench crowded-switches scheduler-commands lbrun \
-	    scheduler-slurm cron nodes hang batch-sbatch recover batch notify hostile frozen convert \
+LONG     := $(foreach t,local-faults faults chaos stage gpu-check low-bits resume gpu gpu-bench lost-node leaving crowded-switches \
+	    scheduler-commands lbrun text scheduler-slurm cron nodes hang batch-sbatch recover batch notify hostile frozen convert \
 	    options,tests/system/$(t).t)
 TESTS    ?= $(LONG) $(filter-out $(LONG),$(wildcard tests/system/*.t))
 PROVE_JOBS ?= 8
