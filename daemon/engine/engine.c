@@ -349,12 +349,10 @@ static int remember_name(const struct ledger_run *row, void *arg)
 	return 0;
 }
 
-static int adopt(struct engine *e, const char *name, bool is_known, struct err *err)
+static int load_run(struct engine *e, const char *name, bool is_known, struct err *err)
 {
 	struct ledger_run row;
 
-	if (engine_find(e, name))
-		return 0;
 	if (ledger_run_find(e->ledger, name, &row, err) < 0)
 		return -1;
 	return engine_load_run(e, &row, is_known, err);
@@ -362,7 +360,7 @@ static int adopt(struct engine *e, const char *name, bool is_known, struct err *
 
 int engine_adopt(struct engine *e, const char *name, struct err *err)
 {
-	return adopt(e, name, false, err);
+	return engine_find(e, name) ? 0 : load_run(e, name, false, err);
 }
 
 /* Calls that are under way name their run by ids: their answers find the new one, or nobody. */
@@ -390,7 +388,7 @@ int engine_load(struct engine *e, struct err *err)
 	rc = ledger_run_each(e->ledger, true, remember_name, &l, err);
 	/* oldest first, so that the list ends up newest first */
 	for (size_t i = l.count; rc == 0 && i-- > 0;)
-		rc = adopt(e, l.names[i], true, err);
+		rc = load_run(e, l.names[i], true, err);
 	free(l.names);
 	if (rc == 0)
 		e->load_again_ms = 0;
