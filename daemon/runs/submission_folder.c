@@ -19,6 +19,7 @@
 #include "daemon/job/network.h"
 #include "common/run/code_files.h"
 #include "daemon/runs/submission.h"
+#include "slurm/batch/directives.h"
 
 enum { MAX_DRAWS = 100 };
 
@@ -166,6 +167,17 @@ static void note_output(struct submission *s, const json_t *fields)
 	}
 }
 
+static void note_unread(struct submission *s, const struct batch_job *job)
+{
+	int line = job->text ? directives_first_unread(job->text, strlen(job->text)) : 0;
+
+	if (line > 0 && !s->note)
+		s->note = xasprintf(
+			"%s:%d: #SBATCH behind the first command is not read, by sbatch "
+			"neither",
+			s->spec.script, line);
+}
+
 /* Every option is understood now, not when the job is due. */
 static int check_options(struct submission *s, struct err *err)
 {
@@ -179,6 +191,8 @@ static int check_options(struct submission *s, struct err *err)
 		note_unused(s, &run, job.fields);
 	if (rc == 0 && s->spec.script)
 		note_output(s, job.fields);
+	if (rc == 0)
+		note_unread(s, &job);
 	s->hold = js_int(job.fields, "hold", 0) != 0;
 	s->wait = js_int(job.fields, "wait", 0) != 0;
 	batch_job_clear(&job);

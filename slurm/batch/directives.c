@@ -356,6 +356,31 @@ int directives_read_script(struct directives *d, const char *text, size_t len, c
 	return rc;
 }
 
+int directives_first_unread(const char *text, size_t len)
+{
+	bool is_over = false;
+	int number = 0;
+
+	if (memmem(text, len, "<<", 2))
+		return 0;
+	while (len > 0) {
+		const char *newline = memchr(text, '\n', len);
+		size_t n = newline ? (size_t)(newline - text) : len;
+		char *line = xstrndup(text, n);
+		bool is_unread = is_over && behind(line, "#SBATCH -");
+
+		is_over |= is_command(line);
+		free(line);
+		number++;
+		if (is_unread)
+			return number;
+		n += newline != NULL;
+		text += n;
+		len -= n;
+	}
+	return 0;
+}
+
 int directives_check_script(const char *text, size_t len, const char *file, struct err *err)
 {
 	if (len >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0)

@@ -49,6 +49,10 @@ int directives_read_words(struct directives *d, char *const *words, const char *
 			  struct err *err);
 void directives_clear(struct directives *d);
 
+/* The first line of options that stands behind the first command, where nobody reads it; 0 = there is
+ * none, or it may belong to another script, written out by this one. */
+int directives_first_unread(const char *text, size_t len);
+
 /* What sbatch asks of a script before it takes it: "#!", no NUL, no "\r\n", some text. */
 int directives_check_script(const char *text, size_t len, const char *file, struct err *err);
 

@@ -68,6 +68,9 @@ like "$err" '^lbctl: without Slurm this means nothing: --account, --partition, -
 exits 0 "so is an output that is kept with the run" lbctl submit --dry-run -o none/out.txt --error=err.txt "$T/script"
 like "$err" '^lbctl: without Slurm this means nothing: --error, --output$' "and nothing is said of folders of nodes"
 like "$out" '  output = .*/attempts/1/out.log' "and it is told where it is"
+printf '#!/bin/sh\nset -eu\n#SBATCH --time=5\n' >"$T/late.slurm"
+exits 0 "so are options that nobody reads" lbctl submit --dry-run "$T/late.slurm"
+like "$err" 'late.slurm:3: #SBATCH behind the first command is not read' "with their place"
 exits 0 "of a sweep" lbctl submit --dry-run --name parts --sweep lr=1,2 --set slurm.partition=gpu -- echo "{lr}"
 is "$err" "lbctl: without Slurm this means nothing: --partition" "once"
 exits 0 "of a command" lbctl submit --name parts --set slurm.partition=gpu -- true

@@ -198,6 +198,24 @@ static void test_refusals(void **state)
 	}
 }
 
+static void test_unread(void **state)
+{
+	static const struct {
+		const char *text;
+		int line;
+	} cases[] = {
+		{ "#!/bin/sh\n#SBATCH -N1\ntrue\n", 0 },
+		{ "#!/bin/sh\nset -eu\n#SBATCH -N1\n#SBATCH -n1", 3 },
+		{ "#!/bin/sh\ntrue\n##SBATCH -N1\n #SBATCH -N1\n# SBATCH -N1\n", 0 },
+		{ "#!/bin/sh\nsbatch <<EOF\n#!/bin/sh\n#SBATCH -N1\nEOF\n", 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		assert_int_equal(directives_first_unread(cases[i].text, strlen(cases[i].text)),
+				 cases[i].line);
+}
+
 /* Options of plugins are passed on behind sbatch's own, with their values. */
 static void test_plugin_options(void **state)
 {
@@ -289,6 +307,7 @@ int main(void)
 		cmocka_unit_test(test_lines),    cmocka_unit_test(test_precedence),
 		cmocka_unit_test(test_refusals), cmocka_unit_test(test_moments),
 		cmocka_unit_test(test_table),    cmocka_unit_test(test_plugin_options),
+		cmocka_unit_test(test_unread),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
