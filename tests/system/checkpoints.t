@@ -28,12 +28,13 @@ peak_tflops = 1
 EOF_SPEC
 
 lbd_start
-# SIGSTOP while its checkpoints are damaged, so that no new one comes.
+# SIGSTOP while its checkpoints are damaged, so that no new one comes: once it has stopped, for a rename on its way is done first.
 trainer() { pgrep -f "lbworker train $LB_HOME/runs/$1/spec.toml"; }
 checkpoints() { ls -d "$LB_HOME/runs/$1/checkpoints"/step-???????? 2>/dev/null; }
 freeze_with_three() {
 	wait_for "[ \$(checkpoints $1 | wc -l) -ge 3 ]" 60
 	kill -STOP "$(trainer "$1")"
+	wait_for "[ -z \"\$(grep -L '^State:.T' /proc/$(trainer "$1")/task/*/status)\" ]" 20
 }
 
 lbctl submit "$T/run.toml" --name torn >/dev/null
