@@ -127,7 +127,7 @@ static void test_rows_take_old_places(void **state)
 
 	(void)state;
 	memset(&fresh, 0, sizeof(fresh));
-	memset(&job, 'x', sizeof(job));
+	memset(&job, 0xff, sizeof(job));
 	row_text(&row, &text);
 	assert_true(wire_row_parse(text.data, &fresh));
 	assert_true(wire_row_parse(text.data, &job));
