@@ -82,6 +82,42 @@ DEVICE uint32_t code_of(const struct casting &c, float x)
 	return code == 0 && c.has_one_zero ? 0 : code | sign;
 }
 
+/* --- a block of codes, which is written as it lies, turned, or both: a thread has a run of a row -- */
+
+enum { SIDE = 64, RUN = 16, RUNS = SIDE / RUN };
+
+struct alignas(RUN) sixteen {
+	uint32_t four[RUN / 4];
+};
+
+struct code_block {
+	uint8_t code[SIDE][SIDE + 4];
+};
+
+DEVICE void put_run(struct code_block &block, size_t row, size_t column,
+		    const struct sixteen &codes)
+{
+#pragma unroll
+	for (int j = 0; j < RUN; j++)
+		block.code[row][column + (size_t)j] = (uint8_t)(codes.four[j / 4] >> 8 * (j % 4));
+}
+
+/* A run of what was a column. */
+DEVICE struct sixteen turned_run(const struct code_block &block, size_t row, size_t column)
+{
+	struct sixteen codes;
+
+#pragma unroll
+	for (int j = 0; j < RUN / 4; j++) {
+		codes.four[j] = 0;
+#pragma unroll
+		for (int b = 0; b < 4; b++)
+			codes.four[j] |= (uint32_t)block.code[column + 4 * (size_t)j + (size_t)b][row]
+					 << 8 * b;
+	}
+	return codes;
+}
+
 static inline struct casting casting_of(const struct few_bits *f, const struct scale *scale,
 					const struct grid &grid)
 {

@@ -6,8 +6,6 @@
  * which it writes as they lie, and through shared memory turned, or both. */
 #include "kernels/cuda/ops/casting.cuh"
 
-enum { SIDE = 64, RUN = 16, RUNS = SIDE / RUN };
-
 /* --- numbers and codes ------------------------------------------------------------------------ */
 
 template <typename T, typename U, int V> KERNEL(BLOCK) cast_values(struct casting c)
@@ -68,10 +66,6 @@ DEVICE uint32_t four_codes(const struct casting &c, size_t row, size_t column,
 	return four;
 }
 
-struct alignas(16) sixteen {
-	uint32_t four[RUN / 4];
-};
-
 struct alignas(8) eight {
 	uint32_t four[2];
 };
@@ -113,7 +107,7 @@ DEVICE void put_code_at(uint8_t *to, size_t at, uint8_t code, bool in_halves)
 template <typename T, bool WIDE> KERNEL(BLOCK) cast_codes(struct casting c)
 {
 	after_earlier();
-	__shared__ uint8_t block[SIDE][SIDE + 4];
+	__shared__ struct code_block block;
 	size_t blocks = (c.columns + SIDE - 1) / SIDE;
 	size_t top = blockIdx.x / blocks * SIDE, left = blockIdx.x % blocks * SIDE;
 	size_t r = threadIdx.x / RUNS, run = threadIdx.x % RUNS * RUN;
@@ -126,18 +120,15 @@ template <typename T, bool WIDE> KERNEL(BLOCK) cast_codes(struct casting c)
 		for (int j = 0; j < RUN / 4; j++) {
 			size_t from = column + 4 * (size_t)j;
 			codes.four[j] = four_codes<T>(c, row, from, at + from / c.tiles.columns);
-#pragma unroll
-			for (int b = 0; b < 4; b++)
-				block[r][run + 4 * (size_t)j + (size_t)b] =
-					(uint8_t)(codes.four[j] >> 8 * b);
 		}
+		put_run(block, r, run, codes);
 		if (c.codes)
 			put_codes_at(c.codes, row * c.columns + column, codes, c.in_halves);
 	}
 	for (size_t j = 0; !WIDE && j < RUN; j++)
 		if (row < c.rows && column + j < c.columns) {
 			uint8_t code = (uint8_t)code_at<T>(c, row, column + j);
-			block[r][run + j] = code;
+			block.code[r][run + j] = code;
 			if (c.codes)
 				put_code_at(c.codes, row * c.columns + column + j, code,
 					    c.in_halves);
@@ -147,21 +138,12 @@ template <typename T, bool WIDE> KERNEL(BLOCK) cast_codes(struct casting c)
 	__syncthreads();
 	row = left + r; /* of the turned one */
 	column = top + run;
-	if (WIDE && row < c.columns && column < c.rows) {
-		struct sixteen codes;
-#pragma unroll
-		for (int j = 0; j < RUN / 4; j++) {
-			codes.four[j] = 0;
-#pragma unroll
-			for (int b = 0; b < 4; b++)
-				codes.four[j] |= (uint32_t)block[run + 4 * (size_t)j + (size_t)b][r]
-						 << 8 * b;
-		}
-		put_codes_at(c.turned, row * c.rows + column, codes, c.in_halves);
-	}
+	if (WIDE && row < c.columns && column < c.rows)
+		put_codes_at(c.turned, row * c.rows + column, turned_run(block, r, run),
+			     c.in_halves);
 	for (size_t j = 0; !WIDE && j < RUN; j++)
 		if (row < c.columns && column + j < c.rows)
-			put_code_at(c.turned, row * c.rows + column + j, block[run + j][r],
+			put_code_at(c.turned, row * c.rows + column + j, block.code[run + j][r],
 				    c.in_halves);
 }
 

@@ -8,7 +8,7 @@
  * quarter of the square 16 elements of a row (as quantize.cu): by now they come from the cache. */
 #include "kernels/cuda/ops/casting.cuh"
 
-enum { SQUARE = 128, QUARTER = 64, RUN = 16, RUNS = QUARTER / RUN, TILES = 1024, SIDES = 2 };
+enum { SQUARE = 2 * SIDE, TILES = 1024, SIDES = 2 };
 enum { AS_IT_LIES, TURNED };
 static_assert(EACH == 8, "16 lanes read a row of a square");
 
@@ -124,10 +124,6 @@ DEVICE void four_rounded(const struct square_side &s, const unsigned *multiply, 
 				  random[j]);
 }
 
-struct alignas(16) sixteen {
-	uint32_t four[RUN / 4];
-};
-
 template <typename T>
 DEVICE struct sixteen run_of_codes(const struct square_side &s, const unsigned *multiply,
 				   size_t top, size_t left, size_t row, size_t column)
@@ -169,7 +165,7 @@ template <typename T> KERNEL(BLOCK) cast_square(struct squaring q)
 {
 	after_earlier();
 	__shared__ unsigned amax[SIDES][TILES];
-	__shared__ uint8_t block[QUARTER][QUARTER + 4];
+	__shared__ struct code_block block;
 	const struct square_side &lies = q.side[AS_IT_LIES], &turned = q.side[TURNED];
 	const struct casting &c = lies.c;
 	size_t top = blockIdx.x / q.across * SQUARE, left = blockIdx.x % q.across * SQUARE;
@@ -185,7 +181,7 @@ template <typename T> KERNEL(BLOCK) cast_square(struct squaring q)
 			find_scales(q.side[s], amax[s], top, left);
 	__syncthreads();
 	for (size_t quarter = 0; quarter < 4; quarter++) {
-		size_t down = quarter / 2 * QUARTER, across = quarter % 2 * QUARTER;
+		size_t down = quarter / 2 * SIDE, across = quarter % 2 * SIDE;
 		size_t row = down + r, column = across + run;
 		bool is_there = top + row < c.rows && left + column < c.columns;
 		if (is_there && lies.is_wanted && lies.c.values)
@@ -196,30 +192,15 @@ template <typename T> KERNEL(BLOCK) cast_square(struct squaring q)
 								      left, row, column);
 		if (!turned.is_wanted)
 			continue;
-		if (is_there) {
-			struct sixteen codes = run_of_codes<T>(turned, amax[TURNED], top, left, row,
-							       column);
-#pragma unroll
-			for (int j = 0; j < RUN; j++)
-				block[r][run + (size_t)j] = (uint8_t)(codes.four[j / 4] >>
-								      8 * (j % 4));
-		}
+		if (is_there)
+			put_run(block, r, run,
+				run_of_codes<T>(turned, amax[TURNED], top, left, row, column));
 		__syncthreads();
 		row = left + across + r; /* of the turned one */
 		column = top + down + run;
-		if (row < c.columns && column < c.rows) {
-			struct sixteen codes;
-#pragma unroll
-			for (int j = 0; j < RUN / 4; j++) {
-				codes.four[j] = 0;
-#pragma unroll
-				for (int b = 0; b < 4; b++)
-					codes.four[j] |=
-						(uint32_t)block[run + 4 * (size_t)j + (size_t)b][r]
-						<< 8 * b;
-			}
-			*(struct sixteen *)(turned.c.codes + row * c.rows + column) = codes;
-		}
+		if (row < c.columns && column < c.rows)
+			*(struct sixteen *)(turned.c.codes + row * c.rows + column) =
+				turned_run(block, r, run);
 		__syncthreads();
 	}
 }
