@@ -79,6 +79,8 @@ void cuda_few_bits(struct device *dev, const struct place *at, const struct few_
  * of those for which it is made, and nothing is queued. */
 bool cuda_few_bits_at_once(struct device *dev, const struct place *at, const struct few_bits *f,
 			   size_t count);
+/* ops/row.cu: the same of one whose rows, as they lie, have one scale each. */
+bool cuda_few_bits_of_rows(struct device *dev, const struct place *at, const struct few_bits *f);
 /* Bytes of work area that takes. */
 size_t cuda_few_bits_area(const struct operand_cast *cast, const struct stored *shape);
 /* Bytes of codes without gaps, and of scales, in that layout. */
