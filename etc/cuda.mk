@@ -11,7 +11,7 @@ HAVE_CUDA := $(NVCC)
 else ifeq ($(CUDA),1)
 HAVE_CUDA := $(or $(NVCC),$(error CUDA=1: there is no bin/nvcc in "$(CUDA_HOME)"))
 endif
-CU       := $(patsubst kernels/cuda/%.cu,%,$(wildcard kernels/cuda/ops/*.cu))
+CU       := $(patsubst kernels/cuda/%.cu,%,$(wildcard kernels/cuda/ops/*.cu kernels/cuda/operands/*.cu))
 CUC      := $(patsubst kernels/cuda/%.c,%,$(wildcard $(call rooms,kernels/cuda)))
 # Machine code for Hopper while developing; PTX for all from Ampere on, and Blackwell, to install.
 sm        = -gencode arch=compute_$(1),code=sm_$(1)
@@ -29,7 +29,7 @@ $(B)/obj/kernels/cuda/%.o: CFLAGS += -fPIC -fvisibility=hidden
 CUFORMATS := $(patsubst %.c,$(B)/obj/%.o,$(wildcard kernels/formats/*.c))
 $(CUFORMATS): CFLAGS += -fPIC -fvisibility=hidden
 # Sums of squares must come out as on the host.
-$(B)/cuda/ops/scales.o $(B)/release/ops/scales.o: NVCCFLAGS += -fmad=false
+$(B)/cuda/operands/scales.o $(B)/release/operands/scales.o: NVCCFLAGS += -fmad=false
 # What the assembler said of registers and spills is kept beside the object: tests/gpu/objects.sh.
 $(B)/cuda/%.o: kernels/cuda/%.cu
 	@mkdir -p $(@D)
@@ -103,4 +103,4 @@ $(B)/hip/%.o: kernels/cuda/%.c
 	$(call say,HIP) $(CC) $(CPPFLAGS) -D__HIP_PLATFORM_AMD__ -DLB_HIP $(CFLAGS) -MD -MF $@.d -c -o $@ $<
 hip-parts: $(if $(HAVE_HIP),$(CU:%=$(B)/hip/%.s) $(HIPC:%=$(B)/hip/%.o))
 check-hip: hip-parts
-	@$(if $(HAVE_HIP),sh tests/gpu/hip.sh $(B)/hip/ops,echo "check-hip: not run: etc/install-deps --only hip")
+	@$(if $(HAVE_HIP),sh tests/gpu/hip.sh $(B)/hip/ops $(B)/hip/operands,echo "check-hip: not run: etc/install-deps --only hip")

@@ -1,14 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# objects.sh FOLDER - what the assembler said of each kernel (FOLDER/*.o.log, from -Xptxas -v):
+# objects.sh FOLDER... - what the assembler said of each kernel (FOLDER/*.o.log, from -Xptxas -v):
 # every source has kernels, none spills, none keeps an array in local memory, none takes so many
 # registers that a block of 1024 threads would not start, none has more than 16 KiB of shared memory
 # of fixed size
 # (launch() in kernel.cuh counts on that). Speaks TAP; a line per source.
 set -u
-folder=$1
 count=0
-for log in "$folder"/*.o.log; do
+for log in $(for folder; do echo "$folder"/*.o.log; done); do
 	count=$((count + 1))
 	name=$(basename "$log" .o.log)
 	awk -v name="$name" -v number="$count" '

@@ -6,7 +6,7 @@
  * by shuffles, then one atomicMax on its bits: a maximum knows no order. Scales: a thread owns a tile.
  *
  * Compiled without fused multiply-adds (etc/cuda.mk): two scales are compared by sums of squares. */
-#include "kernels/cuda/ops/boxes.cuh"
+#include "kernels/cuda/operands/boxes.cuh"
 
 enum { BAND = 32 };
 
