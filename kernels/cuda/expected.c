@@ -28,24 +28,29 @@ static bool is_power_of_two(size_t n)
 	return n > 0 && (n & (n - 1)) == 0;
 }
 
+/* What shares a scale ends with a run of `unit`, and is vectors of one warp; or all of it does, by past steps. */
+static bool is_finished(const struct device *dev, const struct few_bits *m, size_t count,
+			size_t unit)
+{
+	const struct operand_cast *cast = m->use->cast;
+	size_t each = VECTOR_BYTES / compute_bytes(dev->compute), lanes = cast->along / each;
+
+	if (m->shape.rows * m->shape.columns != count || unit == 0)
+		return false;
+	return cast->history > 0 || (unit % cast->along == 0 && is_power_of_two(lanes) &&
+				     lanes <= WARP_LANES && lanes * each == cast->along);
+}
+
 bool cuda_finishing(struct device *dev, const struct place *at, const void *out, size_t count,
 		    size_t unit, struct finishing *f)
 {
 	struct expected *e = dev->expected;
-	const struct few_bits *m = &e->made;
 
 	*f = (struct finishing){ 0 };
 	if (!e->out || e->out != out)
 		return false;
-	if (m->use) {
-		size_t each = VECTOR_BYTES / compute_bytes(dev->compute);
-		size_t lanes = m->use->cast->along / each, run = unit % m->use->cast->along;
-		bool fits = m->shape.rows * m->shape.columns == count && run == 0 &&
-			    is_power_of_two(lanes) && lanes <= WARP_LANES &&
-			    lanes * each == m->use->cast->along;
-		if (!fits)
-			e->made.use = NULL;
-	}
+	if (e->made.use && !is_finished(dev, &e->made, count, unit))
+		e->made.use = NULL;
 	f->amax = e->amax;
 	f->made = e->made;
 	e->count = count;

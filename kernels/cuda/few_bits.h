@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* few_bits.h - operands as numbers of few bits (kernels/formats/operand.h) on the device: ops/scales.cu and
- * ops/quantize.cu make them, lib/narrow.c multiplies them. */
+/* few_bits.h - operands as numbers of few bits (kernels/formats/operand.h) on the device: operands/scales.cu and
+ * operands/quantize.cu make them, lib/narrow.c multiplies them. */
 #ifndef KERNELS_CUDA_FEW_BITS_H
 #define KERNELS_CUDA_FEW_BITS_H
 
@@ -38,7 +38,7 @@ struct few_bits {
 struct finishing {
 	float *amax; /* the largest |x| goes there, as a maximum of what is there; NULL: not */
 	struct few_bits
-		made; /* codes with LAYOUT_VEC128, or values, as it lies; use NULL: neither */
+		made; /* codes with LAYOUT_VEC128 or LAYOUT_SCALAR, or values, as it lies; use NULL: neither */
 };
 /* expected.c: the one that is expected, or has been written. */
 struct expected {
@@ -67,7 +67,7 @@ void expected_forget(struct device *dev);
 
 /* Whether what is written to `out` next, `count` elements, is expected (backend.h: expect) by products
  * that want more of it. Scales are local to a run of at most a warp's vectors of 16 bytes, and end with a run of
- * `unit` elements. */
+ * `unit` elements, 0: there are none, it has only the largest; or past steps give one for all. */
 bool cuda_finishing(struct device *dev, const struct place *at, const void *out, size_t count,
 		    size_t unit, struct finishing *f);
 /* lib/expect.c */
@@ -75,12 +75,14 @@ void cuda_expect(struct device *dev, const void *out, const struct gemm *product
 
 /* Queues it. A failure is kept. */
 void cuda_few_bits(struct device *dev, const struct place *at, const struct few_bits *f);
-/* ops/square.cu: the same of up to two, of one operand, one as it lies, one turned, in one pass. False: they are none
+/* operands/square.cu: the same of up to two, of one operand, one as it lies, one turned, in one pass. False: they are none
  * of those for which it is made, and nothing is queued. */
 bool cuda_few_bits_at_once(struct device *dev, const struct place *at, const struct few_bits *f,
 			   size_t count);
-/* ops/row.cu: the same of one whose rows, as they lie, have one scale each. */
+/* operands/row.cu: the same of one whose rows, as they lie, have one scale each. */
 bool cuda_few_bits_of_rows(struct device *dev, const struct place *at, const struct few_bits *f);
+/* operands/delayed.cu: the rest, where what is made came with the operation that wrote it, by past steps. */
+void cuda_few_bits_settle(struct device *dev, const struct place *at, const struct few_bits *made);
 /* Bytes of work area that takes. */
 size_t cuda_few_bits_area(const struct operand_cast *cast, const struct stored *shape);
 /* Bytes of codes without gaps, and of scales, in that layout. */

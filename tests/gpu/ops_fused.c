@@ -17,6 +17,8 @@ struct scene {
 	size_t rows, width,
 		outputs; /* width: of what is written, the outputs of the layer that read it */
 	struct tensor *x, *delta, *weight, *out, *stats, *matrix, *history, *amax, *c[2];
+	struct tensor *attended, *lse, *table;
+	struct attention attention;
 	struct operand_cast cast[USES_MAX];
 	struct operand_use use[USES_MAX];
 	struct gemm product[2];
@@ -70,6 +72,33 @@ static void gelu_backward(struct scene *v)
 				v->rows * v->width, GELU_ERF);
 }
 
+/* Of what the library leaves of heads, in bf16; shared or not, turned or not. */
+static void attention_backward(struct scene *v)
+{
+	v->s->be->attention_backward(v->s->gpu, v->out->gpu, v->delta->gpu, v->attended->gpu,
+				     v->lse->gpu, v->x->gpu, v->table ? v->table->gpu : NULL,
+				     &v->attention);
+}
+
+static void make_attention(struct scene *v)
+{
+	struct suite *s = v->s;
+	size_t share = v->width % 24 == 0 && draw(s) % 2 ? 3 : 4, dim = v->width / share;
+
+	if (dim % 16 == 0 && draw(s) % 2)
+		dim /= 2;
+	size_t heads = v->width / dim, keys = share == 3 ? heads / 3 : heads / 4;
+	v->attention = (struct attention){ .batch = 1,
+					   .seq = v->rows,
+					   .heads = heads - 2 * keys,
+					   .kv_heads = keys,
+					   .head_dim = dim };
+	v->attended = poisoned(s, &v->all, v->rows * v->width, true);
+	v->lse = poisoned(s, &v->all, v->rows * heads, false);
+	v->table = draw(s) % 3 ? random_tensor(s, &v->all, v->rows * dim, false, 1) : NULL;
+	s->be->attention_forward(s->gpu, v->attended->gpu, v->lse->gpu, v->x->gpu, &v->attention);
+}
+
 static const struct {
 	const char *name;
 	void (*run)(struct scene *v);
@@ -83,6 +112,7 @@ static const struct {
 	{ "swiglu_backward", swiglu_backward, true },
 	{ "geglu_backward", geglu_backward, true },
 	{ "gelu_backward", gelu_backward, true },
+	{ "attention_backward", attention_backward, true },
 };
 
 /* In the order of recipe.h's slots, but of a gradient that of a pass: the weight's product first. */
@@ -218,6 +248,8 @@ static void one_scene(struct suite *s, size_t producer, const struct recipe_row 
 	v.c[1] = poisoned(s, &v.all, least, true);
 	take_slots(&v, row, of_gradient);
 	make_products(&v, of_gradient);
+	if (producers[producer].run == attention_backward)
+		make_attention(&v);
 	shape(s, "%zux%zux%zu %s", v.rows, v.width, v.outputs, row->name);
 	steps(&v, producers[producer].run, false);
 	take_as_wanted(s, v.c[0]);

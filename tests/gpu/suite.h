@@ -11,7 +11,7 @@
 #include "kernels/load.h"
 #include "kernels/backend.h"
 
-enum { TENSORS_MAX = 10 };
+enum { TENSORS_MAX = 16 };
 
 struct suite {
 	const struct backend *be;

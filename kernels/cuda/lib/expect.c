@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* expect.c - what products that come want of an operand of few bits that is about to be written (kernels/cuda/expected.c):
  * the largest of its numbers, where they scale by it; codes, or codes times their scales, where these are local to a row
- * and the product reads it as it lies. */
+ * or known from past steps, and the product reads it as it lies. */
 #include "kernels/cuda/lib/gemm.h"
 #include "kernels/formats/operand.h"
 
@@ -11,6 +11,16 @@ static bool is_local(const struct operand_cast *c)
 	return c->across == 1 && c->along != OPERAND_ALL && c->scale != SCALE_NONE &&
 	       c->scale != SCALE_E4M3 && !c->hadamard && !c->four_over_six && c->history == 0 &&
 	       c->rounding != ROUND_STOCHASTIC;
+}
+
+/* The largest of past steps decides; this one's goes where it is noted from. */
+static bool is_delayed(const struct operand_use *u)
+{
+	const struct operand_cast *c = u->cast;
+
+	return c->history > 0 && u->history && u->amax && operand_asks_amax(c) &&
+	       c->scale != SCALE_E4M3 && !c->four_over_six && c->rounding != ROUND_STOCHASTIC &&
+	       c->format.exponent != 8;
 }
 
 /* The product reads the operand as it lies: what the operation is to make, and where. */
@@ -23,8 +33,9 @@ static void want_numbers(struct device *dev, const struct place *at, const struc
 
 	if (e->made.use || !narrow_operand(dev, at, g, e->out, own, &f))
 		return;
-	bool has_layout = f.values || f.layout == LAYOUT_VEC128;
-	if (!has_layout || f.shape.columns % f.use->cast->along != 0)
+	const size_t along = f.use->cast->along;
+	enum scale_layout layout = along == OPERAND_ALL ? LAYOUT_SCALAR : LAYOUT_VEC128;
+	if ((f.codes && f.layout != layout) || (along != OPERAND_ALL && f.shape.columns % along != 0))
 		return;
 	e->use = *f.use;
 	f.use = &e->use;
@@ -62,7 +73,7 @@ void cuda_expect(struct device *dev, const void *out, const struct gemm *product
 			continue;
 		if (operand_asks_amax(use->cast) && use->amax)
 			e->amax = use->amax;
-		if (along_memory && is_local(use->cast))
+		if (along_memory && (is_local(use->cast) || is_delayed(use)))
 			want_numbers(dev, at, &product[i], i);
 	}
 }

@@ -236,6 +236,13 @@ static bool with_next(struct device *dev, const struct place *at, const struct g
 	return true;
 }
 
+/* What came with the operation that wrote it. */
+static void settle(struct device *dev, const struct place *at, const struct few_bits *made)
+{
+	if (made->use->cast->history > 0)
+		cuda_few_bits_settle(dev, at, made);
+}
+
 /* Codes, and behind them their scales. */
 static const uint8_t *coded(struct device *dev, const struct place *at, const struct gemm *g, int i,
 			    const struct side *side, enum scale_layout layout)
@@ -248,6 +255,7 @@ static const uint8_t *coded(struct device *dev, const struct place *at, const st
 	if (kept)
 		return kept;
 	if (made) {
+		settle(dev, at, made);
 		dev->gemms->scale[i] = made->scales;
 		return made->codes;
 	}
@@ -387,7 +395,9 @@ static const void *numbers(struct device *dev, const struct place *at, int i,
 							   count * compute_bytes(dev->compute)) };
 
 	const struct few_bits *made = f.values ? expected_numbers(dev, &f) : NULL;
-	if (f.values && !made)
+	if (made)
+		settle(dev, at, made);
+	else if (f.values)
 		cuda_few_bits(dev, at, &f);
 	return made ? made->values : f.values;
 }

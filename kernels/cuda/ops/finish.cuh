@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* finish.cuh - what a kernel makes of the vectors that it writes, beside them, where products of few bits read them
  * next (kernels/cuda/expected.c): the largest of all; and codes, or codes times their scales, where numbers that share a
- * scale lie side by side in a row, and are the vectors of lanes of one warp.
+ * scale lie side by side in a row, and are the vectors of lanes of one warp, or where past steps give the scale of all.
  *
  * To the bit what scales.cu and quantize.cu make of the same numbers in passes of their own. The largest: lanes by
  * shuffles, then one atomicMax on the bits, left out where a larger one is there: a maximum knows no order. */
@@ -13,16 +13,35 @@
 struct finish {
 	unsigned *amax; /* bits; NULL: not wanted */
 	float *scales;  /* [along][row], with codes */
+	const float *history; /* of which `length` past ones decide (operand.h); NULL: this one's numbers do */
+	uint32_t length;
 	size_t rows, columns, along;
 	unsigned lanes; /* that share a scale */
 	struct scale_rule rule;
 	struct casting c; /* neither codes nor values: none are wanted */
 };
 
-template <typename T, int V>
-DEVICE void finish_numbers(const struct finish &f, float (&x)[V], size_t element, unsigned most)
+/* By past steps; where there are none any, for what delayed.cu makes anew. All lanes of a warp come here. */
+DEVICE unsigned most_of_past(const struct finish &f)
 {
-	const struct scale s = scale_by_rule(&f.rule, float_of(most), 0, f.c.grid.max);
+	const float filled = f.history[AMAX_FILLED];
+	unsigned most = 0;
+
+	for (uint32_t i = threadIdx.x % WARP; i < f.length && (float)i < filled; i += WARP) {
+		unsigned bits = bits_of(f.history[AMAX_PAST + i]);
+		most = bits > most ? bits : most;
+	}
+	for (int width = WARP / 2; width > 0; width /= 2) {
+		unsigned other = __shfl_xor_sync(0xffffffffu, most, width);
+		most = other > most ? other : most;
+	}
+	return most;
+}
+
+template <typename T, int V>
+DEVICE void finish_numbers(const struct finish &f, float (&x)[V], size_t element,
+			   const struct scale &s)
+{
 	vector<uint8_t, V> codes;
 
 #pragma unroll
@@ -39,8 +58,19 @@ DEVICE void finish_numbers(const struct finish &f, float (&x)[V], size_t element
 	for (int j = 0; j < V; j++)
 		codes.v[j] = (uint8_t)code_of(f.c, x[j]);
 	((vector<uint8_t, V> *)f.c.codes)[element / V] = codes;
-	if (element % f.along == 0)
+	if (!f.history && element % f.along == 0)
 		f.scales[element % f.columns / f.along * f.rows + element / f.columns] = s.scale;
+}
+
+/* The largest of `most` of all lanes of the warp, where lanes that share a scale have it already. */
+DEVICE void finish_amax(const struct finish &f, unsigned most)
+{
+	for (unsigned width = f.lanes; width < WARP; width *= 2) {
+		unsigned other = __shfl_xor_sync(0xffffffffu, most, (int)width);
+		most = other > most ? other : most;
+	}
+	if (threadIdx.x % WARP == 0 && most > *(volatile unsigned *)f.amax)
+		atomicMax(f.amax, most);
 }
 
 /* Of V numbers written, from `element` on. All lanes of a warp come here; is_there: this one has written any. */
@@ -61,16 +91,32 @@ DEVICE void finish_vector(const struct finish &f, const float (&written)[V], siz
 		unsigned other = __shfl_xor_sync(0xffffffffu, most, (int)width);
 		most = other > most ? other : most;
 	}
+	unsigned decides = f.history ? most_of_past(f) : most;
 	if (is_there && (f.c.codes || f.c.values))
-		finish_numbers<T, V>(f, x, element, most);
-	if (!f.amax)
-		return;
-	for (unsigned width = f.lanes; width < WARP; width *= 2) {
-		unsigned other = __shfl_xor_sync(0xffffffffu, most, (int)width);
-		most = other > most ? other : most;
-	}
-	if (threadIdx.x % WARP == 0 && most > *(volatile unsigned *)f.amax)
-		atomicMax(f.amax, most);
+		finish_numbers<T, V>(f, x, element,
+				     scale_by_rule(&f.rule, float_of(decides), 0, f.c.grid.max));
+	if (f.amax)
+		finish_amax(f, most);
+}
+
+static inline void finish_makes(struct device *dev, const struct few_bits *made, struct finish *f)
+{
+	const struct operand_cast *cast = made->use->cast;
+	const struct format_cast how = { cast->rounding, true };
+
+	f->c = casting_of(made, NULL, grid_of(&cast->format, &how));
+	f->c.codes = made->codes;
+	f->c.values = made->values;
+	f->rule = scale_rule_of(cast);
+	f->scales = (float *)made->scales;
+	f->rows = made->shape.rows;
+	f->columns = made->shape.columns;
+	f->along = cast->along;
+	f->length = cast->history;
+	if (cast->history > 0)
+		f->history = made->use->history;
+	else
+		f->lanes = (unsigned)(f->along / vector_of(dev, true));
 }
 
 /* Of the operation that writes `count` elements of `out` in vectors of 16 bytes, the i-th thread the i-th vector of a
@@ -78,27 +124,15 @@ DEVICE void finish_vector(const struct finish &f, const float (&written)[V], siz
 static inline bool finish_begins(struct device *dev, const struct place &at, const void *out,
 				 size_t count, size_t unit, bool wide, struct finish *f)
 {
-	const size_t each = vector_of(dev, true);
 	struct finishing wanted;
 
 	if (!wide || !cuda_finishing(dev, &at, out, count, unit, &wanted))
 		return false;
-	const struct few_bits *made = &wanted.made;
 	*f = {};
 	f->amax = (unsigned *)wanted.amax;
 	f->lanes = 1;
-	if (!made->use)
-		return true;
-	const struct format_cast how = { made->use->cast->rounding, true };
-	f->c = casting_of(made, NULL, grid_of(&made->use->cast->format, &how));
-	f->c.codes = made->codes;
-	f->c.values = made->values;
-	f->rule = scale_rule_of(made->use->cast);
-	f->scales = (float *)made->scales;
-	f->rows = made->shape.rows;
-	f->columns = made->shape.columns;
-	f->along = made->use->cast->along;
-	f->lanes = (unsigned)(f->along / each);
+	if (wanted.made.use)
+		finish_makes(dev, &wanted.made, f);
 	return true;
 }
 

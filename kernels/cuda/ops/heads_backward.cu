@@ -5,8 +5,9 @@
  * queries and keys are turned back by their position (positions.cu has the formula) before they are rounded.
  *
  * A thread owns V neighbouring pairs of HEADS heads of one row, whose angles it reads once; behind the
- * part of a head that is turned, any two vectors of V. */
-#include "kernels/cuda/ops/kernel.cuh"
+ * part of a head that is turned, any two vectors of V. Where the largest of all is wanted (finish.cuh) it also reads what
+ * stays as it is. */
+#include "kernels/cuda/ops/finish.cuh"
 
 #include "kernels/cuda/heads.h"
 
@@ -22,6 +23,7 @@ struct left {
 	uint32_t owners;        /* threads for a head */
 	uint32_t first, end;    /* heads: H queries, then G keys, then G values */
 	uint32_t groups;        /* of HEADS of them */
+	struct finish finish;
 };
 
 /* Where that head lies in dqkv, in elements. */
@@ -64,6 +66,24 @@ DEVICE void read(const struct left &s, size_t row, uint32_t head, uint32_t vecto
 	}
 }
 
+/* Vectors of a head that are not what they were, or lie elsewhere. */
+DEVICE bool is_new(const struct left &s, uint32_t head, bool turns)
+{
+	uint32_t queries = (uint32_t)s.a.heads, keys = (uint32_t)s.a.kv_heads;
+
+	return head < queries ? turns || s.from.dq : head < queries + keys ? turns || s.from.dk : s.from.dv != NULL;
+}
+
+template <int V> DEVICE unsigned largest_rounded(const float (&x)[V], unsigned most)
+{
+#pragma unroll
+	for (int k = 0; k < V; k++) {
+		unsigned bits = bits_of(rounded<bf16>(x[k])) & 0x7fffffffu;
+		most = bits > most ? bits : most;
+	}
+	return most;
+}
+
 template <int V> DEVICE void turn_back(float (&x)[V], float (&y)[V], const float (&turn)[2 * V])
 {
 #pragma unroll
@@ -74,31 +94,38 @@ template <int V> DEVICE void turn_back(float (&x)[V], float (&y)[V], const float
 	}
 }
 
-template <int V> KERNEL(BLOCK) heads_backward(struct left s)
+template <int V, bool FINISH> KERNEL(BLOCK) heads_backward(struct left s)
 {
 	after_earlier();
 	size_t i = flat_index(), each = i / s.owners, row = each / s.groups;
 	uint32_t own = (uint32_t)(i - each * s.owners), group = (uint32_t)(each - row * s.groups);
 	uint32_t head = s.first + group * HEADS, end = head + HEADS < s.end ? head + HEADS : s.end;
-	bool turns = own < s.half;
+	bool turns = own < s.half, is_there = row < s.a.batch * s.a.seq;
 	uint32_t one = turns ? own : 2 * own, two = turns ? own + s.half : one + 1;
 	float x[V], y[V] = { 0 }, turn[2 * V] = { 0 };
+	unsigned most = 0;
 
-	if (row >= s.a.batch * s.a.seq)
+	if (!FINISH && !is_there)
 		return;
-	if (turns)
+	if (is_there && turns)
 		load<float, 2 * V>(turn, s.from.table, row % s.a.seq * s.half + own);
-	for (; head < end; head++) {
+	for (; is_there && head < end; head++) {
 		size_t to = place_of(s, row, head) / V;
+		bool writes = !FINISH || is_new(s, head, turns);
 		read<V>(s, row, head, one, x);
 		if (two < s.vectors)
 			read<V>(s, row, head, two, y);
 		if (turns && head < s.a.heads + s.a.kv_heads)
 			turn_back<V>(x, y, turn);
-		store<bf16, V>(s.dqkv, to + one, x);
-		if (two < s.vectors)
+		if (writes)
+			store<bf16, V>(s.dqkv, to + one, x);
+		if (writes && two < s.vectors)
 			store<bf16, V>(s.dqkv, to + two, y);
+		if (FINISH)
+			most = largest_rounded<V>(y, largest_rounded<V>(x, most));
 	}
+	if (FINISH)
+		finish_amax(s.finish, most);
 }
 
 extern "C" void cuda_heads_backward(struct device *dev, void *dqkv, const struct heads_left *left,
@@ -109,9 +136,13 @@ extern "C" void cuda_heads_backward(struct device *dev, void *dqkv, const struct
 		    is_wide(dev, a->head_dim, left->dq, left->table) && turned / 2 % WIDE == 0;
 	size_t v = wide ? WIDE : 1, vectors = a->head_dim / v, half = turned / 2 / v;
 	size_t owners = half + blocks_for(vectors - 2 * half, 2);
-	size_t queries = a->heads, keys = a->kv_heads;
-	size_t first = left->dq || left->table ? 0 : queries;
-	size_t end = left->dk ? queries + 2 * keys : queries + (left->table ? keys : 0);
+	size_t queries = a->heads, keys = a->kv_heads, all = queries + 2 * keys;
+	const struct place at = AT("heads_backward", a->batch, a->seq, all, a->head_dim);
+	struct finish wanted = {};
+	bool finish = finish_begins(dev, at, dqkv, a->batch * a->seq * all * a->head_dim, 0, wide,
+				    &wanted);
+	size_t first = finish || left->dq || left->table ? 0 : queries;
+	size_t end = finish || left->dk ? all : queries + (left->table ? keys : 0);
 	size_t groups = blocks_for(end - first, HEADS);
 	const struct left s = { *left,
 				dqkv,
@@ -122,10 +153,13 @@ extern "C" void cuda_heads_backward(struct device *dev, void *dqkv, const struct
 				(uint32_t)owners,
 				(uint32_t)first,
 				(uint32_t)end,
-				(uint32_t)groups };
+				(uint32_t)groups,
+				wanted };
 
 	if (groups > 0)
-		launch_flat(dev, AT("heads_backward", a->batch, a->seq, end - first, a->head_dim),
-			    wide ? heads_backward<WIDE> : heads_backward<1>,
-			    a->batch * a->seq * groups * owners, s);
+		launch_finishing(dev, at,
+				 finish ? heads_backward<WIDE, true>
+				 : wide ? heads_backward<WIDE, false>
+					: heads_backward<1, false>,
+				 a->batch * a->seq * groups * owners, finish, s);
 }

@@ -476,6 +476,8 @@ static void attention_backward(const struct model *m, size_t l, const struct lay
 	linear_backward_weight(m, &out, dout, k->attended, rows, accumulate);
 	linear_backward_input(m, &out, s->dattended, dout, rows);
 	const float *table = m->family->learned_positions ? NULL : rope_of(m, l, s);
+	if (!k->raw && !context_is_shared(m))
+		linear_expect_gradient(m, &qkv, s->dqkv, in, rows);
 	if (context_is_shared(m))
 		context_backward(m, k, s, table, &shape);
 	else
