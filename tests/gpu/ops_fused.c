@@ -8,7 +8,7 @@
 
 #include "worker/lbworker/recipes/recipe.h"
 
-enum { USES_MAX = 4, HISTORY_FLOATS = AMAX_PAST + AMAX_HISTORY_MAX, STEPS = 2 };
+enum { USES_MAX = 4, HISTORY_FLOATS = AMAX_PAST + AMAX_HISTORY_MAX, STEPS_MAX = 2 };
 
 /* An operation and the products that read what it writes: one, of a layer's input; or two, of a gradient. */
 struct scene {
@@ -23,6 +23,7 @@ struct scene {
 	struct operand_use use[USES_MAX];
 	struct gemm product[2];
 	size_t products, uses;
+	int steps; /* with one there is no past */
 };
 
 static void rmsnorm(struct scene *v)
@@ -202,7 +203,7 @@ static void steps(struct scene *v, void (*run)(struct scene *v), bool expects)
 	bool is_told = expects && (v->products == 1 || draw(v->s) % 2);
 	struct gemm other = v->product[0];
 	other.a = v->x->gpu;
-	for (int step = 0; step < STEPS; step++) {
+	for (int step = 0; step < v->steps; step++) {
 		if (is_told)
 			be->expect(dev, v->out->gpu, v->product, v->products);
 		run(v);
@@ -231,6 +232,7 @@ static void one_scene(struct suite *s, size_t producer, const struct recipe_row 
 	bool of_gradient = producers[producer].of_gradient;
 	size_t unit = draw(s) % 3 ? 128 : 16;
 	struct scene v = { .s = s,
+			   .steps = (int)between(s, 1, STEPS_MAX),
 			   .rows = 16 * between(s, 1, pick(s, 6, 90)),
 			   .width = 2 * unit * between(s, 1, 256 / unit),
 			   .outputs = 16 * between(s, 1, 5) };

@@ -88,7 +88,7 @@ ok $? "and one whose recipe changes on its way"
 
 # In bf16, each step one program; killed in the middle it goes on to the bit.
 narrow="--device cuda --training.mixed_precision_param bfloat16"
-for recipe in tensorwise delayed blockwise mxfp4; do
+for recipe in tensorwise delayed blockwise rowwise mxfp4; do
 	# shellcheck disable=SC2086 # words
 	train "whole-$recipe" $narrow --quantize.recipe $recipe
 	mkdir -p "$T/again-$recipe/checkpoints"
@@ -120,10 +120,11 @@ for type in float32 bfloat16; do
 done
 # How much is queued, call by call, of one step more.
 queued() { LB_EMULATION_CAPTURE=refused LB_EMULATION_COUNTS=$T/counts train "queued-$1" --device cuda --training.steps "$1" \
-	--quantize.recipe "$2" --checkpoint.enable false && cut -d' ' -f2 "$T/counts"; }
-for recipe in tensorwise mxfp8; do
+	--quantize.recipe "$2" --model.name "${3:-llama}" --checkpoint.enable false && cut -d' ' -f2 "$T/counts"; }
+for recipe in tensorwise mxfp8 rowwise delayed blockwise\ gpt2; do
 	for fused in 0 1; do
 		export LB_CUDA_FUSED=$fused
+		# shellcheck disable=SC2086 # words
 		echo $(($(queued 3 $recipe) - $(queued 2 $recipe)))
 	done >"$T/out"
 	unset LB_CUDA_FUSED
