@@ -62,7 +62,7 @@ kernels/cpu/device   kernels/machine kernels/cpu
 kernels/comm    kernels kernels/machine
 kernels/cuda    kernels ./formats
 kernels/cuda/ops kernels kernels/cuda kernels/formats
-kernels/cuda/operands kernels kernels/cuda kernels/cuda/ops kernels/formats
+kernels/cuda/operands kernels/cuda/ops
 kernels/cuda/lib kernels kernels/cuda kernels/formats
 kernels/cuda/device kernels/cuda
 daemon/engine/decide common/* slurm
