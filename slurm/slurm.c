@@ -44,6 +44,7 @@ struct slurm {
 	struct request *current;
 	bool has_acted;  /* the helper said so of the current request */
 	bool is_late;    /* the helper was killed for being late */
+	bool is_absurd;  /* and this one for what it said: nothing more of it counts */
 	bool is_failing; /* all that waits is about to be failed: nothing may be sent */
 	int urgent_in_a_row;
 	int64_t next_id;
@@ -207,12 +208,15 @@ static void on_line(void *arg, const char *line, size_t len)
 	struct err err = { 0 };
 	json_t *body;
 
+	if (s->is_absurd)
+		return;
 	if (line[0] != '{' && s->current && s->current->op == OP_POLL &&
 	    polled_row(&s->polled, line))
 		return;
 	body = js_parse(line, len, &err);
 	if (!body || !s->current || js_int(body, "id", 0) != s->current->id) {
 		log_error("the Slurm helper does not make sense: %s", body ? "wrong id" : err.text);
+		s->is_absurd = true;
 		helper_kill(s->helper);
 	} else if (js_bool(body, "acting", false)) {
 		s->has_acted = true;
@@ -228,6 +232,7 @@ static void on_end(void *arg)
 {
 	struct slurm *s = arg;
 
+	s->is_absurd = false;
 	fail_all(s, s->is_late ? "Slurm did not answer in time" : "the Slurm helper ended");
 }
 
@@ -239,6 +244,7 @@ static void on_deadline(uv_timer_t *timer)
 
 	if (s->is_late) {
 		log_error("the Slurm helper cannot be killed: leaving it behind");
+		s->is_absurd = false;
 		helper_abandon(s->helper);
 		fail_all(s, "Slurm did not answer in time");
 		return;

@@ -20,7 +20,7 @@ static const char helper[] =
 	"	case $line in\n"
 	"	*'\"check\"'*) more='\"result\":\"down\",\"unreachable\":true' ;;\n"
 	"	*'\"submit\"'*) more='\"result\":\"ok\",\"job_id\":7,\"submit_time\":8' ;;\n"
-	"	*'\"poll\"'*) more='\"result\":\"ok\",\"jobs\":[],\"last\":1' ;;\n"
+	"	*'\"poll\"'*) more='\"result\":\"ok\",\"rows\":0,\"last\":1' ;;\n"
 	"	*) more='\"result\":\"ok\"' ;;\n"
 	"	esac\n"
 	"	printf '{\"id\":%s,%s}\\n' \"$id\" \"$more\"\n"
