@@ -173,7 +173,7 @@ static bool take_word(const char **at, char *out, size_t size)
 /* To its places in *job, and what is to be judged. */
 static bool take_row(const char *at, struct job_status *job, struct slurm_word *word)
 {
-	int64_t job_id, state, reason, exit_code, is_held;
+	int64_t job_id = 0, state = 0, reason = 0, exit_code = 0, is_held = 0;
 	int64_t *const numbers[NUMBERS] = {
 		&job_id,
 		&job->ref.submit_time,
