@@ -230,10 +230,13 @@ static void take_as_wanted(struct suite *s, struct tensor *t)
 static void one_scene(struct suite *s, size_t producer, const struct recipe_row *row)
 {
 	bool of_gradient = producers[producer].of_gradient;
+	bool is_attention = producers[producer].run == attention_backward;
+	/* with more keys the library adds gradients of queries in any order, unless told */
+	size_t tiles = is_attention && !s->deterministic ? 4 : pick(s, 6, 90);
 	size_t unit = draw(s) % 3 ? 128 : 16;
 	struct scene v = { .s = s,
 			   .steps = (int)between(s, 1, STEPS_MAX),
-			   .rows = 16 * between(s, 1, pick(s, 6, 90)),
+			   .rows = 16 * between(s, 1, tiles),
 			   .width = 2 * unit * between(s, 1, 256 / unit),
 			   .outputs = 16 * between(s, 1, 5) };
 	size_t most = 2 * v.rows * v.width, least = v.rows * v.outputs;
@@ -250,7 +253,7 @@ static void one_scene(struct suite *s, size_t producer, const struct recipe_row 
 	v.c[1] = poisoned(s, &v.all, least, true);
 	take_slots(&v, row, of_gradient);
 	make_products(&v, of_gradient);
-	if (producers[producer].run == attention_backward)
+	if (is_attention)
 		make_attention(&v);
 	shape(s, "%zux%zux%zu %s", v.rows, v.width, v.outputs, row->name);
 	steps(&v, producers[producer].run, false);

@@ -43,7 +43,7 @@ done
 unset LB_EMULATION_CAPABILITY
 LB_EMULATION_FP8=none agree "… where it has none" --fp32 --only few_bits_products --rounds 1
 LB_CUDA_FEW_BITS=emulated agree "… and where it is not asked" --fp32 --only few_bits_products --rounds 1 --seed 5
-for type in --fp32 --seed\ 3; do
+for type in --fp32 --seed\ 3 --deterministic\ --seed\ 4; do
 	# shellcheck disable=SC2086 # words
 	agree "what is made with the operation that writes it has the same bits (${type%% *})" $type --only fused --rounds 1
 done
