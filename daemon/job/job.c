@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/run/attempt.h"
 #include "common/base/bytes.h"
@@ -359,25 +360,41 @@ static struct job_request request_of(const struct parts *p, const struct run *ru
 static int write_files(const struct config *config, const struct run *run, const struct parts *p,
 		       double node_mtbf_s, struct err *err)
 {
-	if (folder_make(p->folder, 0750, err) < 0 || leave_later_checkpoints(run, err) < 0 ||
+	if (folder_make(p->folder, 0750, err) < 0)
+		return -1;
+	unlink(p->script_path); /* of a prequeued attempt of this number that was dropped */
+	if (leave_later_checkpoints(run, err) < 0 ||
 	    write_params(config, run, p->asked.fields, p->folder, node_mtbf_s, err) < 0 ||
 	    failpoint(FP_ATTEMPT_FILES, err) < 0)
 		return -1;
 	return file_write_visible(p->script_path, p->script, strlen(p->script), 0750, err);
 }
 
+/* Numbers are given again, tokens are not. */
+static bool is_written(const struct run *run)
+{
+	char *folder = job_folder(run), *path = path_join("%s/job.sh", folder);
+	struct attempt_params params = { 0 };
+	bool is = file_exists(path) && attempt_params_read(folder, &params, NULL) == 0 &&
+		  strcmp(params.token, run->attempt.job.token) == 0;
+
+	attempt_params_clear(&params);
+	free(folder);
+	free(path);
+	return is;
+}
+
 int job_write(const struct config *config, const struct run *run, double node_mtbf_s,
 	      struct err *err)
 {
-	char *folder = job_folder(run), *path = path_join("%s/job.sh", folder);
 	struct parts parts = { 0 };
-	int rc = 0;
+	int rc;
 
-	if (!file_exists(path) && (rc = parts_make(&parts, config, run, err)) == 0)
+	if (is_written(run))
+		return 0;
+	if ((rc = parts_make(&parts, config, run, err)) == 0)
 		rc = write_files(config, run, &parts, node_mtbf_s, err);
 	parts_free(&parts);
-	free(folder);
-	free(path);
 	return rc;
 }
 

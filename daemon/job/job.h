@@ -25,8 +25,8 @@ char *job_script(const struct config *config, const struct scheduler *scheduler,
 		 const char *text);
 char **job_command(const struct config *config, const struct run *run);
 
-/* Writes attempts/N with attempt.json and job.sh, unless they are there: whatever its job is to find when it
- * begins. node_mtbf_s: between troubles of one node, for those who choose how often to save. */
+/* Writes attempts/N with attempt.json and job.sh, unless they are there with its token: whatever its job is to find
+ * when it begins. node_mtbf_s: between troubles of one node, for those who choose how often to save. */
 int job_write(const struct config *config, const struct run *run, double node_mtbf_s,
 	      struct err *err);
 

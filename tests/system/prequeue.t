@@ -71,5 +71,10 @@ for how in complete kill hold; do
 	wait_for '[ -z "$(squeue -h)" ]' 20
 	is "$(jobs)" "" "$how: the job that waited is cancelled"
 done
-lbctl kill hold >/dev/null
+
+# The files of the job that went are not those of the one that has its number now.
+finish 2 0
+lbctl release hold >/dev/null
+run_reaches hold completed 30
+is "$(attempts hold)" 2 "the attempt that has the number of one that was dropped runs"
 done_testing
