@@ -27,7 +27,7 @@ struct switched {
 	const char *file, *by, *text; /* valid until the next turn; NULL without one */
 };
 
-/* What nodes of the attempt's newest launch that was told of say: nobody answers their heartbeats. */
+/* What nodes of the attempt's launch, or a newer one, say: nobody answers their heartbeats. */
 struct unheard {
 	int64_t nodes, of; /* so many, of so many others than lbrun's */
 	int64_t silent_ms; /* for so long; the longest */

@@ -245,6 +245,7 @@ static void on_launch_end(struct ingest *in, json_t *line)
 		cause = CAUSE_LOST; /* a newer lbrun's word that this lbd does not know */
 	if (cause != CAUSE_LAUNCH_FAIL)
 		in->run->ever_trained = true;
+	attempt_outlived(&in->run->attempt, number);
 	write_launch_steps(in);
 	engine_wrote(in->engine,
 		     ledger_launch_end(in->engine->ledger, in->run->attempt.id, number, cause,

@@ -151,6 +151,8 @@ static int take_launch(const struct ledger_launch *row, void *arg)
 
 	newest->started_ms = row->started_ms;
 	newest->run->attempt.launch = row->number;
+	if (row->ended_ms > 0)
+		attempt_outlived(&newest->run->attempt, row->number);
 	know_checkpoint(newest->run, row->resumed_from_step);
 	newest->run->attempt.is_settled = row->ended_ms > 0 && row->cause != CAUSE_LOST;
 	return 0;

@@ -70,7 +70,8 @@ struct attempt {
 	bool is_settled; /* its newest launch was counted, or made progress */
 	bool asks_fewer; /* nodes than the spec names: the one before it had waited too long */
 	int64_t spool_offset, spool_seq;
-	int64_t launch; /* the newest that was told of; 0 = none yet */
+	/* the newest that was told of, or the one behind it once that has ended; 0 = none yet */
+	int64_t launch;
 
 	/* of this process only: gone after a restart, and reconcile knows how to live without */
 	/* this process made the intent: no submission before ours */
@@ -120,5 +121,13 @@ struct attempt {
 	bool is_node_named;
 	bool is_limit_reported;
 };
+
+/* lbrun has written how that launch ended: what its ranks said of lbrun's node is no news any more, however long the
+ * next one takes to begin. */
+static inline void attempt_outlived(struct attempt *a, int64_t launch)
+{
+	if (a->launch <= launch)
+		a->launch = launch + 1;
+}
 
 #endif
