@@ -223,11 +223,17 @@ static bool is_for_checkpoints(const char *name)
 	return false;
 }
 
+/* Or in one and the words of any script's folders, "-state" and "-unsharded". */
 static bool ends_in_number(const char *name)
 {
-	size_t len = strlen(name);
+	const struct layout *row = layout_find("folder");
 
-	return len > 0 && name[len - 1] >= '0' && name[len - 1] <= '9';
+	for (size_t n = 0; row->names[n]; n++) {
+		if (strncmp(row->names[n], "*#", 2) == 0 &&
+		    layout_name_matches(row->names[n], name, NULL))
+			return true;
+	}
+	return false;
 }
 
 /* Called as only checkpoints are. *step: -1 = the row does not say which number it is. */
@@ -239,7 +245,7 @@ static bool has_special_row(const struct checkpoint_rules *rules, const char *na
 		if (row->kind != LAYOUT_FOLDER || (rules->row && rules->row != row))
 			continue;
 		for (size_t n = 0; row->names[n]; n++) {
-			bool is_any = strcmp(row->names[n], "*#") == 0;
+			bool is_any = strncmp(row->names[n], "*#", 2) == 0;
 
 			if ((is_any && !rules->row) || !strchr(row->names[n], '#') ||
 			    strcmp(row->names[n], "*_#") == 0 ||

@@ -64,8 +64,8 @@ const struct layout layouts[] = {
 	{ .name = "orbax", .by = "Orbax (JAX)", .kind = LAYOUT_FOLDER, .names = { "#", "*_#" },
 	  .marks = { "_CHECKPOINT_METADATA", "_METADATA" }, .last = "_CHECKPOINT_METADATA" },
 	{ .name = "folder", .by = "any script: a folder with a number", .kind = LAYOUT_FOLDER,
-	  .names = { "*#", "*#-state", "*#-unsharded", "last", "latest", "current", "final", "checkpoint", "ckpt",
-		     "state" } },
+	  .names = { "step#-unsharded", "*-step#-state", "*#", "*#-state", "*#-unsharded", "last", "latest",
+		     "current", "final", "checkpoint", "ckpt", "state" } },
 
 	{ .name = "llm.c", .by = "llm.c", .kind = LAYOUT_FILE,
 	  .names = { "model_#.bin", "state_#_#.bin" },

@@ -273,10 +273,18 @@ static void test_frameworks(void **state)
 	put_zip("ol/step1000-unsharded/model.pt");
 	put_zip("ol/step2000-unsharded/model.pt");
 	assert_int_equal(newest("ol"), 2000);
+	put_zip("oo/OLMo-1B/step1000-unsharded/model.pt");
+	assert_int_equal(newest("oo"), 1000);
 	put_text("ko/my-step00000200.safetensors", "x");
 	put_zip("ko/my-step00000200-state/optimizer.bin");
 	assert_int_equal(newest("ko"), 200);
 	assert_string_equal(found, "ko/my-step00000200-state");
+	/* a folder of checkpoints is none itself, and what all have is no step, there, either */
+	put_zip("ko/run_20241123-state/step_100.pt");
+	assert_int_equal(newest("ko"), 200);
+	put_zip("ks/epoch_5_224-state/optimizer.bin");
+	put_zip("ks/epoch_6_224-state/optimizer.bin");
+	assert_int_equal(newest("ks"), 6);
 	/* DeepSpeed and Megatron: a pointer is written last */
 	put_zip("ds/global_step10/mp_rank_00_model_states.pt");
 	put_text("ds/latest", "global_step10");

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "common/base/json.h"
+#include "worker/lbrun/trainer/escapes.h"
 #include "worker/lbrun/trainer/output_parser.h"
 #include "worker/lbrun/trainer/steps.h"
 
@@ -248,7 +249,7 @@ static void test_frameworks(void **state)
 		 "100%|##########| 60/60 [00:10<00:00,  1.01s/it]\n", "60/60"},
 		/* 2,5 may be 2.5 */
 		{"step 1 loss 2,5\nstep 2 loss: 0,693\nstep 3 loss: 1,234.5\nstep 4,20 loss 2\nstep 5 loss 3.4k\nstep 12,345 lr=[1e-4,1e-3] loss 2\n",
-		 "3 loss=1234.5; 4 loss=2; 12345 loss=2 lr=0.0001"},
+		 "1; 2; 3 loss=1234.5; 4 loss=2; 5; 12345 loss=2 lr=0.0001"},
 		{"11/23 10:00:00 - x - INFO - Epoch(val)  [1][  50/1000]  loss: 2.5\n[11/23 10:00] loss 2.5\n", ""},
 		/* steps of the epoch, and of the training */
 		{"epoch 1 | iter 1/48 | loss 40.5\nepoch 1 | iter 48/48 | loss 40\nepoch 2 | iter 1/48 | loss 39\n",
@@ -260,6 +261,27 @@ static void test_frameworks(void **state)
 		{"Epoch 1/9 Steps:   1%|  | 10/1000 [00:10<16:40,  1.01s/it, step_loss=0.25]\n"
 		 "Epoch 2/9, Steps:  11%|# | 110/1000 [00:10<16:40,  1.01s/it, step_loss=0.5]\n",
 		 "10/1000 loss=0.25; 110/1000 loss=0.5"},
+		/* epochs that begin anew: curricula, folds, PPO's inner ones; of the training's steps, or of their own */
+		{"epoch 3 step 40 loss 2\nepoch 0 step 50 loss 3\nepoch 0 step 60 loss 2\nepoch 1 step 70 loss 2\n",
+		 "40 loss=2; 50 loss=3; 60 loss=2; 70 loss=2"},
+		{"Stage 1: epoch 3 step 40 loss 2\nStage 2: epoch 0 step 5 loss 3\nStage 2: epoch 1 step 5 loss 2\n",
+		 "40 loss=2; 45 loss=3; 50 loss=2"},
+		{"fold 1 epoch 1 step 40 loss 2\nfold 2 epoch 0 step 5 loss 3\n", "40 loss=2; 45 loss=3"},
+		{"epoch 0 step 5 loss 4\nepoch 1 step 5 loss 3\nepoch 0 step 6 loss 3\nepoch 1 step 6 loss 2\nepoch 0 step 7 loss 2\n",
+		 "5 loss=4; 10 loss=3; 6 loss=3; 7 loss=2"},
+		/* the best so far in each line, and alone */
+		{"[best 2.31] step 100 | loss 2.5\nloss 2.5 (best 2.3) step 110\nEpoch 3 best=2.3 iter 120 loss 2\n"
+		 "model=best | step 130 | loss 2\n[best 2.25 at step 90] step 140 | loss 2.5\n",
+		 "100 loss=2.5; 110 loss=2.5; 120 loss=2; 130 loss=2; 140 loss=2.5"},
+		{"step 500 loss 2.5\nbest step: 90 loss 2\nBest loss 2 at epoch 3, step 80\nbest val loss 2 @ iteration 70\n"
+		 "new best loss 2 in epoch 6\nbest loss 2 after 60 steps\n"
+		 "Best val loss: 2.25 (step 90)\nbest checkpoint: step 90, loss 2\n", "500 loss=2.5"},
+		{"Generator step 10 loss 2\nGenerator step 20 loss 2\n", "10 loss=2; 20 loss=2"},
+		/* steps inside a step, unless there are others */
+		{"inner step 10 loss 2\ninner step 20 loss 2\n", "10 loss=2; 20 loss=2"},
+		{"step 1 loss 2\ninner step 10 loss 2\nstep 2 loss 2\n", "1 loss=2; 2 loss=2"},
+		{"Epoch 1/3 loss 2\ninner step 10 loss 2\n", "1/3 loss=2; 10 loss=2"},
+		{"{\"split\": \"val\", \"step\": 60, \"loss\": 3.5}\n{\"step\": 60, \"loss\": 3.5, \"phase\": \"eval\"}\n", ""},
 		/* timm, Swin, Marian, WeNet, kohya */
 		{"Train: 1 [  50/1251 (  4%)]  Loss: 6.90 (6.92)  Time: 1.2s,  213.00/s  LR: 1.000e-06\nTest: [  10/48]  Loss: 6.8 (6.8)\n",
 		 "1301 loss=6.9 lr=1e-06"},
@@ -343,6 +365,55 @@ static void test_one_teller(void **state)
 			    "1 loss=2; 2 loss=2");
 }
 
+/* n such lines behind what was read; how many steps they told. */
+static int told_by(struct steps *s, int n, const char *format, int first)
+{
+	int steps = 0;
+
+	for (int i = 0; i < n; i++) {
+		char line[100];
+		json_t *step;
+
+		snprintf(line, sizeof(line), format, first + i);
+		step = steps_read(s, line, strlen(line));
+		steps += step != NULL;
+		json_decref(step);
+	}
+	return steps;
+}
+
+/* What looks like other work is the training where nothing else is told for long. */
+static void test_nobody_is_silent_for_good(void **state)
+{
+	static const char *const heads[] = { "[test] step %d loss 2", "dev | step %d loss 2",
+					     "micro step %d loss 2",
+					     "{\"stage\": \"dev\", \"step\": %d, \"loss\": 2}" };
+	struct steps *s = steps_create();
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++) {
+		steps_reset(s);
+		assert_int_equal(told_by(s, 499, heads[i], 1), 0);
+		assert_int_equal(told_by(s, 100, heads[i], 500), 100);
+		/* an evaluation may be long */
+		assert_int_equal(told_by(s, 1, "step %d loss 2", 700), 1);
+		assert_int_equal(told_by(s, 4999, heads[i], 1), 0);
+		assert_int_equal(told_by(s, 100, heads[i], 5000), 100);
+	}
+	steps_reset(s);
+	assert_int_equal(told_by(s, 600, "eval step %d/1000 loss 2", 1), 101);
+	assert_int_equal(told_by(s, 1, "Epoch %d/3 loss 2", 1), 1);
+	assert_int_equal(told_by(s, 600, "eval step %d/1000 loss 2", 1), 0);
+	/* a slow rank is not slow for ever */
+	steps_reset(s);
+	assert_int_equal(told_by(s, 10, "epoch 1 step %d loss 2", 91), 10);
+	assert_int_equal(told_by(s, 1, "epoch 2 step %d loss 2", 1), 1);
+	assert_int_equal(told_by(s, 10, "epoch 1 step %d loss 2", 91), 0);
+	assert_int_equal(told_by(s, 10, "epoch 2 step %d loss 2", 2), 10);
+	assert_true(told_by(s, 600, "epoch 1 step %d loss 2", 101) >= 500);
+	steps_destroy(s);
+}
+
 static void test_reset(void **state)
 {
 	struct steps *s = steps_create();
@@ -363,7 +434,7 @@ static void test_strip(void **state)
 	char line[] = "a\x1b[1;31mb\x1b[0mc\x1b]0;title\ad\x1b(e\x1b[";
 
 	(void)state;
-	assert_int_equal(steps_strip(line, strlen(line)), 5);
+	assert_int_equal(escapes_strip(line, strlen(line)), 5);
 	assert_string_equal(line, "abcde");
 }
 
@@ -414,8 +485,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_frameworks), cmocka_unit_test(test_others),
-		cmocka_unit_test(test_one_teller), cmocka_unit_test(test_reset),
-		cmocka_unit_test(test_strip),      cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_one_teller), cmocka_unit_test(test_nobody_is_silent_for_good),
+		cmocka_unit_test(test_reset),      cmocka_unit_test(test_strip),
+		cmocka_unit_test(test_hostile),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,6 +9,7 @@
 #include "common/base/json.h"
 #include "common/base/regexp.h"
 #include "common/base/text.h"
+#include "worker/lbrun/trainer/escapes.h"
 #include "worker/lbrun/trainer/prefixes.h"
 #include "worker/lbrun/trainer/steps.h"
 
@@ -161,7 +162,7 @@ static void handle_line(struct output_parser *p, int stream, char *line, size_t 
 	const char *text;
 
 	line[len] = '\0';
-	line[steps_strip(line, len)] = '\0';
+	line[escapes_strip(line, len)] = '\0';
 	text = prefixes_skip(p->prefixes, line, &prefix);
 	len = strlen(text);
 	handle_step(p, &prefix, text, line);

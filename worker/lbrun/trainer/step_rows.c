@@ -10,6 +10,13 @@
 #define EPOCH "\\bepoch\\W*(?<epoch>\\d+)(?:\\s*(?:/|of)\\s*(?<epochs>\\d+))?"
 #define BATCH_WORD "(?<!micro[ _-])(?<![\\w./])(?:mini-?)?batch(?:es)?\\s*[:=#]?\\s*[\\[(]?\\s*"
 #define IN_EPOCH "(?:" EPOCH "\\W+)?"
+/* "Best loss 2 at epoch 3, step 100", "best loss 2 (step 100)", "best model: step 100" are passed over,
+ * "best=2 step 100" is not. */
+#define NOT_BEST \
+	"(?i)\\bbest\\b(?:[^|,;)\\]]{0,30}(?:\\b(?:at|in|from|after)\\s|[@(])|" \
+	"(?:\\s(?:model|checkpoint|ckpt))?[\\s:])\\s*(?:epochs?\\W*\\d+[\\s,]+)?(?:" COUNT \
+	"\\s+)?" \
+	"(?:global[_ -]?)?(?:steps?|iter(?:ation)?s?|updates?|epochs?)\\b(?:\\W*\\d+)?(*SKIP)(*FAIL)|"
 /* "12", "[ 12/100]", "= 12 of 100": a step, perhaps how many there are */
 #define OF_STEPS \
 	"\\s*[:=#]?\\s*[\\[(]?\\s*(?<step>" COUNT ")\\s*(?:(?:/|of)\\s*(?<target_step>" COUNT \
@@ -57,24 +64,24 @@ const struct step_row step_rows[] = {
 	{"Keras and others, before the batches of an epoch", "poch",
 	 "(?i)^\\W*(?:(?:start|begin|train)\\w* )?" EPOCH "\\W*$", STEP_CONTEXT, false, 1},
 	{"a line of JSON (fairseq, ...) or a printed dictionary", ":",
-	 "\\{(?!.*['\"](?:mode|split|phase|stage|subset)['\"]: *['\"](?:val|eval|test|dev)).*['\"](?:train(?:er)?/)?(?:global_step|_?step|num_updates|iteration|iter)['\"]: *['\"]?(?<step>\\d+)\\b",
+	 "\\{.*['\"](?:train(?:er)?/)?(?:global_step|_?step|num_updates|iteration|iter)['\"]: *['\"]?(?<step>\\d+)\\b",
 	 STEP_PLAIN, true, 0},
 	{"Hugging Face's dictionaries, beside its bar", "loss'",
 	 "^\\{(?!.*'train_runtime')'[^']+': [^,{}]+(?:, '[^']+': [^,{}]+)*\\}\\s*$", STEP_FIELDS, false, 0},
 	{"torchtitan, llm.c, nanoGPT, MaxText, most scripts of one's own", "tep",
-	 "(?i)" IN_EPOCH "(?<![\\w./])(?:train(?:er|ing)?[_ /-])?(?:global[_ -]?)?steps?['\"]?" OF_STEPS, STEP_PLAIN, true, 0},
-	{"the same by iterations", "ter", "(?i)" IN_EPOCH "(?<![\\w./])iter(?:ation)?s?" OF_STEPS, STEP_PLAIN, true, 0},
+	 NOT_BEST IN_EPOCH "(?<![\\w./])(?:train(?:er|ing)?[_ /-])?(?:global[_ -]?)?steps?['\"]?" OF_STEPS, STEP_PLAIN, true, 0},
+	{"the same by iterations", "ter", NOT_BEST IN_EPOCH "(?<![\\w./])iter(?:ation)?s?" OF_STEPS, STEP_PLAIN, true, 0},
 	{"the same by updates (fairseq) or \"it\"", "",
-	 "(?i)(?<![\\w./])(?:(?:num[_ ])?updates?|it)['\"]?" OF_STEPS, STEP_PLAIN, true, 0},
+	 NOT_BEST "(?<![\\w./])(?:(?:num[_ ])?updates?|it)['\"]?" OF_STEPS, STEP_PLAIN, true, 0},
 	{"100 steps of 600 behind a word, or in front of the line", "s",
-	 "(?i)(?:^\\W*|\\b(?:after|trained(?: for)?|at)\\s+)(?<step>" COUNT ")\\s*(?:(?:/|of)\\s*(?<target_step>" COUNT "))?"
+	 NOT_BEST "(?:^\\W*|\\b(?:after|trained(?: for)?|at)\\s+)(?<step>" COUNT ")\\s*(?:(?:/|of)\\s*(?<target_step>" COUNT "))?"
 	 "\\s*(?:train(?:ing)?\\s+)?(?:steps|iterations|updates|batches)\\b", STEP_PLAIN, true, 0},
 	{"Epoch 2, batch 40 of 100; Epoch 2/5 [40/100]", "poch", "(?i)" EPOCH "\\W+(?:" BATCH_WORD ")?" BATCH,
 	 STEP_IN_EPOCH, false, 1},
 	{"batch 40 of 100", "atch", "(?i)" BATCH_WORD BATCH, STEP_IN_EPOCH, true, 1},
 	{"Epoch 2 Batch 40, of how many is not told", "atch",
 	 "(?i)(?:" EPOCH "\\W+)?" BATCH_WORD "(?<batch>\\d+)[\\])]?(?![\\w%]|\\.\\d)", STEP_IN_EPOCH, true, 1},
-	{"a script that prints epochs only", "poch", "(?i)(?<![\\w./])epochs?" OF_STEPS, STEP_EPOCH, true, 0},
+	{"a script that prints epochs only", "poch", NOT_BEST "(?<![\\w./])epochs?" OF_STEPS, STEP_EPOCH, true, 0},
 	{"CLU (JAX): [100] loss=2.5", "] [", "\\] \\[(?<step>\\d+)\\] [\\w/]+=", STEP_PLAIN, true, 0},
 	{"[3/10] without a word", "/", "^\\W*(?<step>\\d+)\\s*/\\s*(?<target_step>\\d+)(?![\\w/]|\\s+\\d\\d?:\\d\\d)", STEP_EPOCH, true, 0},
 };
@@ -118,15 +125,18 @@ const struct step_field step_fields[] = {
 /* clang-format on */
 const size_t step_field_count = sizeof(step_fields) / sizeof(step_fields[0]);
 
-/* "eval step", "[eval=wiki,step", "Validation metrics (step", "Evaluation after train step", "micro step",
- * "best loss 2 at step" */
+/* "eval step", "[eval=wiki,step", "Validation metrics (step", "Evaluation after train step", "micro step" */
 #define OF_WHAT "(?:global[_ -]?)?(?:steps?|iter(?:ation)?s?|updates?|epochs?|batch(?:es)?)?\\W*$"
-const char step_other_work[] =
-	"(?i)\\b(?:(?:eval\\w*|val(?:id\\w*)?|test\\w*|dev|cv|sanity\\w*)(?:=[^\\s=,]*)?[\\s:|,\\[\\]()_/-]*"
-	"(?:(?:metrics?|results?|stats|set|loss)\\W+)?(?:(?:after|at|on|for)\\s+)?(?:train(?:ing)?\\s+)?|"
-	"(?:infer\\w*|predict\\w*|download\\w*|load\\w*|prepar\\w*|install\\w*|setup|build\\w*|micro|inner|"
-	"sampling|denoising|decoding|generat\\w*|rollout)[\\s:\\[\\]()_/-]*|"
-	"best\\b.*\\b)" OF_WHAT;
-
-const char step_bar_label[] =
-	"(?i)^\\W*$|train|epoch|\\bstep|\\biter|\\bloss\\b|\\bfit|\\boptimi|^\\W*progress\\W*$";
+const char *const step_words[] = {
+	[STEP_WORD_OTHER] =
+		"(?i)\\b(?:(?:eval\\w*|val(?:id\\w*)?|test\\w*|dev|cv|sanity\\w*)(?:=[^\\s=,]*)?[\\s:|,\\[\\]()_/-]*"
+		"(?:(?:metrics?|results?|stats|set|loss)\\W+)?(?:(?:after|at|on|for)\\s+)?(?:train(?:ing)?\\s+)?|"
+		"(?:infer\\w*|predict\\w*|download\\w*|load\\w*|prepar\\w*|install\\w*|setup|build\\w*|micro|"
+		"sampling|denoising|decoding|generat(?:e|ing|ion)|rollout)[\\s:\\[\\]()_/-]*)" OF_WHAT,
+	[STEP_WORD_INNER] = "(?i)\\binner[\\s:\\[\\]()_/-]*" OF_WHAT,
+	[STEP_WORD_OTHER_LINE] =
+		"['\"](?:mode|split|phase|stage|subset)['\"]: *['\"](?:val|eval|test|dev)",
+	[STEP_WORD_LOSS] = TRAINED("loss") "loss" IS "[-+.]?\\d",
+	[STEP_WORD_BAR] =
+		"(?i)^\\W*$|train|epoch|\\bstep|\\biter|\\bloss\\b|\\bfit|\\boptimi|^\\W*progress\\W*$",
+};

@@ -38,9 +38,20 @@ struct step_field {
 extern const struct step_field step_fields[];
 extern const size_t step_field_count;
 
-/* What stands right in front of a count that is none of the training's: "eval step 3/10". */
-extern const char step_other_work[];
-/* What stands in front of a bar that is the training's: "", "Epoch 3", "train loss 2.1". */
-extern const char step_bar_label[];
+/* Words that say what a line tells of. */
+enum step_word {
+	/* Right in front of a count: it is none of the training's, as of "eval step 3/10". */
+	STEP_WORD_OTHER,
+	/* The same of steps inside a step, which are the training where there are no others: "inner step 3". */
+	STEP_WORD_INNER,
+	/* Anywhere in a line: it is none of the training's: "split": "val". */
+	STEP_WORD_OTHER_LINE,
+	/* A loss of the training, also one that cannot be read: "loss 2,5". */
+	STEP_WORD_LOSS,
+	/* In front of a bar that is the training's: "", "Epoch 3", "train loss 2.1". */
+	STEP_WORD_BAR,
+	STEP_WORD_COUNT
+};
+extern const char *const step_words[STEP_WORD_COUNT];
 
 #endif

@@ -18,9 +18,19 @@ enum {
 	FIELDS_MAX = 16,
 	HEAD_BYTES = 80,    /* of what stands in front of a count */
 	SILENT_LINES = 500, /* after so many others may tell steps, too */
+	DOUBTS_MAX = 5000,  /* lines of other work between two steps: more are the training */
+	LATE_LINES = 64,    /* of a slow rank, of the epoch before */
 };
 
-enum quality { QUALITY_LOSS, QUALITY_COUNT, QUALITY_EPOCH, QUALITY_NONE };
+/* _DOUBT: by its words it is other work; _PART: it may be a part of a step. */
+enum quality {
+	QUALITY_LOSS,
+	QUALITY_COUNT,
+	QUALITY_PART,
+	QUALITY_EPOCH,
+	QUALITY_DOUBT,
+	QUALITY_NONE
+};
 
 /* Batches of one epoch after the other. */
 struct count {
@@ -29,15 +39,19 @@ struct count {
 	int64_t first;          /* that an epoch began with */
 	int64_t epoch;          /* as it was told; -1 = it was not */
 	int64_t before;         /* of the epochs that are over */
+	int64_t end;            /* of the last of these */
+	int64_t late;           /* lines that a slow rank told of it since the last that counted */
+	bool are_all;           /* of the training: they went on though the epochs began anew */
 };
 
 struct steps {
 	struct regexp *rows[ROWS_MAX], *fields[FIELDS_MAX];
-	struct regexp *other_work, *bar_label;
+	struct regexp *words[STEP_WORD_COUNT];
 	/* of this launch: */
 	size_t teller;         /* row of the line that told the last step */
 	enum quality quality;  /* of its lines */
 	int64_t silence;       /* lines since */
+	int64_t doubts;        /* of other work among them */
 	json_t *last;          /* the last step told; NULL = none */
 	json_t *pending;       /* values of the next one; NULL = none */
 	int64_t epoch, epochs; /* told by a line of their own; -1 = not told */
@@ -51,7 +65,9 @@ struct match {
 	const char *count; /* where the first of these begins */
 	const char *label;
 	size_t label_len;
-	bool is_epochs; /* the bar's steps are epochs */
+	bool is_epochs;    /* the bar's steps are epochs */
+	bool has_loss;     /* that may be written so that nobody can read it */
+	enum quality best; /* that it may have, by the words around it */
 };
 
 /* --- life ------------------------------------------------------------------------------------- */
@@ -64,8 +80,8 @@ struct steps *steps_create(void)
 		s->rows[i] = regexp_built_in(step_rows[i].pattern);
 	for (size_t i = 0; i < step_field_count; i++)
 		s->fields[i] = regexp_built_in(step_fields[i].pattern);
-	s->other_work = regexp_built_in(step_other_work);
-	s->bar_label = regexp_built_in(step_bar_label);
+	for (size_t i = 0; i < STEP_WORD_COUNT; i++)
+		s->words[i] = regexp_built_in(step_words[i]);
 	steps_reset(s);
 	return s;
 }
@@ -76,7 +92,7 @@ void steps_reset(struct steps *s)
 	json_decref(s->pending);
 	s->last = s->pending = NULL;
 	s->quality = QUALITY_NONE;
-	s->silence = 0;
+	s->silence = s->doubts = 0;
 	s->epoch = s->epochs = -1;
 	s->bar = s->lines = (struct count){ .epoch = -1 };
 }
@@ -90,50 +106,9 @@ void steps_destroy(struct steps *s)
 		regexp_destroy(s->rows[i]);
 	for (size_t i = 0; i < step_field_count; i++)
 		regexp_destroy(s->fields[i]);
-	regexp_destroy(s->other_work);
-	regexp_destroy(s->bar_label);
+	for (size_t i = 0; i < STEP_WORD_COUNT; i++)
+		regexp_destroy(s->words[i]);
 	free(s);
-}
-
-/* --- escape sequences ------------------------------------------------------------------------- */
-
-/* Length of the one at text[0], an ESC. */
-static size_t escape_len(const char *text, size_t len)
-{
-	size_t at = 2;
-
-	if (len < 2)
-		return len;
-	if (text[1] == '[') { /* CSI: up to its final byte */
-		while (at < len && (text[at] < '@' || text[at] > '~'))
-			at++;
-		return at < len ? at + 1 : len;
-	}
-	if (text[1] == ']') { /* OSC: up to BEL or ESC \ */
-		while (at < len && text[at] != '\a' && text[at] != '\x1b')
-			at++;
-		if (at < len && text[at] == '\x1b')
-			at++;
-		return at < len ? at + 1 : len;
-	}
-	return 2;
-}
-
-size_t steps_strip(char *line, size_t len)
-{
-	char *to = memchr(line, '\x1b', len), *end = line + len;
-	const char *from = to;
-
-	if (!to)
-		return len;
-	while (from < end) {
-		if (*from == '\x1b')
-			from += escape_len(from, (size_t)(end - from));
-		else
-			*to++ = *from++;
-	}
-	*to = '\0';
-	return (size_t)(to - line);
 }
 
 /* --- what stands in a line -------------------------------------------------------------------- */
@@ -197,12 +172,28 @@ static void take_group(void *arg, const char *name, const char *text, size_t len
 		m->count = text;
 }
 
-static bool is_other_work(struct steps *s, const char *line, const struct match *m)
+/* Do such words stand in front of the count? */
+static bool is_behind(struct regexp *words, const char *line, const struct match *m)
 {
 	size_t len = m->count ? (size_t)(m->count - line) : 0;
 	size_t shown = len < HEAD_BYTES ? len : HEAD_BYTES;
 
-	return len > 0 && regexp_match(s->other_work, line + len - shown, shown);
+	return len > 0 && regexp_match(words, line + len - shown, shown);
+}
+
+/* May the line tell a step? Words deceive: where nothing else tells steps, what looks like other work
+ * is the training. */
+static bool is_believed(struct steps *s, const char *line, size_t len, struct match *m)
+{
+	if (is_behind(s->words[STEP_WORD_INNER], line, m))
+		m->best = QUALITY_PART;
+	else if (is_behind(s->words[STEP_WORD_OTHER], line, m) ||
+		 regexp_match(s->words[STEP_WORD_OTHER_LINE], line, len))
+		m->best = QUALITY_DOUBT;
+	if (m->best == QUALITY_LOSS || m->best == s->quality ||
+	    (m->best == QUALITY_PART && s->quality > QUALITY_PART))
+		return true;
+	return ++s->doubts >= (s->last ? DOUBTS_MAX : SILENT_LINES);
 }
 
 /* --- counting --------------------------------------------------------------------------------- */
@@ -210,6 +201,8 @@ static bool is_other_work(struct steps *s, const char *line, const struct match 
 static void see_batch(struct count *c, const struct match *m, int64_t epoch, bool is_next)
 {
 	c->before += is_next ? (c->batches > 0 ? c->batches : c->batch) : 0;
+	c->end = epoch != c->epoch ? c->batch : c->end;
+	c->late = 0;
 	c->stride = m->batch > c->batch ? m->batch - c->batch : c->stride;
 	if (is_next || c->batch == 0)
 		c->first = m->batch;
@@ -261,15 +254,29 @@ static void count_epochs(struct steps *s, int first, struct match *m)
 	m->target_step = epochs > 0 ? epochs * m->batches : -1;
 }
 
+/* What a slower rank still tells of the end of the epoch before, not steps that begin anew or go on. */
+static bool is_late(struct count *c, const struct match *m)
+{
+	return m->epoch == c->epoch - 1 && (m->step <= c->batch || c->batch < c->end) &&
+	       c->end > 0 && 2 * m->step > c->end && c->late++ < LATE_LINES;
+}
+
 /* "Epoch 2, step 5 of 10" does not tell whose steps these are: of the epoch, once they begin again with
- * the next one. What a slower rank still tells of the one before is left out. */
+ * another one, which has a lower number where a stage, a fold or a phase begins. */
 static bool count_restarts(struct count *c, struct match *m)
 {
-	if (m->epoch < c->epoch)
+	if (is_late(c, m))
 		return false;
+	if (m->epoch < c->epoch && m->step > c->batch) {
+		c->are_all = true;
+		c->before = 0;
+	} else if (m->epoch != c->epoch && m->step < c->batch) {
+		c->are_all = false;
+	}
 	m->batch = m->step;
 	m->batches = m->target_step;
-	see_batch(c, m, m->epoch, c->epoch >= 0 && m->epoch > c->epoch && m->step <= c->batch);
+	see_batch(c, m, m->epoch,
+		  !c->are_all && c->epoch >= 0 && m->epoch != c->epoch && m->step <= c->batch);
 	m->step = c->before + m->batch;
 	m->target_step = c->before > 0 ? -1 : m->batches;
 	return true;
@@ -337,7 +344,7 @@ static bool is_bar_of_epochs(struct match *m)
 
 static bool count_bar(struct steps *s, struct match *m, bool has_loss)
 {
-	if (!regexp_match(s->bar_label, m->label ? m->label : "", m->label_len))
+	if (!regexp_match(s->words[STEP_WORD_BAR], m->label ? m->label : "", m->label_len))
 		return false;
 	if (is_epoch_bar(s, m) || is_bar_of_epochs(m))
 		return true;
@@ -363,10 +370,10 @@ static bool may_tell(struct steps *s, size_t row, enum quality quality)
 
 	if (!is_same && !is_better && s->silence < SILENT_LINES)
 		return false;
-	if (!is_same || is_better)
+	if (!is_same || is_better || quality == QUALITY_PART || quality == QUALITY_DOUBT)
 		s->quality = quality;
 	s->teller = row;
-	s->silence = 0;
+	s->silence = s->doubts = 0;
 	return true;
 }
 
@@ -412,13 +419,13 @@ static bool has_loss(const struct steps *s, const json_t *fields)
 	return json_object_get(fields, "loss") || json_object_get(s->pending, "loss");
 }
 
-/* A value of the training; of a plain step the number of all will do, too. */
+/* A value of the training; of a plain step the number of all will do, too, or a loss like "2,5". */
 static bool has_more(const json_t *fields, const struct match *m, enum step_kind kind)
 {
 	bool has_val_loss = json_object_get(fields, "val_loss") != NULL;
 
 	return json_object_size(fields) > (has_val_loss ? 1 : 0) ||
-	       (kind == STEP_PLAIN && (has_val_loss || m->target_step > 0));
+	       (kind == STEP_PLAIN && (has_val_loss || m->target_step > 0 || m->has_loss));
 }
 
 /* Sets m->step; false: this line counts something else. */
@@ -436,16 +443,20 @@ static bool count(struct steps *s, const struct step_row *row, const json_t *fie
 static enum quality quality_of(const struct steps *s, enum step_kind kind, const struct match *m,
 			       const json_t *fields)
 {
+	enum quality quality = has_loss(s, fields) ? QUALITY_LOSS : QUALITY_COUNT;
+
 	if (kind == STEP_EPOCH || m->is_epochs)
-		return QUALITY_EPOCH;
-	return has_loss(s, fields) ? QUALITY_LOSS : QUALITY_COUNT;
+		quality = QUALITY_EPOCH;
+	return quality > m->best ? quality : m->best;
 }
 
 /* A line that fits row number i. */
 static json_t *read_row(struct steps *s, size_t i, const char *line, size_t len)
 {
 	const struct step_row *row = &step_rows[i];
-	struct match m = { -1, -1, -1, -1, -1, -1, NULL, NULL, 0, false };
+	struct match m = {
+		.step = -1, .target_step = -1, .epoch = -1, .epochs = -1, .batch = -1, .batches = -1
+	};
 	const struct count bar = s->bar, lines = s->lines;
 	json_t *fields, *told = NULL;
 
@@ -461,7 +472,8 @@ static json_t *read_row(struct steps *s, size_t i, const char *line, size_t len)
 		s->pending = fields;
 		return NULL;
 	}
-	if (!is_other_work(s, line, &m) && count(s, row, fields, &m)) {
+	m.has_loss = regexp_match(s->words[STEP_WORD_LOSS], line, len);
+	if (is_believed(s, line, len, &m) && count(s, row, fields, &m)) {
 		if (may_tell(s, i, quality_of(s, row->kind, &m, fields))) {
 			told = tell(s, &m, fields);
 		} else {

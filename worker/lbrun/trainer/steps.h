@@ -2,7 +2,8 @@
 /* steps.h - steps in what a trainer prints, without being told how it prints them.
  *
  * Pure: lines in, steps out. step_rows.h has the tables. Where two kinds of line tell steps the one
- * with losses counts, and among equals the one that told the last. */
+ * with losses counts, and among equals the one that told the last. What looks like an evaluation or
+ * other work tells steps only where nothing else has for long. */
 #ifndef LBRUN_TRAINER_STEPS_H
 #define LBRUN_TRAINER_STEPS_H
 
@@ -19,8 +20,5 @@ void steps_reset(struct steps *steps);
 /* The step that this line tells, as {"type":"step","step":N,…}, a new reference; NULL when it tells
  * none, or nothing new. `line` ends in NUL, and has no escape sequences and no newline. */
 json_t *steps_read(struct steps *steps, const char *line, size_t len);
-
-/* Drops the escape sequences of terminals, in place; the new length. */
-size_t steps_strip(char *line, size_t len);
 
 #endif
