@@ -135,6 +135,10 @@ static void one_slot(struct suite *s, const char *text, bool along)
 			      : between(s, 1, pick(s, 90, 900));
 	size_t columns = is_even ? 16 * between(s, 1, 12) : between(s, 1, 150);
 
+	if (is_even && draw(s) % 4 == 0) { /* more than a block has threads, in 16 each */
+		rows = 16;
+		columns = 16 * between(s, 33, 300);
+	}
 	if (slot_parse(&o.cast, text, &err) || o.cast.format.bits == 0)
 		return;
 	o.shape = (struct stored){ rows, columns,

@@ -84,7 +84,7 @@ static void attention_backward(struct scene *v)
 static void make_attention(struct scene *v)
 {
 	struct suite *s = v->s;
-	size_t share = v->width % 24 == 0 && draw(s) % 2 ? 3 : 4, dim = v->width / share;
+	size_t share = v->width % 48 == 0 ? 3 : 4, dim = v->width / share;
 
 	if (dim % 16 == 0 && draw(s) % 2)
 		dim /= 2;
@@ -239,6 +239,8 @@ static void one_scene(struct suite *s, size_t producer, const struct recipe_row 
 			   .rows = 16 * between(s, 1, tiles),
 			   .width = 2 * unit * between(s, 1, 256 / unit),
 			   .outputs = 16 * between(s, 1, 5) };
+	if (is_attention && draw(s) % 2) /* a third each: no head is shared */
+		v.width = 48 * between(s, 1, 8);
 	size_t most = 2 * v.rows * v.width, least = v.rows * v.outputs;
 
 	v.x = random_tensor(s, &v.all, most, true, 2);
