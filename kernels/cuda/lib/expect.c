@@ -35,7 +35,8 @@ static void want_numbers(struct device *dev, const struct place *at, const struc
 		return;
 	const size_t along = f.use->cast->along;
 	enum scale_layout layout = along == OPERAND_ALL ? LAYOUT_SCALAR : LAYOUT_VEC128;
-	if ((f.codes && f.layout != layout) || (along != OPERAND_ALL && f.shape.columns % along != 0))
+	if ((f.codes && f.layout != layout) ||
+	    (along != OPERAND_ALL && f.shape.columns % along != 0))
 		return;
 	e->use = *f.use;
 	f.use = &e->use;

@@ -195,8 +195,8 @@ extern "C" void cuda_few_bits(struct device *dev, const struct place *at,
 	const struct scale *scale;
 	struct few_bits f = *given;
 
-	if (dev->is_fused && (cuda_few_bits_at_once(dev, at, given, 1) ||
-			      cuda_few_bits_of_rows(dev, at, given)))
+	if (dev->is_fused &&
+	    (cuda_few_bits_at_once(dev, at, given, 1) || cuda_few_bits_of_rows(dev, at, given)))
 		return;
 	if (!cuda_operand_scales(dev, at, &f, &grid, &scale))
 		return;

@@ -118,8 +118,8 @@ extern "C" bool cuda_few_bits_of_rows(struct device *dev, const struct place *at
 	if (!is_row(cast, &f->shape) || !is_type || f->turned || places % 16 != 0 ||
 	    f->shape.columns % RUN != 0 || f->shape.ld % EACH != 0)
 		return false;
-	struct scale *scale =
-		(struct scale *)cuda_scratch(dev, at, f->shape.rows * sizeof(struct scale));
+	struct scale *scale = (struct scale *)cuda_scratch(dev, at,
+							   f->shape.rows * sizeof(struct scale));
 	if (!scale)
 		return true; /* a failure, which is kept */
 	struct rowing r = {};

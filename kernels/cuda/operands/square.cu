@@ -199,8 +199,8 @@ template <typename T> KERNEL(BLOCK) cast_square(struct squaring q)
 		row = left + across + r; /* of the turned one */
 		column = top + down + run;
 		if (row < c.columns && column < c.rows)
-			*(struct sixteen *)(turned.c.codes + row * c.rows + column) =
-				turned_run(block, r, run);
+			*(struct sixteen *)(turned.c.codes + row * c.rows +
+					    column) = turned_run(block, r, run);
 		__syncthreads();
 	}
 }

@@ -112,8 +112,9 @@ DEVICE struct sixteen turned_run(const struct code_block &block, size_t row, siz
 		codes.four[j] = 0;
 #pragma unroll
 		for (int b = 0; b < 4; b++)
-			codes.four[j] |= (uint32_t)block.code[column + 4 * (size_t)j + (size_t)b][row]
-					 << 8 * b;
+			codes.four[j] |=
+				(uint32_t)block.code[column + 4 * (size_t)j + (size_t)b][row]
+				<< 8 * b;
 	}
 	return codes;
 }

@@ -13,7 +13,8 @@
 struct finish {
 	unsigned *amax; /* bits; NULL: not wanted */
 	float *scales;  /* [along][row], with codes */
-	const float *history; /* of which `length` past ones decide (operand.h); NULL: this one's numbers do */
+	const float *
+		history; /* of which `length` past ones decide (operand.h); NULL: this one's numbers do */
 	uint32_t length;
 	size_t rows, columns, along;
 	unsigned lanes; /* that share a scale */

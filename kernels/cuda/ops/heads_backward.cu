@@ -71,7 +71,9 @@ DEVICE bool is_new(const struct left &s, uint32_t head, bool turns)
 {
 	uint32_t queries = (uint32_t)s.a.heads, keys = (uint32_t)s.a.kv_heads;
 
-	return head < queries ? turns || s.from.dq : head < queries + keys ? turns || s.from.dk : s.from.dv != NULL;
+	return head < queries          ? turns || s.from.dq
+	       : head < queries + keys ? turns || s.from.dk
+				       : s.from.dv != NULL;
 }
 
 template <int V> DEVICE unsigned largest_rounded(const float (&x)[V], unsigned most)
