@@ -3,7 +3,7 @@
  * that past steps give: this step's largest is noted, the scale goes where the product reads it; and without a past,
  * which only the device knows, all of it is made by this step's. To the bit as scales.cu and quantize.cu.
  *
- * A thread owns vectors of 16 bytes, mostly none. */
+ * A thread owns vectors of 16 bytes, mostly none: with a past only the first one has anything to do. */
 #include "kernels/cuda/ops/finish.cuh"
 
 enum { BLOCKS_EACH = 4 }; /* on a multiprocessor */
@@ -23,6 +23,9 @@ template <typename T, int V> KERNEL(BLOCK) settle(struct settling s)
 	after_earlier();
 	size_t first = flat_index();
 	bool has_past = s.history[AMAX_FILLED] > 0;
+
+	if (has_past && first > 0)
+		return;
 	float amax = delayed_amax(s.history, s.finish.length, first == 0 && s.notes, *s.amax);
 	const struct scale by = scale_by_rule(&s.finish.rule, amax, 0, s.finish.c.grid.max);
 

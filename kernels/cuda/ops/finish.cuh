@@ -22,12 +22,15 @@ struct finish {
 	struct casting c; /* neither codes nor values: none are wanted */
 };
 
-/* By past steps; where there are none any, for what delayed.cu makes anew. All lanes of a warp come here. */
+/* By past steps, 0 where they do not decide; where there are none any, for what delayed.cu makes anew. All lanes of a
+ * warp come here, once a thread. */
 DEVICE unsigned most_of_past(const struct finish &f)
 {
-	const float filled = f.history[AMAX_FILLED];
 	unsigned most = 0;
 
+	if (!f.history)
+		return 0;
+	const float filled = f.history[AMAX_FILLED];
 	for (uint32_t i = threadIdx.x % WARP; i < f.length && (float)i < filled; i += WARP) {
 		unsigned bits = bits_of(f.history[AMAX_PAST + i]);
 		most = bits > most ? bits : most;
@@ -74,10 +77,11 @@ DEVICE void finish_amax(const struct finish &f, unsigned most)
 		atomicMax(f.amax, most);
 }
 
-/* Of V numbers written, from `element` on. All lanes of a warp come here; is_there: this one has written any. */
+/* Of V numbers written, from `element` on; past: most_of_past(). All lanes of a warp come here; is_there: this one has
+ * written any. */
 template <typename T, int V>
-DEVICE void finish_vector(const struct finish &f, const float (&written)[V], size_t element,
-			  bool is_there)
+DEVICE void finish_vector(const struct finish &f, unsigned past, const float (&written)[V],
+			  size_t element, bool is_there)
 {
 	unsigned most = 0;
 	float x[V];
@@ -92,7 +96,7 @@ DEVICE void finish_vector(const struct finish &f, const float (&written)[V], siz
 		unsigned other = __shfl_xor_sync(0xffffffffu, most, (int)width);
 		most = other > most ? other : most;
 	}
-	unsigned decides = f.history ? most_of_past(f) : most;
+	unsigned decides = f.history ? past : most;
 	if (is_there && (f.c.codes || f.c.values))
 		finish_numbers<T, V>(f, x, element,
 				     scale_by_rule(&f.rule, float_of(decides), 0, f.c.grid.max));

@@ -46,6 +46,7 @@ template <typename T, int V, bool FINISH> KERNEL(BLOCK_MAX) layernorm_forward(st
 		f.mean[row] = mean;
 		f.rstd[row] = rstd;
 	}
+	unsigned past = FINISH ? most_of_past(f.finish) : 0;
 	for (size_t at = 0; at < vectors; at += blockDim.x) {
 		size_t i = at + threadIdx.x;
 		float v[V] = { 0 }, w[V], shift[V];
@@ -59,7 +60,7 @@ template <typename T, int V, bool FINISH> KERNEL(BLOCK_MAX) layernorm_forward(st
 			store<T, V>(f.out, first + i, v);
 		}
 		if (FINISH)
-			finish_vector<T, V>(f.finish, v, (first + i) * V, i < vectors);
+			finish_vector<T, V>(f.finish, past, v, (first + i) * V, i < vectors);
 	}
 }
 

@@ -36,6 +36,7 @@ template <typename T, int V, bool FINISH> KERNEL(BLOCK_MAX) rmsnorm_forward(stru
 	float rstd = 1.0f / sqrtf(block_sum(squares) / (float)f.dim + f.eps);
 	if (threadIdx.x == 0)
 		f.rstd[row] = rstd;
+	unsigned past = FINISH ? most_of_past(f.finish) : 0;
 	for (size_t at = 0; at < vectors; at += blockDim.x) {
 		size_t i = at + threadIdx.x;
 		float v[V] = { 0 }, w[V];
@@ -48,7 +49,7 @@ template <typename T, int V, bool FINISH> KERNEL(BLOCK_MAX) rmsnorm_forward(stru
 			store<T, V>(f.out, first + i, v);
 		}
 		if (FINISH)
-			finish_vector<T, V>(f.finish, v, (first + i) * V, i < vectors);
+			finish_vector<T, V>(f.finish, past, v, (first + i) * V, i < vectors);
 	}
 }
 

@@ -53,7 +53,7 @@ template <typename A, typename T, int V, bool FINISH> KERNEL(BLOCK) gate_forward
 		store<T, V>(s.out, i, u);
 	}
 	if (FINISH)
-		finish_vector<T, V>(s.finish, u, i * V, is_there);
+		finish_vector<T, V>(s.finish, most_of_past(s.finish), u, i * V, is_there);
 }
 
 template <typename A, typename T, int V, bool FINISH> KERNEL(BLOCK) gate_backward(struct swiglu s)
@@ -78,8 +78,9 @@ template <typename A, typename T, int V, bool FINISH> KERNEL(BLOCK) gate_backwar
 		store<T, V>(s.out, at + s.vectors, u);
 	}
 	if (FINISH) {
-		finish_vector<T, V>(s.finish, g, at * V, is_there);
-		finish_vector<T, V>(s.finish, u, (at + s.vectors) * V, is_there);
+		unsigned past = most_of_past(s.finish);
+		finish_vector<T, V>(s.finish, past, g, at * V, is_there);
+		finish_vector<T, V>(s.finish, past, u, (at + s.vectors) * V, is_there);
 	}
 }
 
