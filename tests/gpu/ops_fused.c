@@ -3,12 +3,13 @@
  * that read them, and the largest numbers of past steps, have the bits that passes of their own give, for every recipe. */
 #include "tests/gpu/suite.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "worker/lbworker/recipes/recipe.h"
 
-enum { USES_MAX = 4, HISTORY_FLOATS = AMAX_PAST + AMAX_HISTORY_MAX, STEPS_MAX = 2 };
+enum { USES_MAX = 4, HISTORY_FLOATS = AMAX_PAST + AMAX_HISTORY_MAX, STEPS_MAX = 3 };
 
 /* An operation and the products that read what it writes: one, of a layer's input; or two, of a gradient. */
 struct scene {
@@ -16,14 +17,14 @@ struct scene {
 	struct tensors all;
 	size_t rows, width,
 		outputs; /* width: of what is written, the outputs of the layer that read it */
-	struct tensor *x, *delta, *weight, *out, *stats, *matrix, *history, *amax, *c[2];
+	struct tensor *x, *delta, *weight, *out, *stats, *matrix, *history, *past, *amax, *c[2];
 	struct tensor *attended, *lse, *table;
 	struct attention attention;
 	struct operand_cast cast[USES_MAX];
 	struct operand_use use[USES_MAX];
 	struct gemm product[2];
 	size_t products, uses;
-	int steps; /* with one there is no past */
+	int steps;
 };
 
 static void rmsnorm(struct scene *v)
@@ -73,7 +74,7 @@ static void gelu_backward(struct scene *v)
 				v->rows * v->width, GELU_ERF);
 }
 
-/* Of what the library leaves of heads, in bf16; shared or not, turned or not. */
+/* Of what the library leaves of heads, in bf16; shared or not, mixed or not, turned, in part or not. */
 static void attention_backward(struct scene *v)
 {
 	v->s->be->attention_backward(v->s->gpu, v->out->gpu, v->delta->gpu, v->attended->gpu,
@@ -93,7 +94,9 @@ static void make_attention(struct scene *v)
 					   .seq = v->rows,
 					   .heads = heads - 2 * keys,
 					   .kv_heads = keys,
-					   .head_dim = dim };
+					   .head_dim = dim,
+					   .rotary = dim % 32 == 0 && draw(s) % 2 ? dim / 2 : 0,
+					   .interleaved = share == 3 && draw(s) % 2 };
 	v->attended = poisoned(s, &v->all, v->rows * v->width, true);
 	v->lse = poisoned(s, &v->all, v->rows * heads, false);
 	v->table = draw(s) % 3 ? random_tensor(s, &v->all, v->rows * dim, false, 1) : NULL;
@@ -188,6 +191,21 @@ static void set_uses(struct scene *v, bool knows)
 	}
 }
 
+/* What steps before these left: nothing, or as many as are looked at, or less; the older, the larger. */
+static void make_past(struct scene *v)
+{
+	float *past = v->past->cpu;
+
+	for (size_t i = 0; i < v->past->count; i++)
+		past[i] = fabsf(past[i]) * (float)(i % HISTORY_FLOATS) / 16;
+	for (size_t i = 0; i < v->uses; i++) {
+		size_t length = v->cast[i].history;
+		const size_t filled[] = { 0, length, draw(v->s) % (length + 1) };
+		past[i * HISTORY_FLOATS + AMAX_NOW] = 0;
+		past[i * HISTORY_FLOATS + AMAX_FILLED] = (float)filled[draw(v->s) % 3];
+	}
+}
+
 /* Some steps, of which delayed scales look back; then C's are what the last one made. */
 static void steps(struct scene *v, void (*run)(struct scene *v), bool expects)
 {
@@ -195,7 +213,7 @@ static void steps(struct scene *v, void (*run)(struct scene *v), bool expects)
 	struct device *dev = v->s->gpu;
 
 	set_uses(v, expects);
-	be->zero(dev, v->history->gpu, v->history->count * sizeof(float));
+	be->upload(dev, v->history->gpu, v->past->cpu, v->past->count * sizeof(float));
 	for (size_t i = 0; i < v->products; i++)
 		be->zero(dev, v->c[i]->gpu, v->c[i]->count * sizeof(float));
 	/* what makes its operands itself can still make that of the next with its own */
@@ -233,7 +251,7 @@ static void one_scene(struct suite *s, size_t producer, const struct recipe_row 
 	bool is_attention = producers[producer].run == attention_backward;
 	/* with more keys the library adds gradients of queries in any order, unless told */
 	size_t tiles = is_attention && !s->deterministic ? 4 : pick(s, 6, 90);
-	size_t unit = draw(s) % 3 ? 128 : 16;
+	size_t unit = draw(s) % 3 ? 128 : is_attention ? 48 : 16;
 	struct scene v = { .s = s,
 			   .steps = (int)between(s, 1, STEPS_MAX),
 			   .rows = 16 * between(s, 1, tiles),
@@ -250,10 +268,12 @@ static void one_scene(struct suite *s, size_t producer, const struct recipe_row 
 	v.stats = poisoned(s, &v.all, 2 * v.rows, false);
 	v.matrix = random_weights(s, &v.all, v.outputs * v.width, v.outputs * v.width);
 	v.history = poisoned(s, &v.all, (size_t)USES_MAX * HISTORY_FLOATS, false);
+	v.past = random_tensor(s, &v.all, v.history->count, false, 1);
 	v.amax = poisoned(s, &v.all, USES_MAX, false);
 	v.c[0] = poisoned(s, &v.all, (of_gradient ? v.width : v.rows) * v.outputs, !of_gradient);
 	v.c[1] = poisoned(s, &v.all, least, true);
 	take_slots(&v, row, of_gradient);
+	make_past(&v);
 	make_products(&v, of_gradient);
 	if (is_attention)
 		make_attention(&v);
@@ -270,10 +290,24 @@ static void one_scene(struct suite *s, size_t producer, const struct recipe_row 
 	release(s, &v.all);
 }
 
+/* Further than the lanes of a warp. */
+static const struct recipe_row looks_far = {
+	.name = "delayed:40",
+	.slot = { "e4m3fn tensor delayed:40", "e4m3fn tensor delayed:40", "e5m2 tensor delayed:40",
+		  "e4m3fn tensor delayed:40", "e5m2 tensor delayed:40",
+		  "e4m3fn tensor delayed:40" },
+};
+
+static void by_recipe(struct suite *s, const struct recipe_row *row)
+{
+	for (size_t i = 0; i < sizeof(producers) / sizeof(producers[0]); i++)
+		if (s->only || draw(s) % 16 == 0)
+			one_scene(s, i, row);
+}
+
 void ops_fused(struct suite *s)
 {
 	for (size_t r = 1; recipe_row(r); r++)
-		for (size_t i = 0; i < sizeof(producers) / sizeof(producers[0]); i++)
-			if (s->only || draw(s) % 16 == 0)
-				one_scene(s, i, recipe_row(r));
+		by_recipe(s, recipe_row(r));
+	by_recipe(s, &looks_far);
 }
