@@ -58,7 +58,8 @@ void cuda_expect(struct device *dev, const void *out, const struct gemm *product
 	const struct place *at = AT("expect", product->m, product->n, product->k, 0);
 	struct expected *e = dev->expected;
 
-	/* what the next product reads is made already; of this operand one pass makes as much */
+	/* what the next product reads is made already. Of this operand one pass makes as much, if its scales are
+	 * local, too; under rules that differ from layer to layer passes of its own find its largest, or make its codes */
 	if (e->is_made && e->made.use && e->nth > 0)
 		return;
 	expected_forget(dev);
