@@ -56,7 +56,21 @@ static enum verdict may_live(const char *folder, const struct attempt_claim *own
 		       : NO;
 }
 
-/* The first launch behind a lost node has seen to what that one may still write. */
+/* The first launch behind a lost node has seen to what that one may still write, unless a person chose where it began. */
+static bool has_seen_to(const char *folder, const struct attempt_exit *ended)
+{
+	struct attempt_params params;
+	bool is_newest;
+
+	if (ended->launches != 1)
+		return ended->launches > 1;
+	if (attempt_params_read(folder, &params, NULL) < 0)
+		return false;
+	is_newest = strcmp(params.resume, "latest") == 0;
+	attempt_params_clear(&params);
+	return is_newest;
+}
+
 static enum verdict may_write(const char *folder, const struct attempt_claim *own, bool *began)
 {
 	struct attempt_exit ended;
@@ -67,7 +81,7 @@ static enum verdict may_write(const char *folder, const struct attempt_claim *ow
 		return NO;
 	if (ended.cause == CAUSE_NODE_FAIL)
 		return YES;
-	return ended.launches > 0 ? STOP : NO;
+	return has_seen_to(folder, &ended) ? STOP : NO;
 }
 
 static bool is_any(const char *run_dir, int64_t number, const struct attempt_claim *own,
