@@ -119,6 +119,7 @@ void checkpoint_check(const struct checkpoint_rules *rules, struct checkpoint_li
 	free(c->why);
 	c->why = rc < 0 ? xasprintf("%s: %s", c->path, behind_name(c, why.text)) : NULL;
 	c->is_valid = rc == 0;
+	c->is_unreadable = rc < 0 && why.sys != 0 && why.sys != ENOENT;
 	c->is_checked = true;
 	c->is_unread = look->is_cut_short;
 	look->is_cut_short |= was_cut;

@@ -68,10 +68,13 @@ static int check_part(const char *base, const struct checkpoint_part *p, struct 
 	struct err why = { 0 };
 	int rc = 0;
 
-	if (file_is_whole(path, look, &is_proven, &why) < 0)
+	if (file_is_whole(path, look, &is_proven, &why) < 0) {
 		rc = err_set(err, why.code, "%s %s", p->name, why.text);
-	else if (text_ends_with(p->name, ".index.json"))
+		if (err)
+			err->sys = why.sys;
+	} else if (text_ends_with(p->name, ".index.json")) {
 		rc = check_index(base, p->name, err);
+	}
 	free(path);
 	return rc;
 }

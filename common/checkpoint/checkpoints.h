@@ -53,6 +53,7 @@ struct checkpoint {
 	uint64_t stamp;     /* another one once anything was written again */
 	bool is_valid;
 	bool is_unfinished; /* not valid, and never was: its mark or pointer is missing */
+	bool is_unreadable; /* not valid, but only since the system could not read it */
 	bool is_suspect;    /* set by those who know what a launch from it came to (handed.h) */
 	bool is_unread;     /* the deadline came before every byte was read */
 	char *why;          /* not valid: the file and what is wrong with it; else NULL */

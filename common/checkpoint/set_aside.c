@@ -47,8 +47,10 @@ static int move_all(const char *parent, const struct checkpoint *c, const char *
 	return rc;
 }
 
-int64_t checkpoints_set_aside(const char *parent, const struct checkpoint_rules *rules,
-			      int64_t step, const char *aside, struct err *err)
+int64_t
+checkpoints_set_aside(const char *parent, const struct checkpoint_rules *rules, int64_t step,
+		      bool (*is_meant)(void *arg, struct checkpoint_list *list, size_t index),
+		      void *arg, const char *aside, struct err *err)
 {
 	struct checkpoint_list list;
 	int64_t moved = 0;
@@ -56,7 +58,8 @@ int64_t checkpoints_set_aside(const char *parent, const struct checkpoint_rules 
 	if (checkpoints_find(rules, parent, &list, err) < 0)
 		return -1;
 	for (size_t i = 0; i < list.count && moved >= 0; i++) {
-		if (list.items[i].step > step || step < 0)
+		if ((list.items[i].step > step || step < 0) &&
+		    (!is_meant || is_meant(arg, &list, i)))
 			moved = move_all(parent, &list.items[i], aside, err) < 0 ? -1 : moved + 1;
 	}
 	checkpoint_list_clear(&list);

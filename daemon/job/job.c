@@ -256,7 +256,7 @@ static int leave_later_checkpoints(const struct run *run, struct err *err)
 	aside = path_join("%s/set-aside-%lld", parent, (long long)run->attempt.number);
 	step = chosen_step(run, rules, parent);
 	if (step != -2)
-		moved = checkpoints_set_aside(parent, rules, step, aside, err);
+		moved = checkpoints_set_aside(parent, rules, step, NULL, NULL, aside, err);
 	if (moved > 0)
 		log_info("%s: %lld later checkpoints are in %s now", run->name, (long long)moved,
 			 aside);

@@ -20,19 +20,19 @@ static void later_ones_are_moved_and_nothing_else(void **state)
 	struct err err = { 0 };
 
 	(void)state;
-	assert_int_equal(checkpoints_set_aside("c", rules, 10, "c/aside", &err),
+	assert_int_equal(checkpoints_set_aside("c", rules, 10, NULL, NULL, "c/aside", &err),
 			 0); /* no such folder */
 	mkdir("c", 0755);
 	for (size_t i = 0; i < COUNT(all); i++)
 		assert_int_equal(mkdir(all[i], 0755), 0);
-	assert_int_equal(checkpoints_set_aside("c", rules, 10, "c/aside", &err), 2);
+	assert_int_equal(checkpoints_set_aside("c", rules, 10, NULL, NULL, "c/aside", &err), 2);
 	assert_true(file_exists("c/aside/step-00000020"));
 	assert_true(file_exists("c/aside/step-00000030"));
 	assert_true(file_exists("c/step-00000010"));
 	for (size_t i = 3; i < COUNT(all); i++)
 		assert_true(file_exists(all[i]));
-	assert_int_equal(checkpoints_set_aside("c", rules, 10, "c/aside", &err), 0); /* again */
-	assert_int_equal(checkpoints_set_aside("c", rules, -1, "c/aside", &err),
+	assert_int_equal(checkpoints_set_aside("c", rules, 10, NULL, NULL, "c/aside", &err), 0); /* again */
+	assert_int_equal(checkpoints_set_aside("c", rules, -1, NULL, NULL, "c/aside", &err),
 			 1); /* all of them */
 	assert_false(file_exists("c/step-00000010"));
 	checkpoint_rules_destroy(rules);

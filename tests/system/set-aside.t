@@ -1,0 +1,73 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Behind an attempt that lost a node, lbrun moves away what that one may still write: torn checkpoints that nobody has
+# touched since, and nothing that others keep in the same folder.
+. "$(dirname "$0")/lib.sh"
+. "$suite/attempt.sh"
+
+run() {
+	sed -i 's|}$|,"checkpoint_layout":"lbworker"}|' "$F/attempt.json"
+	SLURMD_NODENAME=n1 timeout $((60 * patience)) "$B/lbrun" --attempt "$F" >"$F/out.log" 2>&1
+}
+# ended NUMBER CAUSE [RESUME]: an attempt of one launch
+ended() {
+	attempt "$1" '["true"]'
+	[ -z "${3:-}" ] || sed -i "s|}\$|,\"resume\":\"$3\"}|" "$F/attempt.json"
+	printf '{"version":1,"token":"%032d","host":"n9","boot_id":"x","pid":1}' "$1" >"$F/claim"
+	printf '{"version":1,"token":"%032d","cause":"%s","exit_code":1,"launches":1}' "$1" "$2" >"$F/exit.json"
+}
+torn() { # torn STEP WHEN: its manifest, which comes last, is missing
+	mkdir -p "$C/step-$1"
+	echo abc >"$C/step-$1/w"
+	touch -d "$2" "$C/step-$1/w" "$C/step-$1"
+}
+whole() {
+	torn "$1" '1 hour ago'
+	printf abc >"$C/step-$1/w"
+	printf '{"format":1,"step":10,"tokens":0,"world_size":1,"config_hash":"","attempt":0,"files":
+		[{"name":"w","bytes":3,"xxh3_128":"06b05ab6733a618578af5f94892f3950"}]}' >"$C/step-$1/manifest.json"
+}
+again() {
+	fresh
+	whole 00000010
+	torn 00000020 '1 minute ago'
+}
+moved() { (cd "$C" && find . -path './set-aside-*/*' -name 'step-*') | sed 's|^\./||' | sort | tr '\n' ' '; }
+
+again
+torn 00000030 '1 minute' # another run's, in the same folder: written behind the claim of this attempt
+mkdir "$C/step-00000040" # begun by it just now
+touch -d '1 minute' "$C/step-00000040"
+ended 1 node_fail
+attempt 2 '["true"]'
+ok "behind an attempt that lost a node" run
+is "$(moved)" "set-aside-2.0/step-00000020 " "what is torn is moved away, but not what somebody writes now"
+ok "nor what is whole" [ -e "$C/step-00000010/manifest.json" ]
+
+again
+ended 1 error
+attempt 2 '["true"]'
+run
+is "$(moved)" "" "behind one that lost none, nothing"
+
+again
+ended 1 node_fail
+attempt 2 '["true"]'
+sed -i 's|}$|,"is_script":true}|' "$F/attempt.json"
+SLURM_ARRAY_TASK_ID=3 run
+is "$(moved)" "" "nor by a task of an array, whose checkpoints lie beside those of the others"
+
+again
+ended 1 node_fail
+ended 2 error
+attempt 3 '["true"]'
+run
+is "$(moved)" "" "the attempt behind it has seen to that"
+
+again
+ended 1 node_fail
+ended 2 error "$C/step-00000010"
+attempt 3 '["true"]'
+run
+is "$(moved)" "set-aside-3.0/step-00000020 " "not where a person chose its checkpoint"
+done_testing
