@@ -199,6 +199,15 @@ static void clear(struct rank *r)
 	}
 }
 
+/* Has another rank of the node left the note of this launch? */
+static bool is_told(const char *folder, const struct attempt_unheard *own)
+{
+	struct attempt_unheard told;
+
+	return attempt_unheard_read(folder, node_name(), &told, NULL) == 0 &&
+	       strcmp(told.token, own->token) == 0 && told.launch == own->launch;
+}
+
 /* lbrun's own node may be the one that is lost: then nobody but its ranks can tell lbd. */
 static void tell_unheard(struct rank *r)
 {
@@ -213,7 +222,8 @@ static void tell_unheard(struct rank *r)
 
 	if (attempt_claim_read(folder, &claim, &why) == 0) {
 		snprintf(unheard.token, sizeof(unheard.token), "%s", claim.token);
-		attempt_unheard_write(folder, node_name(), &unheard, &why);
+		if (!is_told(folder, &unheard))
+			attempt_unheard_write(folder, node_name(), &unheard, &why);
 	}
 	if (why.code != ERR_NONE)
 		output_say(&r->output, "lbd is not told: %s", why.text);
@@ -299,7 +309,7 @@ static int run(int rank, bool keeps, char *const *argv)
 	clear(&r);
 	hear_beater(&r);
 	beater_end(&r.beater);
-	if (r.beater.unheard_ms > 0 && is_first)
+	if (r.beater.unheard_ms > 0)
 		tell_unheard(&r);
 	output_finish(&r.output, clock_mono_ms());
 	if (!keeps || WIFSIGNALED(r.wait_status)) /* a launcher's status is its own */
