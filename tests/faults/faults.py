@@ -16,6 +16,7 @@ from stage import (B, CLUSTER, DEADLINE_S, FINAL, HOME, LBRUN, SCHEDULER, T, WIT
                    Traffic, ask, await_state, await_true, cluster, configure, lbctl, live, mend_nodes,
                    settle, shows, states, submit, tabulate)
 
+OF_SLURM_ALONE = ("stray.call", "job.told")
 NUMBERS = 50                    # more than jobs are accepted between two of a controller's saves
 
 
@@ -23,7 +24,7 @@ NUMBERS = 50                    # more than jobs are accepted between two of a c
 def points_of(program):
     rows = [line.split() for line in shows(f"{B}/lbd", "--failpoints").splitlines()]
     return [(row[1], row[2:]) for row in rows
-            if row[0] == program and (SCHEDULER == "slurm" or row[1] != "stray.call")]
+            if row[0] == program and (SCHEDULER == "slurm" or row[1] not in OF_SLURM_ALONE)]
 
 
 # What makes lbd come by: orders, by the first word of the point; the rest is plain traffic.
