@@ -31,7 +31,8 @@ static void later_ones_are_moved_and_nothing_else(void **state)
 	assert_true(file_exists("c/step-00000010"));
 	for (size_t i = 3; i < COUNT(all); i++)
 		assert_true(file_exists(all[i]));
-	assert_int_equal(checkpoints_set_aside("c", rules, 10, NULL, NULL, "c/aside", &err), 0); /* again */
+	assert_int_equal(checkpoints_set_aside("c", rules, 10, NULL, NULL, "c/aside", &err),
+			 0); /* again */
 	assert_int_equal(checkpoints_set_aside("c", rules, -1, NULL, NULL, "c/aside", &err),
 			 1); /* all of them */
 	assert_false(file_exists("c/step-00000010"));
