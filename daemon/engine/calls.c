@@ -165,33 +165,13 @@ static void take_memory(struct attempt *a, const struct scheduler_reply *reply)
 	snprintf(a->recalled.state, sizeof(a->recalled.state), "%s (accounting)", job->state);
 }
 
-/* Of a spec that cannot be read there is nothing to be made. */
-static int prepare(struct engine *e, struct run *run, struct attempt *a, struct err *err)
-{
-	struct run shadow = a == run->prequeued ? run_with_prequeued(run) : *run;
-
-	if (e->world->prepare == NULL || run->spec_problem)
-		return 0;
-	return e->world->prepare(e->world->self, &shadow, err);
-}
-
-/* Who released the job behind our back would find its files; that they could not be written is for the
- * release to find out. */
-static void prepare_early(struct engine *e, struct run *run, struct attempt *a)
-{
-	struct err err = { 0 };
-
-	if (prepare(e, run, a, &err) < 0)
-		log_warn("%s: %s", run->name, err.text);
-}
-
 static void take_answer(struct engine *e, struct run *run, struct attempt *a,
 			enum decision_kind kind, const struct scheduler_reply *reply)
 {
 	struct call *call = call_of(a, kind);
 
 	if (kind == DECISION_SUBMIT && reply->result == SCHEDULER_OK)
-		prepare_early(e, run, a);
+		engine_prepare_early(e, run, a);
 	call->state = call_state_of(reply->result);
 	call->reply_ms = engine_now(e);
 	if (kind == DECISION_SUBMIT || kind == DECISION_RELEASE)
@@ -267,18 +247,20 @@ static void submit(struct engine *e, struct run *run, struct attempt *a)
 }
 
 /* After a crash its files may not be there yet. Where they cannot be written the job stays held, and it is
- * tried again. */
+ * tried again; what no trial changes ends the attempt, as it would have ended the submission. */
 static void release(struct engine *e, struct run *run, struct attempt *a, const struct job_ref *job)
 {
 	struct scheduler *s = run->scheduler;
 	struct scheduler_reply reply = { .result = SCHEDULER_DOWN };
 	struct err err = { 0 };
 
-	if (prepare(e, run, a, &err) == 0) {
+	if (engine_prepare(e, run, a, &err) == 0) {
 		s->ops->release(s, job, on_answer, begin_call(e, run, a, DECISION_RELEASE));
 		return;
 	}
 	reply.text = err.text;
+	a->is_unfit = !err_is_passing(&err);
+	engine_poller(e, run)->has_strays |= a->is_unfit; /* a ghost then: looked for soon */
 	take_answer(e, run, a, DECISION_RELEASE, &reply);
 }
 

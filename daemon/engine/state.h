@@ -85,6 +85,12 @@ int64_t engine_missing_nodes(const struct run *run);
 /* True: the decision is an act, to be done after the commit. */
 bool engine_write(struct engine *e, struct run *run, const struct decision *d);
 
+/* prepare.c */
+/* Writes the files of `a`, the run's attempt or its prequeued one, unless they are there. */
+int engine_prepare(struct engine *e, struct run *run, const struct attempt *a, struct err *err);
+/* For whoever releases the job behind our back. That they cannot be written is for the release to find out. */
+void engine_prepare_early(struct engine *e, struct run *run, const struct attempt *a);
+
 /* prequeued.c; engine_write_prequeued as engine_write */
 /* Its attempt has begun: so long it waited. */
 void run_waited(struct run *run);

@@ -113,6 +113,9 @@ static void write_released(struct engine *e, struct run *run)
 {
 	struct err err = { 0 };
 
+	/* somebody else did it, or an earlier lbd */
+	if (run->attempt.release.state != CALL_OK && !run->attempt.claimed)
+		engine_prepare_early(e, run, &run->attempt);
 	engine_wrote(e, ledger_attempt_released(e->ledger, run->attempt.id, engine_wall(e), &err),
 		     &err);
 	run->attempt.state = ATTEMPT_QUEUED;

@@ -392,6 +392,8 @@ int job_write(const struct config *config, const struct run *run, double node_mt
 
 	if (is_written(run))
 		return 0;
+	if (run->spec_problem)
+		return err_set(err, ERR_USAGE, "%s", run->spec_problem);
 	if ((rc = parts_make(&parts, config, run, err)) == 0)
 		rc = write_files(config, run, &parts, node_mtbf_s, err);
 	parts_free(&parts);

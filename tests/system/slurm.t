@@ -99,4 +99,31 @@ LB_FAILPOINT=attempt.files:error lbd_start
 lbctl submit --name full -- true >/dev/null
 run_reaches full completed 30
 is "$(jobs_of full)" 1 "a full disk, for a moment: the same job runs"
+
+dies_without_files() { # dies_without_files RUN: Slurm has its job, held
+	lbd_stop
+	LB_FAILPOINT=attempt.files:kill lbd_start
+	lbctl submit --name "$1" -- true >/dev/null 2>&1
+	wait "$lbd_pid"
+}
+
+# Somebody else releases it before lbd is back: its files are written all the same.
+dies_without_files behind
+scontrol update nodename=ALL state=drain reason=test
+scontrol release "$(squeue -h -t PENDING -o %i)"
+lbd_start
+wait_for '[ -e "$LB_HOME/runs/behind/attempts/1/job.sh" ]' 20
+passed "a job that somebody released while lbd was away gets its files"
+scontrol update nodename=ALL state=resume
+run_reaches behind completed 60
+is "$(jobs_of behind)" 1 "and runs"
+
+# They can never be written: the attempt ends in words, as one that cannot be submitted.
+dies_without_files bent
+echo '[run' >"$LB_HOME/runs/bent/spec.toml"
+lbd_start
+run_reaches bent failed 30
+like "$(lbctl status bent)" 'bent/spec.toml:1: ' "a held job whose spec is gone is not started, and why is told"
+wait_for '[ -z "$(squeue -h)" ]' 30
+passed "it is cancelled"
 done_testing

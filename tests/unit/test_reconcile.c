@@ -212,6 +212,8 @@ static const struct {
 
 	/* held */
 	{ "held", { HELD, .f.seen = &held_job }, DECISION_RELEASE, 0 },
+	{ "held, and never to be started", { HELD, .f.seen = &held_job, .a.is_unfit = true, .a.call_text = "no" },
+	  DECISION_END, CAUSE_LAUNCH_FAIL },
 	{ "held, not polled yet", { HELD, .f.poll_ms = 0 }, DECISION_RELEASE, 0 },
 	{ "held, killed", { HELD, .f.seen = &held_job, .f.wanted = ORDER_KILL },
 	  DECISION_MOVE, RUN_STOPPING },

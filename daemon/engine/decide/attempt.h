@@ -103,6 +103,7 @@ struct attempt {
 	/* when its present phase was first seen, once it is over; else 0 */
 	int64_t ended_ms;
 
+	bool is_unfit;            /* its files can never be written: call_text says why */
 	bool claimed;             /* lbrun runs, or ran */
 	int64_t claim_seen_ms;    /* valid if claimed */
 	bool has_exit;            /* lbrun's exit record was read */

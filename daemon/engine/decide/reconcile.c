@@ -237,6 +237,8 @@ static struct decision held(const struct facts *f, const struct policy *policy, 
 		return end_doomed();
 	if (f->seen && f->seen->phase >= JOB_ENDING)
 		return end_by_scheduler(f);
+	if (f->a->is_unfit) /* the job, still held, is cancelled as a ghost */
+		return end_by_refusal(f);
 	if (f->seen && f->seen->phase != JOB_HELD && f->a->release.state != CALL_OPEN)
 		return decide(DECISION_RELEASED, f);
 	if (missing_since(f, f->a->watching_since_ms + SETTLE_MS) && may_be_doomed(f))
