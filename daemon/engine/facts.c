@@ -41,12 +41,12 @@ static void look_for_unheard(struct engine *e, struct run *run, int64_t now_ms)
 		a->unheard.since_ms = 0;
 		return;
 	}
+	if (a->unheard.since_ms > 0) /* each node's note is a file */
+		return;
 	host = engine_host(run);
 	if (host[0])
 		e->world->unheard(e->world->self, run, host, &u);
-	if (2 * u.nodes <= u.of) {
-		a->unheard.since_ms = 0;
-	} else if (a->unheard.since_ms == 0) {
+	if (2 * u.nodes > u.of) {
 		a->unheard.since_ms = now_ms;
 		a->unheard.limit_ms = limit_ms;
 		snprintf(a->unheard.text, sizeof(a->unheard.text),

@@ -178,16 +178,18 @@ static bool real_exited(void *self, const struct run *run, struct attempt_exit *
 	return has_exited;
 }
 
-/* Notes of one launch: of the newest that there are, unless lbrun has told of a newer one. */
+/* Notes of one launch: of the newest that there are, unless lbrun has told of a newer one. One that does not tell
+ * of how many nodes it is one says nothing. */
 static void count_note(const struct attempt_unheard *note, int64_t *launch, struct unheard *out)
 {
-	if (note->launch < *launch)
+	if (note->launch < *launch || note->nodes < 2)
 		return;
 	if (note->launch > *launch)
 		*out = (struct unheard){ 0 };
 	*launch = note->launch;
 	out->nodes++;
-	out->of = note->nodes - 1;
+	if (note->nodes - 1 > out->of)
+		out->of = note->nodes - 1;
 	if (note->silent_ms > out->silent_ms)
 		out->silent_ms = note->silent_ms;
 }
