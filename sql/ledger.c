@@ -98,9 +98,12 @@ void ledger_tell_changes(struct ledger *l)
 {
 	size_t count = l->changed_count;
 
-	l->touched_count = l->changed_count = 0; /* the callback only reads */
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < count; i++) /* the callback only reads */
 		l->changed(l->changed_arg, l->touched[i]);
+	l->touched_count -= count;
+	l->changed_count = 0;
+	if (l->touched_count > 0) /* of a transaction that is open */
+		memmove(l->touched, l->touched + count, l->touched_count * sizeof(l->touched[0]));
 }
 
 int ledger_commit_first(struct ledger *l, struct err *err)
