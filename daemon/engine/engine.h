@@ -44,8 +44,9 @@ struct world {
 	 * then). */
 	int (*submit)(void *self, const struct run *run, const char *ledger_id, scheduler_done done,
 		      void *arg, struct err *err);
-	/* Makes the attempt's folder, unless it is made: before its job is released, and not before it is
-	 * submitted, for whoever waits for the job's number. NULL: `submit` has done it. */
+	/* Makes the attempt's folder, unless it is made with its token: before its job is released, and behind the
+	 * submission unless the scheduler reads the files, for whoever waits for the job's number. NULL: `submit`
+	 * has done it. */
 	int (*prepare)(void *self, const struct run *run, struct err *err);
 	/* The run has gone on since its newest attempt was submitted, which is still held: tells
 	 * it. */

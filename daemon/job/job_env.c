@@ -40,14 +40,14 @@ static void env_login(struct strv *env, const struct run *run)
 int job_env_submitter(struct strv *env, const struct run *run, struct err *err)
 {
 	char *path = path_join("%s/env.json", run->dir);
-	json_t *saved = json_incref(json_object_get(run->given, "env"));
+	json_t *given = json_object_get(run->given, "env"), *saved;
 	const char *key;
 	json_t *value;
 
 	if (!run->given)
 		saved = file_exists(path) ? js_load(path, ENV_JSON_MAX, err) : json_object();
-	else if (!json_is_object(saved))
-		saved = json_object();
+	else
+		saved = json_is_object(given) ? json_incref(given) : json_object();
 	free(path);
 	if (saved == NULL)
 		return -1;
