@@ -33,6 +33,7 @@ std::atomic<unsigned long> done_late; // and so many are done
 std::vector<double> late_ms;	// when each was done
 void *first_stream;
 work_list *captured;		// NULL: nothing is captured
+thread_local bool is_capturing;	// this thread, as captures are asked for: others may wait meanwhile
 std::map<void *, size_t> taken;	// device memory
 std::map<unsigned long long, std::pair<size_t, int>> chunks; // of virtual memory: bytes, references
 size_t used_bytes, most_bytes;
@@ -85,7 +86,7 @@ void catch_up()
 
 cudaError_t not_now()
 {
-	return captured ? cudaErrorStreamCaptureUnsupported : cudaSuccess;
+	return is_capturing ? cudaErrorStreamCaptureUnsupported : cudaSuccess;
 }
 
 void note_taken(size_t bytes)
@@ -508,9 +509,12 @@ cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t end)
 	return cudaSuccess;
 }
 
-cudaError_t cudaStreamBeginCapture(cudaStream_t, enum cudaStreamCaptureMode)
+cudaError_t cudaStreamBeginCapture(cudaStream_t, enum cudaStreamCaptureMode mode)
 {
+	if (mode != cudaStreamCaptureModeThreadLocal)
+		return cudaErrorInvalidValue;
 	captured = new work_list;
+	is_capturing = true;
 	return cudaSuccess;
 }
 
@@ -518,6 +522,7 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t, enum cudaStreamCaptureMode)
 cudaError_t cudaStreamEndCapture(cudaStream_t, cudaGraph_t *out)
 {
 	const char *how = getenv("LB_EMULATION_CAPTURE");
+	is_capturing = false;
 	if (how && strcmp(how, "refused") == 0) {
 		delete captured;
 		captured = NULL;
