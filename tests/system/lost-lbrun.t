@@ -4,67 +4,10 @@
 # ranks and say so, and the run goes on elsewhere in seconds, not when Slurm knows. What wakes up counts nowhere. And
 # where only the heartbeats fail and lbrun lives, no launch trains beside another.
 . "$(dirname "$0")/lib.sh"
+. "$suite/lost.sh"
 
-MC_SLURMDTIMEOUT=300
-MASTER_ADDR=127.0.0.1
-export MC_SLURMDTIMEOUT MASTER_ADDR
-printf '[poll]\ninterval = "200ms"\nidle_interval = "500ms"\n' >"$LB_HOME/lbd.toml"
-cluster_start 6 # those of the lost job are free only when Slurm's own messages to the lost node have timed out
-lbd_start
-timeout_s=$((2 * patience))	# a lease is shorter: a slow machine must not stop whom it means to watch
+lost_start 6 3 # those of the lost job are free only when Slurm's own messages to the lost node have timed out
 
-# Each rank writes a line a step. The first saves now and then; while there is a file, the first attempt's save goes on.
-cat >"$T/train.sh" <<END
-step=\${LB_RESUME_FROM##*-}
-step=\${step:-0}
-save() {
-	exec 3>>"\$1/weights"
-	while [ "\$LB_ATTEMPT" = 1 ] && [ -e "$T/slow.\$LB_RUN" ]; do
-		echo "\$LB_ATTEMPT" >&3
-		sleep 0.02
-	done
-	echo "\$LB_ATTEMPT" >&3
-	touch "\$1/complete"
-}
-while [ "\$step" -lt 1000000 ]; do
-	step=\$((step + 1))
-	echo "\$LB_ATTEMPT.\$LB_LAUNCH \$SLURM_PROCID \$SLURMD_NODENAME \$step" >>"$T/steps.\$LB_RUN"
-	if [ "\$SLURM_PROCID\$((step % 5))" = 00 ]; then
-		mkdir -p "\$LB_CHECKPOINT_DIR/step-\$step"
-		save "\$LB_CHECKPOINT_DIR/step-\$step"
-	fi
-	sleep 0.1
-done
-END
-cat >"$T/job.toml" <<END
-[run]
-command = ["sh", "$T/train.sh"]
-[slurm]
-nodes = 3
-ntasks_per_node = 1
-mem = "100M"
-[watch]
-node_timeout = "${timeout_s}s"
-[checkpoint]
-pattern = "step-{step}"
-complete_when = "complete"
-END
-trains() { wait_for "[ \"\$(grep -c '^$2 2 ' '$T/steps.$1')\" -gt ${3:-10} ]" 60; } # trains RUN LAUNCH [STEPS]
-steps_of() { grep -c "^$2 .* $3 " "$T/steps.$1" 2>/dev/null; }
-attempts() { lbctl status "$1" --json | json attempts.#; }
-# Nodes of other tests have the same names.
-ours() { grep -lsazF "${T:?}/" /proc/[0-9]*/environ; }
-# shellcheck disable=SC2046 # several
-of_node() { grep -lsaxzF "SLURMD_NODENAME=$1" $(ours) </dev/null | cut -d / -f 3; }
-# shellcheck disable=SC2046
-of_launch() { # of_launch RUN LAUNCH: its processes
-	grep -lszxF "LB_LAUNCH=${2#*.}" $(grep -lszxF "LB_ATTEMPT=${2%.*}" $(grep -lszxF "LB_RUN=$1" $(ours) </dev/null) </dev/null) </dev/null
-}
-on_node() { # on_node NODE SIGNAL: all that runs there, its slurmd first
-	cluster_signal "slurmd.$1" "$2"
-	# shellcheck disable=SC2046 # several
-	kill -s "$2" $(of_node "$1") 2>/dev/null
-}
 # Behind the first step of a launch none of an older one is made.
 in_turn() { awk '{ split($1, n, "."); at = n[1] * 1000 + n[2]; if (at < newest) exit 1; newest = at }' "$T/steps.$1"; }
 # The folder of a checkpoint that is being written.

@@ -4,60 +4,17 @@
 # known in seconds, a spare node takes its place in the same job, or the run goes on in another one, and what the node
 # does when it wakes up counts nowhere. So with a node that srun cannot reach.
 . "$(dirname "$0")/lib.sh"
+. "$suite/lost.sh"
 
-MC_SLURMDTIMEOUT=300
-MASTER_ADDR=127.0.0.1
-export MC_SLURMDTIMEOUT MASTER_ADDR
-printf '[poll]\ninterval = "200ms"\nidle_interval = "500ms"\n' >"$LB_HOME/lbd.toml"
-cluster_start 4
-lbd_start
-timeout_s=$((2 * patience))	# a lease is shorter: a slow machine must not stop whom it means to watch
+lost_start 4 2
 
-# Each rank writes a line a step, the first saves now and then.
-cat >"$T/train.sh" <<END
-step=\${LB_RESUME_FROM##*-}
-step=\${step:-0}
-while [ "\$step" -lt 1000000 ]; do
-	step=\$((step + 1))
-	echo "\$LB_ATTEMPT.\$LB_LAUNCH \$SLURM_PROCID \$SLURMD_NODENAME \$step" >>"$T/steps.\$LB_RUN"
-	if [ "\$SLURM_PROCID\$((step % 5))" = 00 ]; then
-		mkdir -p "\$LB_CHECKPOINT_DIR/step-\$step"
-		touch "\$LB_CHECKPOINT_DIR/step-\$step/complete"
-	fi
-	sleep 0.1
-done
-END
-cat >"$T/job.toml" <<END
-[run]
-command = ["sh", "$T/train.sh"]
-[slurm]
-nodes = 2
-ntasks_per_node = 1
-mem = "100M"
-[watch]
-node_timeout = "${timeout_s}s"
-[checkpoint]
-pattern = "step-{step}"
-complete_when = "complete"
-END
 # The job's second node: the first has lbrun.
 second_of() { # second_of RUN LAUNCH
-	wait_for "[ \"\$(grep -c '^$2 1 ' '$T/steps.$1')\" -gt 10 ]" 40
+	trains "$1" "$2"
 	second=$(sed -n "s/^$2 1 \(n[0-9]*\) .*/\1/p" "$T/steps.$1" | head -n 1)
 }
-steps_of() { grep -c "^$2 .* $3 " "$T/steps.$1" 2>/dev/null; }
-attempts() { lbctl status "$1" --json | json attempts.#; }
-# Nodes of other tests have the same names.
-ours() { grep -lsazF "$T/" /proc/[0-9]*/environ; }
-# All that runs on a node, its slurmd first.
 woken() { # woken RUN LAUNCH NODE STEPS: nothing is left of that launch, within a second
-	wait_for "! grep -lszxF LB_LAUNCH=${2#*.} \$(grep -lszxF LB_ATTEMPT=${2%.*} \$(grep -lszxF LB_RUN=$1 \$(ours) </dev/null) </dev/null) </dev/null" 20 &&
-		[ "$(steps_of "$1" "$2" "$3")" -le $(($4 + 10 * patience)) ]
-}
-on_node() { # on_node NODE SIGNAL
-	cluster_signal "slurmd.$1" "$2"
-	# shellcheck disable=SC2046 # several
-	kill -s "$2" $(grep -lsaxzF "SLURMD_NODENAME=$1" $(ours) </dev/null | cut -d / -f 3) 2>/dev/null
+	wait_for "[ -z \"\$(of_launch $1 $2)\" ]" 20 && [ "$(steps_of "$1" "$2" "$3")" -le $(($4 + 10 * patience)) ]
 }
 
 # --- a spare takes its place, in the same job --------------------------------------------------------
