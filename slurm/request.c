@@ -96,15 +96,6 @@ static void set_bytes(json_t *object, const char *key, const char *text)
 		json_object_set_new(object, key, js_bytes(text));
 }
 
-static json_t *array_of(char *const *list)
-{
-	json_t *array = json_array();
-
-	for (; list && *list; list++)
-		json_array_append_new(array, js_bytes(*list));
-	return array;
-}
-
 /* A request that tells the whole job. Owned. */
 static json_t *describe(const struct request *r, const struct job_request *job)
 {
@@ -116,11 +107,11 @@ static json_t *describe(const struct request *r, const struct job_request *job)
 	set_bytes(object, "name", name);
 	set_bytes(object, "comment", comment);
 	set_bytes(object, "script", job->script);
-	json_object_set_new(object, "env", array_of(job->env));
-	json_object_set_new(object, "argv", array_of(job->argv));
+	json_object_set_new(object, "env", js_words(job->env));
+	json_object_set_new(object, "argv", js_words(job->argv));
 	json_object_set_new(object, "fields", json_deep_copy(job->fields));
 	if (job->words) {
-		json_object_set_new(object, "sbatch", array_of(job->words));
+		json_object_set_new(object, "sbatch", js_words(job->words));
 		set_bytes(object, "script_path", job->script_path);
 		set_bytes(object, "submit_dir", job->submit_dir);
 	}

@@ -68,7 +68,7 @@ kernels/cuda/device kernels/cuda
 daemon/engine/decide common/* slurm
 daemon/engine   common/* sql slurm daemon/engine/decide
 daemon/calendar common/* slurm/batch
-daemon/base     common/* slurm ./engine daemon/engine/decide ./calendar
+daemon/base     common/* slurm slurm/batch ./engine daemon/engine/decide ./calendar
 daemon/process  common/* ./base
 daemon/notify   common/* ./base ./control ./runs
 daemon/control  common/* sql ./base ./process

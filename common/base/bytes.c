@@ -38,6 +38,15 @@ json_t *js_bytes(const char *s)
 	return string ? string : hex_object(s);
 }
 
+json_t *js_words(char *const *list)
+{
+	json_t *array = json_array();
+
+	for (; list && *list; list++)
+		json_array_append_new(array, js_bytes(*list));
+	return array;
+}
+
 static int nibble(char c)
 {
 	if (c >= '0' && c <= '9')

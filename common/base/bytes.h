@@ -10,6 +10,8 @@
 
 /* A new reference for the NUL-terminated string s. */
 json_t *js_bytes(const char *s);
+/* A NULL-terminated list of them as an array; NULL is an empty one. A new reference. */
+json_t *js_words(char *const *list);
 
 /* The string back, owned by the caller; NULL when v is neither a string nor {"hex":…}, or holds a
  * NUL byte, which no C string could carry. */

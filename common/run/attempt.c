@@ -115,10 +115,8 @@ static json_t *names_of_causes(const struct attempt_params *p)
 /* An empty list is left out. */
 static void set_words(json_t *o, const char *key, char **words)
 {
-	json_t *list = json_array();
+	json_t *list = js_words(words);
 
-	for (; words && *words; words++)
-		json_array_append_new(list, js_bytes(*words));
 	if (json_array_size(list) > 0)
 		json_object_set(o, key, list);
 	json_decref(list);

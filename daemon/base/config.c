@@ -15,6 +15,7 @@
 #include "common/config/amounts.h"
 #include "common/config/run_spec.h"
 #include "daemon/base/event_kinds.h"
+#include "slurm/batch/directives.h"
 
 #define KEYS_OF struct config
 
@@ -278,6 +279,14 @@ static int check_in_slurm(const struct config *config, const char *file, struct 
 	return 0;
 }
 
+static int check_plugin_options(const struct config *config, const char *file, struct err *err)
+{
+	for (size_t i = 0; i < config->plugin_options.count; i++)
+		if (directives_check_plugin_option(config->plugin_options.items[i], err) < 0)
+			return err_wrap(err, "%s: slurm.plugin_options", file);
+	return 0;
+}
+
 struct local_limits config_local(const struct config *config)
 {
 	return (struct local_limits){
@@ -331,9 +340,10 @@ int config_load(struct config *out, const char *home, struct err *err)
 			check_absolute(out->runs_folder, "runs.folder", path, err) < 0 ||
 			check_absolute(out->lbrun, "runs.lbrun", path, err) < 0))
 		rc = -1;
-	if (rc == 0 && (check_team(out, path, err) < 0 || check_notify(out, path, err) < 0 ||
-			check_local(out, path, err) < 0 || check_cron(&out->cron, path, err) < 0 ||
-			check_in_slurm(out, path, err) < 0))
+	if (rc == 0 &&
+	    (check_team(out, path, err) < 0 || check_notify(out, path, err) < 0 ||
+	     check_local(out, path, err) < 0 || check_cron(&out->cron, path, err) < 0 ||
+	     check_in_slurm(out, path, err) < 0 || check_plugin_options(out, path, err) < 0))
 		rc = -1;
 	if (rc == 0 && out->lbrun == NULL)
 		out->lbrun = path_sibling("lbrun", err);

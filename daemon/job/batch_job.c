@@ -105,7 +105,15 @@ static void exclude_nodes(struct batch_job *job, const char *excluded)
 	free(all);
 }
 
-/* The site's plugins are sbatch's: a job that libslurm submits has none of what they do. */
+/* The site's plugins are sbatch's: a job that libslurm submits has none of what they do. Without Slurm
+ * their options are told as those of other clusters are. */
+static const char *no_plugins(const struct config *config, bool has_cluster)
+{
+	if (!has_cluster || config->submit_with == SUBMIT_WITH_SBATCH)
+		return NULL;
+	return "a plugin's option, which needs submit_with = \"sbatch\" in [slurm] of lbd.toml";
+}
+
 static json_t *resolve(struct batch_job *job, const struct config *config, const struct run *run,
 		       struct err *err)
 {
@@ -119,9 +127,8 @@ static json_t *resolve(struct batch_job *job, const struct config *config, const
 		.partition = has_cluster ? config->slurm_partition : NULL,
 		.env = job->text ? job->submitter.items : NULL,
 		.extra = run->spec.extra.items,
-		.plugin_options = has_cluster && config->submit_with == SUBMIT_WITH_SBATCH
-					  ? config->plugin_options.items
-					  : NULL,
+		.plugin_options = config->plugin_options.items,
+		.no_plugins = no_plugins(config, has_cluster),
 		.workdir = run->spec.workdir,
 		.now = time(NULL),
 		.has_waited = attempt_newest_claim(run->dir) > 0,

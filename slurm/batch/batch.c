@@ -219,7 +219,7 @@ json_t *batch_resolve(const struct batch_request *r, char ***words, struct err *
 	struct sbatch_choice choice = { .fields = json_object(),
 					.workdir = r->workdir,
 					.now = r->now };
-	struct directives d = { .plugin_options = r->plugin_options };
+	struct directives d = { .plugin_options = r->plugin_options, .no_plugins = r->no_plugins };
 	int rc;
 
 	if (r->account)
@@ -233,6 +233,8 @@ json_t *batch_resolve(const struct batch_request *r, char ***words, struct err *
 		rc = complete(r, &d, choice.fields, err);
 	if (rc == 0 && r->has_waited)
 		drop_what_was_waited_for(choice.fields);
+	if (rc == 0 && d.passed.count > 0)
+		json_object_set_new(choice.fields, "plugin_options", js_words(d.passed.items));
 	if (rc == 0 && words)
 		*words = words_of(r, &d, choice.fields);
 	directives_clear(&d);

@@ -21,6 +21,7 @@ struct batch_request {
 	char *const *settings;           /* words: what [slurm] of the spec says */
 	char *const *extra;              /* words: [slurm] extra, then the command line */
 	char *const *plugin_options;     /* as directives.h has them; NULL = there are none */
+	const char *no_plugins;          /* as there */
 	const char *workdir;             /* where it is submitted from; absolute */
 	bool has_waited; /* an earlier job of this request has waited for --begin, --dependency */
 	time_t now;

@@ -80,6 +80,27 @@ static const char *value_of(struct reading *r, const struct word *at, const char
 	return NULL;
 }
 
+int directives_check_plugin_option(const char *option, struct err *err)
+{
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				      "0123456789-_.";
+	size_t len = strcspn(option, "=");
+
+	if (len == 0 || option[0] == '-' || strspn(option, letters) != len ||
+	    (option[len] && option[len + 1]))
+		return err_set(err, ERR_USAGE,
+			       "\"%s\": a name without dashes before it is allowed, with = behind "
+			       "it where the option has a value: \"image=\", \"fast\"",
+			       option);
+	for (size_t i = 0; i < sbatch_option_count; i++)
+		if (sbatch_options[i].name && strlen(sbatch_options[i].name) == len &&
+		    strncmp(sbatch_options[i].name, option, len) == 0)
+			return err_set(err, ERR_USAGE,
+				       "\"%s\": sbatch has --%s itself; leave it out", option,
+				       sbatch_options[i].name);
+	return 0;
+}
+
 /* "image=", where the plugins have it; else NULL. */
 static const char *find_plugin_option(const struct directives *d, const char *name, size_t len)
 {
@@ -94,6 +115,9 @@ static int pass_on(struct reading *r, const struct word *at, const char *option,
 	const char *value = strchr(at->text, '=');
 	int len = (int)strcspn(option, "=");
 
+	if (r->out->no_plugins)
+		return err_set(err, ERR_USAGE, "%s: --%.*s: %s", at->place, len, option,
+			       r->out->no_plugins);
 	if (!option[len] && value)
 		return err_set(err, ERR_USAGE, "%s: --%s: takes no value", at->place, option);
 	value = option[len] ? value_of(r, at, value ? value + 1 : NULL, at->text, err) : "";

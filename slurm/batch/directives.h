@@ -36,6 +36,7 @@ struct directives {
 	 * NULL-terminated list, borrowed, NULL = there are none. What is given of them is passed on as
 	 * it is: "--image=docker:x". */
 	char *const *plugin_options;
+	const char *no_plugins; /* why a job cannot have them; NULL = it can */
 	struct strv passed;
 };
 
@@ -48,6 +49,9 @@ int directives_read_env(struct directives *d, char *const *env, struct err *err)
 int directives_read_words(struct directives *d, char *const *words, const char *place,
 			  struct err *err);
 void directives_clear(struct directives *d);
+
+/* -1 with err where "image=" cannot be one of plugin_options: it is no name, or sbatch's own. */
+int directives_check_plugin_option(const char *option, struct err *err);
 
 /* The first line of options that stands behind the first command, where nobody reads it; 0 = there is
  * none, or it may belong to another script, written out by this one. */

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "common/base/bytes.h"
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "slurm/batch/batch.h"
@@ -39,10 +40,12 @@ char *needs_unused(const json_t *fields)
 	enum { LIST_BYTES = 512 };
 	const char *gres = js_str(fields, "gres", "");
 	struct buf out;
+	const json_t *option;
+	size_t i;
 	char *list;
 
 	buf_init(&out, LIST_BYTES);
-	for (size_t i = 0; i < sbatch_option_count; i++)
+	for (i = 0; i < sbatch_option_count; i++)
 		if (sbatch_options[i].of_cluster &&
 		    json_object_get(fields, sbatch_options[i].field))
 			buf_addf(&out, ", --%s", sbatch_options[i].name);
@@ -50,6 +53,12 @@ char *needs_unused(const json_t *fields)
 		buf_addf(&out, ", --exclusive");
 	if (gres[0] && !strstr(gres, "gpu"))
 		buf_addf(&out, ", --gres");
+	json_array_foreach(json_object_get(fields, "plugin_options"), i, option) {
+		char *text = js_bytes_take(option);
+
+		buf_addf(&out, ", %s", text);
+		free(text);
+	}
 	buf_add(&out, "", 0);
 	list = buf_take(&out);
 	if (list[0]) {

@@ -21,6 +21,15 @@ exits 2 "unless lbd is told, such an option is a mistake" lbctl submit train.slu
 like "$err" 'train.slurm:2: --image: there is no such option of sbatch .*slurm.plugin_options' "with the key"
 lbd_stop
 
+printf '[slurm]\nplugin_options = ["mem="]\n' >"$LB_HOME/lbd.toml"
+exits 2 "an option of sbatch itself is none of a plug-in" lbctl daemon start
+like "$err" 'lbd.toml: slurm.plugin_options: "mem=": sbatch has --mem itself' "which is told"
+printf '[slurm]\nplugin_options = ["image=", "fast"]\n' >"$LB_HOME/lbd.toml"
+lbd_start
+exits 2 "libslurm loads no plug-ins" lbctl submit train.slurm
+like "$err" 'train.slurm:2: --image: .* needs submit_with = "sbatch" in .slurm. of lbd.toml' "so it is told what is missing"
+lbd_stop
+
 printf '[slurm]\nsubmit_with = "sbatch"\nplugin_options = ["image=", "fast"]\n[poll]\ninterval = "200ms"\n' \
 	>"$LB_HOME/lbd.toml"
 lbd_start

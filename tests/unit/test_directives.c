@@ -13,6 +13,7 @@
 #include "slurm/batch/batch.h"
 #include "slurm/batch/directives.h"
 #include "slurm/batch/sbatch_values.h"
+#include "tests/unit/unit.h"
 
 /* 2026-03-04 05:06:40 UTC, a Wednesday */
 enum { NOW = 1772600800 };
@@ -246,10 +247,28 @@ static void test_plugin_options(void **state)
 	assert_null(batch_resolve(&r, NULL, &err));
 	assert_string_equal(err.text, "train.slurm:2: --fast: takes no value");
 	err = (struct err){ 0 };
+	r.no_plugins = "only by sbatch";
+	assert_null(batch_resolve(&r, NULL, &err));
+	assert_string_equal(err.text, "train.slurm:2: --fast: only by sbatch");
+	err = (struct err){ 0 };
 	r.plugin_options = NULL;
 	assert_null(batch_resolve(&r, NULL, &err));
 	assert_non_null(
 		strstr(err.text, "train.slurm:2: --fast: there is no such option of sbatch"));
+}
+
+static void test_plugin_option_names(void **state)
+{
+	static const char *const good[] = { "image=", "fast", "container-image=", "mem_kind=" };
+	static const char *const bad[] = { "",        "=",    "--image=",   "ima ge=",
+					   "image=x", "mem=", "overcommit", "uid" };
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(good); i++)
+		assert_int_equal(directives_check_plugin_option(good[i], NULL), 0);
+	for (size_t i = 0; i < COUNT(bad); i++)
+		if (directives_check_plugin_option(bad[i], NULL) == 0)
+			fail_msg("\"%s\" is taken", bad[i]);
 }
 
 static void test_moments(void **state)
@@ -304,9 +323,13 @@ static void test_table(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_lines),    cmocka_unit_test(test_precedence),
-		cmocka_unit_test(test_refusals), cmocka_unit_test(test_moments),
-		cmocka_unit_test(test_table),    cmocka_unit_test(test_plugin_options),
+		cmocka_unit_test(test_lines),
+		cmocka_unit_test(test_precedence),
+		cmocka_unit_test(test_refusals),
+		cmocka_unit_test(test_moments),
+		cmocka_unit_test(test_table),
+		cmocka_unit_test(test_plugin_options),
+		cmocka_unit_test(test_plugin_option_names),
 		cmocka_unit_test(test_unread),
 	};
 

@@ -171,6 +171,7 @@ static void test_needs(void **state)
 		  { 0 },
 		  "--partition, --qos, --exclusive",
 		  NULL },
+		{ "{'plugin_options': ['--image=b', '--fast']}", { 0 }, "--image=b, --fast", NULL },
 		{ "{'dependency': 'singleton'}", { 0 }, NULL, NULL },
 		{ "{'dependency': 'afterok:7'}", { 0 }, NULL, "--dependency: " },
 		{ "{'begin_time': 7}", { 0 }, NULL, "--begin: " },
