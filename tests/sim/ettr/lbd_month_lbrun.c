@@ -16,6 +16,7 @@
 enum {
 	STEP_MS = 10 * SECOND,
 	SPARE_MS = 5 * SECOND /* srun is ended, Slurm told */,
+	UNHEARD_MS = 12 * SECOND /* others write it down, lbd looks, Slurm ends the job */,
 	IN_PLACE_PAUSE_MS = SECOND /* as lbrun's */
 };
 
@@ -175,16 +176,18 @@ static void on_silence(struct sim *sim, void *arg, uint64_t stamp)
 		end_launch(sim, CAUSE_NODE_FAIL, -1, sim->lost);
 }
 
-/* By heartbeats, unless it is lbrun's own node. */
+/* By heartbeats. Of lbrun's own node the others tell lbd, which ends the job. */
 static void node_fails(struct sim *sim, const struct trouble_at *t)
 {
-	bool is_heard = sim->heard_ms > 0 && t->node != sim->job->head;
+	bool has_lbrun = t->node == sim->job->head;
 
 	sim->lost = t->node;
-	if (is_heard)
-		enter(sim, PHASE_STUCK, sim->heard_ms + SPARE_MS, on_silence);
-	else
+	if (sim->heard_ms == 0)
 		enter(sim, PHASE_STUCK, SLURMD_TIMEOUT_MS, on_node_fail);
+	else if (has_lbrun)
+		enter(sim, PHASE_STUCK, sim->heard_ms + UNHEARD_MS, on_node_fail);
+	else
+		enter(sim, PHASE_STUCK, sim->heard_ms + SPARE_MS, on_silence);
 }
 
 static void gpu_fails(struct sim *sim, const struct trouble_at *t)
