@@ -90,16 +90,14 @@ static int add_changes(json_t *code, const struct git *g, const char *head, stru
 
 static int add_commit(json_t *code, const struct git *g, struct err *err)
 {
-	struct git_head head;
-	int rc = git_head(g, &head, err);
+	const struct git_head *head = &g->head;
 
 	json_object_set_new(code, "root", js_bytes(g->root));
-	if (head.commit[0])
-		js_set_str(code, "commit", head.commit);
-	if (head.branch)
-		json_object_set_new(code, "branch", js_bytes(head.branch));
-	free(head.branch);
-	return rc == 0 ? add_changes(code, g, head.tree, err) : -1;
+	if (head->commit[0])
+		js_set_str(code, "commit", head->commit);
+	if (head->branch)
+		json_object_set_new(code, "branch", js_bytes(head->branch));
+	return add_changes(code, g, head->tree, err);
 }
 
 /* --- what it runs on -------------------------------------------------------------------------- */

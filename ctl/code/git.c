@@ -165,26 +165,75 @@ static bool is_in_repository(const char *folder)
 	return is;
 }
 
+/* Each of git's commands takes some milliseconds, which are most of a submission: one for all. */
+static char *ask_places(const char *folder, bool *has_head, struct err *err)
+{
+	static const char *const all[] = {
+		"rev-parse", "--show-toplevel", "--git-path",  "objects",      "--git-path",
+		"index",     "HEAD^{commit}",   "HEAD^{tree}", "--abbrev-ref", "HEAD",
+		NULL
+	};
+	static const char *const places[] = { "rev-parse", "--show-toplevel", "--git-path",
+					      "objects",   "--git-path",      "index",
+					      NULL };
+	struct err none = { 0 };
+	char *told = ask_in(folder, NULL, all, &none);
+
+	*has_head = told != NULL;
+	return told ? told : ask_in(folder, NULL, places, err);
+}
+
+/* Of nothing at all, where nothing was ever committed. */
+static int empty_head(struct git *g, struct err *err)
+{
+	static const char *const empty[] = { "hash-object", "-w", "-t", "tree", "/dev/null", NULL };
+	static const char *const branch[] = { "symbolic-ref", "--quiet", "--short", "HEAD", NULL };
+
+	g->head.branch = git_ask(g, branch, NULL);
+	return ask_id(g, empty, g->head.tree, err);
+}
+
+/* The last three lines of ask_places(). */
+static void read_head(struct git_head *head, char *rest)
+{
+	const char *commit = strsep(&rest, "\n"), *tree = strsep(&rest, "\n"), *branch = rest;
+
+	snprintf(head->commit, GIT_ID_BYTES, "%s", commit);
+	snprintf(head->tree, GIT_ID_BYTES, "%s", tree);
+	head->branch = !branch || strcmp(branch, "HEAD") == 0 ? NULL : xstrdup(branch);
+}
+
+static int open_at(struct git *g, const char *folder, const char *objects, const char *index,
+		   struct err *err)
+{
+	char *their_objects = absolute(folder, objects), *their_index = absolute(folder, index);
+	int rc = -1;
+
+	g->scratch = make_scratch(err);
+	if (g->scratch && link_objects(g, their_objects, err) == 0)
+		rc = copy_index(g, their_index, err);
+	free(their_objects);
+	free(their_index);
+	return rc;
+}
+
 int git_open(struct git *g, const char *folder, struct err *err)
 {
-	static const char *const ask[] = { "rev-parse",  "--show-toplevel", "--git-path", "objects",
-					   "--git-path", "index",           NULL };
-	char *told = is_in_repository(folder) ? ask_in(folder, NULL, ask, err) : NULL;
+	bool has_head = false;
+	char *told = is_in_repository(folder) ? ask_places(folder, &has_head, err) : NULL;
 	char *rest = told;
-	const char *root = strsep(&rest, "\n"), *objects = strsep(&rest, "\n"), *index = rest;
-	char *their_objects, *their_index;
+	const char *root = strsep(&rest, "\n"), *objects = strsep(&rest, "\n"),
+		   *index = strsep(&rest, "\n");
 	int rc = -1;
 
 	*g = (struct git){ 0 };
 	if (told && index && root[0] == '/') {
 		g->root = xstrdup(root);
-		g->scratch = make_scratch(err);
-		their_objects = absolute(folder, objects);
-		their_index = absolute(folder, index);
-		if (g->scratch && link_objects(g, their_objects, err) == 0)
-			rc = copy_index(g, their_index, err);
-		free(their_objects);
-		free(their_index);
+		rc = open_at(g, folder, objects, index, err);
+		if (has_head)
+			read_head(&g->head, rest);
+		else if (rc == 0)
+			rc = empty_head(g, err);
 	} else {
 		err_set(err, ERR_NOT_FOUND,
 			told ? "%s: a repository without files" : "%s: in no git repository",
@@ -200,100 +249,106 @@ void git_close(struct git *g)
 		folder_remove(g->scratch, NULL);
 	free(g->scratch);
 	free(g->root);
+	free(g->head.branch);
 	*g = (struct git){ 0 };
 }
 
 /* --- commits and trees ------------------------------------------------------------------------ */
 
-/* Of nothing at all. */
-static int empty_head(const struct git *g, struct git_head *head, struct err *err)
-{
-	static const char *const empty[] = { "hash-object", "-w", "-t", "tree", "/dev/null", NULL };
-	static const char *const branch[] = { "symbolic-ref", "--quiet", "--short", "HEAD", NULL };
+/* What differs from the last commit, by `git status`. */
+struct changes {
+	bool has_known; /* of what git knows */
+	char *untracked; /* names of what git neither knows nor ignores, as far as it fits: lines; owned */
+	size_t count, left_out; /* of these */
+};
 
-	head->branch = git_ask(g, branch, NULL);
-	return ask_id(g, empty, head->tree, err);
+/* One line, "? train.py"; a name in quotes has a line break or a quote in it. */
+static void note_change(struct changes *c, const struct git *g, const char *line, size_t max_bytes,
+			size_t max_files, struct buf *fit)
+{
+	const char *name = line + 2;
+	struct stat st;
+	char *file;
+
+	if (line[0] == '\0' || line[0] == '#')
+		return;
+	if (strncmp(line, "? ", 2) != 0) {
+		c->has_known = true;
+		return;
+	}
+	file = path_join("%s/%s", g->root, name);
+	if (name[0] != '"' && lstat(file, &st) == 0 && S_ISREG(st.st_mode) &&
+	    (size_t)st.st_size <= max_bytes && c->count < max_files &&
+	    buf_addf(fit, "%s\n", name) == 0)
+		c->count++;
+	else
+		c->left_out++;
+	free(file);
 }
 
-int git_head(const struct git *g, struct git_head *head, struct err *err)
+static int find_changes(struct changes *c, const struct git *g, size_t max_bytes, size_t max_files,
+			struct err *err)
 {
-	static const char *const ask[] = { "rev-parse",    "HEAD^{commit}", "HEAD^{tree}",
-					   "--abbrev-ref", "HEAD",          NULL };
-	struct err none = { 0 };
-	char *told = git_ask(g, ask, &none), *rest = told;
-	const char *commit = strsep(&rest, "\n"), *tree = strsep(&rest, "\n"), *branch = rest;
-	int rc = 0;
+	static const char *const ask[] = {
+		"-c",           "core.quotePath=false",  "status", "--porcelain=v2",
+		"--no-renames", "--untracked-files=all", NULL
+	};
+	char *told = git_ask(g, ask, err), *rest = told;
+	struct buf fit;
 
-	*head = (struct git_head){ .branch = NULL };
-	if (branch) {
-		snprintf(head->commit, GIT_ID_BYTES, "%s", commit);
-		snprintf(head->tree, GIT_ID_BYTES, "%s", tree);
-		head->branch = strcmp(branch, "HEAD") == 0 ? NULL : xstrdup(branch);
-	} else {
-		rc = empty_head(g, head, err);
-	}
+	*c = (struct changes){ 0 };
+	if (!told)
+		return -1;
+	buf_init(&fit, LIST_MAX_BYTES);
+	while (rest)
+		note_change(c, g, strsep(&rest, "\n"), max_bytes, max_files, &fit);
+	c->untracked = fit.data ? xstrndup(fit.data, fit.len) : xstrdup("");
+	buf_fini(&fit);
 	free(told);
+	return 0;
+}
+
+static int run(const struct git *g, const char *const argv[], struct err *err)
+{
+	char *said = git_ask(g, argv, err);
+	int rc = said ? 0 : -1;
+
+	free(said);
 	return rc;
 }
 
-/* Writes the names of what git neither knows nor ignores, as far as it fits, to `path`. */
-static int list_untracked(const struct git *g, size_t max_bytes, size_t max_files, const char *path,
-			  size_t *count, size_t *left_out, struct err *err)
+/* Into our copy of the index. */
+static int add_to_index(const struct git *g, const struct changes *c, struct err *err)
 {
-	static const char *const ask[] = { "-c",       "core.quotePath=false", "ls-files",
-					   "--others", "--exclude-standard",   NULL };
-	char *names = git_ask(g, ask, err), *rest = names, *name;
-	struct buf fit;
-	int rc = -1;
+	static const char *const update[] = { "add", "--update", ".", NULL };
+	char *list = path_join("%s/untracked", g->scratch);
+	char *from = path_join("--pathspec-from-file=%s", list);
+	const char *const add[] = { "add", from, NULL };
+	int rc = c->has_known ? run(g, update, err) : 0;
 
-	if (!names)
-		return -1;
-	buf_init(&fit, LIST_MAX_BYTES);
-	while ((name = strsep(&rest, "\n"))) {
-		char *file = path_join("%s/%s", g->root, name);
-		struct stat st;
-		/* a name in quotes has a line break or a quote in it */
-		bool fits = name[0] != '"' && lstat(file, &st) == 0 && S_ISREG(st.st_mode) &&
-			    (size_t)st.st_size <= max_bytes && *count < max_files;
-
-		if (fits && buf_addf(&fit, "%s\n", name) == 0)
-			++*count;
-		else
-			*left_out += name[0] != '\0';
-		free(file);
-	}
-	rc = file_write_visible(path, fit.data ? fit.data : "", fit.len, 0600, err);
-	buf_fini(&fit);
-	free(names);
+	if (rc == 0 && c->count > 0)
+		rc = file_write_visible(list, c->untracked, strlen(c->untracked), 0600, err);
+	if (rc == 0 && c->count > 0)
+		rc = run(g, add, err);
+	free(list);
+	free(from);
 	return rc;
 }
 
 int git_tree_of_files(const struct git *g, size_t max_bytes, size_t max_files, size_t *left_out,
 		      char id[GIT_ID_BYTES], struct err *err)
 {
-	static const char *const update[] = { "add", "--update", ".", NULL };
 	static const char *const write[] = { "write-tree", NULL };
-	char *list = path_join("%s/untracked", g->scratch);
-	char *from = path_join("--pathspec-from-file=%s", list);
-	const char *const add[] = { "add", from, NULL };
-	size_t count = 0;
-	char *said = NULL;
-	int rc = -1;
+	struct changes changes;
+	int rc = find_changes(&changes, g, max_bytes, max_files, err);
 
-	*left_out = 0;
-	if (list_untracked(g, max_bytes, max_files, list, &count, left_out, err) == 0) {
-		const char *const *steps[] = { update, count > 0 ? add : NULL };
-
-		rc = 0;
-		for (size_t i = 0; rc == 0 && i < 2 && steps[i]; i++) {
-			said = git_ask(g, steps[i], err);
-			rc = said ? 0 : -1;
-			free(said);
-		}
-	}
-	free(list);
-	free(from);
-	return rc == 0 ? ask_id(g, write, id, err) : -1;
+	*left_out = changes.left_out;
+	if (rc == 0 && !changes.has_known && changes.count == 0)
+		snprintf(id, GIT_ID_BYTES, "%s", g->head.tree);
+	else if (rc == 0)
+		rc = add_to_index(g, &changes, err) == 0 ? ask_id(g, write, id, err) : -1;
+	free(changes.untracked);
+	return rc;
 }
 
 int git_tree_of_patch(const struct git *g, const char *base, const char *patch,
@@ -303,19 +358,12 @@ int git_tree_of_patch(const struct git *g, const char *base, const char *patch,
 	char *file = path_join("%s/patch", g->scratch);
 	const char *const begin[] = { "read-tree", base, NULL };
 	const char *const apply[] = { "apply", "--cached", "--whitespace=nowarn", file, NULL };
-	char *said = NULL;
 	int rc = file_write_visible(file, patch, strlen(patch), 0600, err);
 
-	if (rc == 0) {
-		said = git_ask(g, begin, err);
-		rc = said ? 0 : -1;
-		free(said);
-	}
-	if (rc == 0 && patch[0]) {
-		said = git_ask(g, apply, err);
-		rc = said ? 0 : -1;
-		free(said);
-	}
+	if (rc == 0)
+		rc = run(g, begin, err);
+	if (rc == 0 && patch[0])
+		rc = run(g, apply, err);
 	free(file);
 	return rc == 0 ? ask_id(g, write, id, err) : -1;
 }

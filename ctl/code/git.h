@@ -12,12 +12,19 @@
 
 #include "common/base/err.h"
 
+enum { GIT_ID_BYTES = 65 }; /* SHA-256 in hex, and NUL */
+
+struct git_head {
+	char commit[GIT_ID_BYTES]; /* "": nothing was ever committed */
+	char tree[GIT_ID_BYTES];   /* its files; then those of nothing */
+	char *branch;              /* owned; NULL: detached */
+};
+
 struct git {
 	char *root;    /* of the work tree, absolute; NULL: not open */
 	char *scratch; /* index, objects, what commands write */
+	struct git_head head;
 };
-
-enum { GIT_ID_BYTES = 65 }; /* SHA-256 in hex, and NUL */
 
 /* The repository around `folder`. ERR_NOT_FOUND: there is none, or no git. To be closed in any
  * case. */
@@ -27,13 +34,6 @@ void git_close(struct git *g);
 /* Runs `git ARGV…` in the root; argv ends with NULL. What it printed, owned; NULL with err when it
  * cannot be started, takes longer than 5 s, or fails (err has its last line). */
 char *git_ask(const struct git *g, const char *const argv[], struct err *err);
-
-struct git_head {
-	char commit[GIT_ID_BYTES]; /* "": nothing was ever committed */
-	char tree[GIT_ID_BYTES];   /* its files; then those of nothing */
-	char *branch;              /* owned; NULL: detached */
-};
-int git_head(const struct git *g, struct git_head *head, struct err *err);
 
 /* A tree of the files as they are now: all that git knows of, and those that it neither knows nor
  * ignores, up to `max_bytes` each and `max_files` of them. *left_out: how many of these did not fit. */
