@@ -1,35 +1,16 @@
 # SPDX-License-Identifier: MIT
 # `make` builds into build/, `make check` proves it, `make demo` shows it. etc/*.mk belong to it: the CUDA
-# backend, MPI, generated files, portable programs, the tests, and what install does.
+# backend, MPI, generated files, portable programs, the tests (and what each is for), and what install does.
 #
 #   make [CC=clang] [SAN=1] [DEV=1] [V=1] [B=dir]   programs into $(B); SAN=1: ASan + UBSan into
 #                                              build-san; DEV=1: warnings are no errors; V=1: say all
 #   make check | check-unit | check-system | check-layers | lint
 #   make check-quick                           two minutes of that: layers, unit tests, some system tests
-#   make sim [SEEDS=N | SEED=k]                simulated years; one world again
-#   make faults [POINTS=100 KILLS=1000 …]      the programs, Slurm and disks, broken again and again
-#   make chaos [MINUTES=60] [SEED=k]           faults drawn from a seed, all kinds at once
-#   make check-options [N=1000 SEED=1]         options of sbatch, by pairs and triples: lbctl beside sbatch
-#   make check-text [DOCUMENTS=N TOKENIZERS=DIR]   tokens beside those of the libraries of others
-#   make check-formats                         numbers of few bits, bit for bit beside an independent table
-#   make check-neon                            the CPU backend on 64-bit Arm, by QEMU: the bits of AVX2
-#   make check-ranks                           one rank beside several, bit for bit, and controls
-#   make check-torch [PYTHON=…]                 models of Meta, LitGPT and torch.save beside PyTorch
-#   make check-headers | check-nvml | check-nccl | check-hta | check-recipes   beside Slurm's, NVIDIA's, PyTorch's, Spack's
-#   make check-slurm [VERSION=20.11|…|26.05|all]   lbd on the Slurm of other releases
-#   make check-upgrade [ROOTS=DIR]             Slurm 24.11 becomes 26.05 under runs that train
 #   make tarball [ROOTS=DIR]                   lowbits-VERSION-x86_64.tar.xz, for people without compiler or root
 #   make deb | rpm [ROOTS=DIR]                 packages for Debian 12 and 13; RPM packages of the tarball
-#   make check-trackers [KILLS=6]              lbctl sync into a real MLflow, Trackio, W&B and TensorBoard
-#   make check-layouts [KILLS=50]              checkpoints of the real libraries, killed while saving
-#   make check-stage [KILLS=100]               lbrun killed while checkpoints come from the node's stage
-#   make check-launchers [MPIRUN=…]            a rank's own end behind the real torchrun and mpirun
 #   make gpu-check | gpu-bench                 what needs a GPU: agreement, and speed against PyTorch
 #   make [CUDA=0|1|auto] [CUDA_HOME=dir]       the CUDA backend; auto: where nvcc is found
-#   make fuzz [SECONDS=60] [RUNS=10000000]    whatever reads what strangers wrote
-#   make fuzz TOTAL=100000000 [READERS=…]     so many inputs together, in any number of sittings
 #   make format                                the code as .clang-format has it
-#   make coverage [TESTS="…"]                  which lines and branches the tests reach
 #   make pictures                              the README's, from the recording of lbctl top --demo
 #   make tags                                  for editors: ctags
 #   make demo | bench | man | install | uninstall [PREFIX=/usr/local] [DESTDIR=] | clean | help
@@ -191,7 +172,7 @@ include etc/tests.mk
 include etc/install.mk
 
 help:
-	@sed -n 's/^#   //p' Makefile
+	@sed -n 's/^#   //p' Makefile etc/tests.mk
 # `lbctl top --demo` after 92 seconds (etc/pictures/record made that); pyte lacks xterm's repeated characters.
 pictures: $(B)/lbctl
 	TERM=screen-256color TZ=UTC LANG=C.UTF-8 LC_ALL= /usr/bin/python3 etc/pictures/picture.py 132x17 \
@@ -202,8 +183,7 @@ tags:
 clean:
 	rm -rf build build-san build-fuzz build-coverage tags
 
-.PHONY: pictures tags format format-check check-quick release all unit gpu-parts gpu-check gpu-bench hip-parts check-hip sim fuzz fuzz-targets faults chaos check-options check check-unit check-system check-ranks check-resume check-layers check-headers check-recipes check-slurm check-upgrade check-layouts check-stage check-trackers check-nvml check-nccl check-hta check-text check-torch check-formats check-neon lint tidy cppcheck \
-	shellcheck demo bench man install clean help
+.PHONY: pictures tags format format-check release all unit gpu-parts gpu-check gpu-bench hip-parts lint tidy cppcheck shellcheck demo bench man install clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 -include $(shell find $(B)/obj $(B)/cuda $(B)/release $(B)/emulated $(B)/hip -name '*.d' 2>/dev/null)

@@ -1,4 +1,27 @@
 # SPDX-License-Identifier: MIT
+# The tests. `make check` runs all that a change must pass; these are for an hour of its own, or need what others wrote:
+#
+#   make sim [SEEDS=N | SEED=k]                simulated years; one world again
+#   make faults [POINTS=100 KILLS=1000 …]      the programs, Slurm and disks, broken again and again
+#   make chaos [MINUTES=60] [SEED=k]           faults drawn from a seed, all kinds at once
+#   make check-options [N=1000 SEED=1]         options of sbatch, by pairs and triples: lbctl beside sbatch
+#   make check-text [DOCUMENTS=N TOKENIZERS=DIR]   tokens beside those of the libraries of others
+#   make check-formats                         numbers of few bits, bit for bit beside an independent table
+#   make check-neon                            the CPU backend on 64-bit Arm, by QEMU: the bits of AVX2
+#   make check-ranks                           one rank beside several, bit for bit, and controls
+#   make check-losses [STEPS=200]             recipes of few bits, emulated GPU beside CPU
+#   make check-torch [PYTHON=…]                 models of Meta, LitGPT and torch.save beside PyTorch
+#   make check-headers | check-nvml | check-nccl | check-hta | check-recipes   beside Slurm's, NVIDIA's, PyTorch's, Spack's
+#   make check-slurm [VERSION=20.11|…|26.05|all]   lbd on the Slurm of other releases
+#   make check-upgrade [ROOTS=DIR]             Slurm 24.11 becomes 26.05 under runs that train
+#   make check-trackers [KILLS=6]              lbctl sync into a real MLflow, Trackio, W&B and TensorBoard
+#   make check-layouts [KILLS=50]              checkpoints of the real libraries, killed while saving
+#   make check-stage [KILLS=100]               lbrun killed while checkpoints come from the node's stage
+#   make check-launchers [MPIRUN=…]            a rank's own end behind the real torchrun and mpirun
+#   make fuzz [SECONDS=60] [RUNS=10000000]    whatever reads what strangers wrote
+#   make fuzz TOTAL=100000000 [READERS=…]     so many inputs together, in any number of sittings
+#   make coverage [TESTS="…"]                  which lines and branches the tests reach
+#
 # How fast the machine multiplies is not what sanitizers make of it: those of peak.c took three seconds of each training.
 $(if $(SAN),$(eval $(B)/obj/kernels/machine/peak.o: CFLAGS := $(filter-out $(SANFLAGS),$(CFLAGS)) -O2))
 # --- tests ----------------------------------------------------------------------------------
@@ -124,6 +147,10 @@ check-ranks: $(B)/lbworker $(B)/controls/lbworker
 	B=$(abspath $(B)) sh tests/ranks/gather.sh
 	$(if $(HAVE_CUDA),B=$(abspath $(B)) sh tests/ranks/memory_gpu.sh && B=$(abspath $(B)) sh tests/ranks/gather.sh cuda)
 	B=$(abspath $(B)) sh tests/ranks/kills.sh $(RANK_KILLS)
+# Long trainings with each recipe of few bits, on the emulated GPU beside the CPU.
+STEPS    ?= 200
+check-losses: $(B)/lbworker $(GPU_PARTS)
+	B=$(abspath $(B)) sh tests/gpu/losses.sh $(STEPS)
 check-resume: $(B)/lbworker $(B)/tests/json
 	B=$(abspath $(B)) sh tests/system/resume.t
 # PyTorch and its friends come from PyPI, into a folder of their own; PYTHON=FILE takes one that has them.
@@ -408,3 +435,8 @@ demo:
 	sh etc/demo
 bench: all $(B)/ettr $(ASKERS)
 	B=$(abspath $(B)) sh bench/run
+
+.PHONY: check-quick check-hip sim fuzz fuzz-targets faults chaos check-options check check-unit check-system \
+	check-ranks check-losses check-resume check-layers check-headers check-recipes check-slurm check-upgrade \
+	check-layouts check-stage check-trackers check-nvml check-nccl check-hta check-text check-torch check-formats \
+	check-neon
