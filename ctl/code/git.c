@@ -255,7 +255,7 @@ void git_close(struct git *g)
 
 /* --- commits and trees ------------------------------------------------------------------------ */
 
-/* What differs from the last commit, by `git status`. */
+/* What differs from the last commit, by `git status`; of submodules their commits alone are ours. */
 struct changes {
 	bool has_known; /* of what git knows */
 	char *untracked; /* names of what git neither knows nor ignores, as far as it fits: lines; owned */
@@ -289,10 +289,14 @@ static void note_change(struct changes *c, const struct git *g, const char *line
 static int find_changes(struct changes *c, const struct git *g, size_t max_bytes, size_t max_files,
 			struct err *err)
 {
-	static const char *const ask[] = {
-		"-c",           "core.quotePath=false",  "status", "--porcelain=v2",
-		"--no-renames", "--untracked-files=all", NULL
-	};
+	static const char *const ask[] = { "-c",
+					   "core.quotePath=false",
+					   "status",
+					   "--porcelain=v2",
+					   "--no-renames",
+					   "--untracked-files=all",
+					   "--ignore-submodules=dirty",
+					   NULL };
 	char *told = git_ask(g, ask, err), *rest = told;
 	struct buf fit;
 
