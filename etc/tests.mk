@@ -4,6 +4,7 @@
 #   make sim [SEEDS=N | SEED=k]                simulated years; one world again
 #   make faults [POINTS=100 KILLS=1000 …]      the programs, Slurm and disks, broken again and again
 #   make chaos [MINUTES=60] [SEED=k]           faults drawn from a seed, all kinds at once
+#   make check-steady [TIMES=20] [LOAD=6] [DONE=FILE] [TESTS="…"]   does each system test pass each time? Hours, in any number of sittings
 #   make check-options [N=1000 SEED=1]         options of sbatch, by pairs and triples: lbctl beside sbatch
 #   make check-text [DOCUMENTS=N TOKENIZERS=DIR]   tokens beside those of the libraries of others
 #   make check-formats                         numbers of few bits, bit for bit beside an independent table
@@ -66,7 +67,7 @@ $(B)/tests/nvml/libnvidia-ml.so.1: tests/system/nvml_standin.c
 	$(call say,LINK) $(CC) -std=c11 -D_GNU_SOURCE $(WARN) -O2 -fPIC -shared -o $@ $<
 # What lib.sh needs.
 ASKERS   := $(B)/tests/json $(B)/tests/await
-check-system: $(ASKERS) $(B)/tests/nolocks.so $(B)/tests/nvml/libnvidia-ml.so.1 \
+check-system check-steady: $(ASKERS) $(B)/tests/nolocks.so $(B)/tests/nvml/libnvidia-ml.so.1 \
 	$(if $(HAVE_SLURM),$(B)/tests/spank_plugin.so)
 
 # What the CPU backend computes; instructions.t compares it for each set of instructions.
@@ -134,8 +135,12 @@ LONG     := $(foreach t,local-faults faults chaos stage gpu-check low-bits resum
 	    options,tests/system/$(t).t)
 TESTS    ?= $(LONG) $(filter-out $(LONG),$(wildcard tests/system/*.t))
 PROVE_JOBS ?= 8
-check-system: $(BINARIES) $(CONTROLS) $(B)/tests/scheduler_client $(DIGEST) $(GPU_PARTS)
+check-system check-steady: $(BINARIES) $(CONTROLS) $(B)/tests/scheduler_client $(DIGEST) $(GPU_PARTS)
+check-system:
 	B=$(abspath $(B)) sh tests/prove.sh $(PROVE_JOBS) sh $(TESTS)
+# Hours: each system test TIMES times alone, beside LOAD busy processes, and once on one processor. DONE remembers.
+check-steady:
+	B=$(abspath $(B)) DONE=$(or $(DONE),$(abspath $(B))/steady) sh tests/steady.sh $(TESTS)
 # One rank beside several, in all ways; the last line counts.
 RANK_KILLS ?= 20
 check-ranks: $(B)/lbworker $(B)/controls/lbworker
@@ -437,6 +442,6 @@ bench: all $(B)/ettr $(ASKERS)
 	B=$(abspath $(B)) sh bench/run
 
 .PHONY: check-quick check-hip sim fuzz fuzz-targets faults chaos check-options check check-unit check-system \
-	check-ranks check-losses check-resume check-layers check-headers check-recipes check-slurm check-upgrade \
+	check-steady check-ranks check-losses check-resume check-layers check-headers check-recipes check-slurm check-upgrade \
 	check-layouts check-stage check-trackers check-nvml check-nccl check-hta check-text check-torch check-formats \
 	check-neon

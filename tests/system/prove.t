@@ -40,6 +40,16 @@ printf '%s\n' 'echo 1..1' "mkdir $T/gave-up 2>/dev/null || { echo ok 1; exit; }"
 	>"$T/gives-up.t"
 exits 1 "who gives up keeps others from being run: no second try makes that good" env LB_AGAIN=1 LB_SRC="$src" \
 	env -u HARNESS_ACTIVE sh "$src/tests/prove.sh" 1 sh "$T/gives-up.t" "$T/good.t"
+
+# --- the same tests again and again -----------------------------------------------------------------
+printf '%s\n' 'echo 1..1' 'echo "not ok 1 - shaky"' >"$T/shaky.t"
+steady() { env TIMES=2 LOAD=1 DONE="$T/steady" sh "$src/tests/steady.sh" "$T/good.t" "$T/shaky.t"; }
+exits 1 "alone, beside others and on one processor: a failure is told" steady
+is "$(printf '%s\n' "$out" | tail -n 1)" "steady: 2 tests, 5 runs passed, 5 failed" "with how many there were"
+like "$(cat "$T"/steady.failed/shaky.t.beside.2)" 'not ok 1 - shaky' "what it printed is kept"
+exits 1 "an interrupted sitting goes on" steady
+is "$(wc -l <"$T/steady")" 10 "nothing is run twice"
+
 printf '%s\n' 'echo 1..1' 'echo ok 1' 'exit 3' >"$T/good.t"
 exits 1 "a test that ends badly after its last case fails, too" proved 1 sh "$T/good.t"
 done_testing
