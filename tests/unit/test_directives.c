@@ -235,6 +235,7 @@ static void test_plugin_options(void **state)
 	(void)state;
 	assert_non_null(fields);
 	assert_int_equal(js_int(fields, "min_nodes", 0), 2);
+	assert_int_equal(json_array_size(json_object_get(fields, "plugin_options")), 3);
 	assert_string_equal(words[0], "--nodes=2");
 	assert_string_equal(words[1], "--image=docker:a");
 	assert_string_equal(words[2], "--fast");

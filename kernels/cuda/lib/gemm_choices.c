@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { ALGO_WORDS = 8, LINE_BYTES = 512 };
 
@@ -156,16 +157,18 @@ void gemm_load_cache(struct device *dev)
 	fclose(from);
 }
 
-/* By rename: readers see a whole file or none. What cannot be kept is measured again next time. */
+/* By rename: readers see a whole file or none, and ranks of one folder end at the same time. What cannot be
+ * kept is measured again next time. */
 void gemm_save_cache(struct device *dev)
 {
-	char path[LINE_BYTES], fresh[LINE_BYTES];
+	char path[LINE_BYTES], fresh[LINE_BYTES], behind[32];
 
 	if (!dev->cache[0] || !dev->gemms->is_new)
 		return;
 	cache_path(dev, path, "");
-	cache_path(dev, fresh, ".new");
-	FILE *to = fopen(fresh, "we");
+	snprintf(behind, sizeof(behind), ".new-%ld", (long)getpid());
+	cache_path(dev, fresh, behind);
+	FILE *to = fopen(fresh, "wxe");
 	if (!to)
 		return;
 	write_choices(dev, to);
