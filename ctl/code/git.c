@@ -165,8 +165,9 @@ static bool is_in_repository(const char *folder)
 	return is;
 }
 
-/* Each of git's commands takes some milliseconds, which are most of a submission: one for all. */
-static char *ask_places(const char *folder, bool *has_head, struct err *err)
+/* Each of git's commands takes some milliseconds, which are most of a submission: one for all. Six lines, three
+ * where nothing was ever committed. */
+static char *ask_places(const char *folder, struct err *err)
 {
 	static const char *const all[] = {
 		"rev-parse", "--show-toplevel", "--git-path",  "objects",      "--git-path",
@@ -179,7 +180,6 @@ static char *ask_places(const char *folder, bool *has_head, struct err *err)
 	struct err none = { 0 };
 	char *told = ask_in(folder, NULL, all, &none);
 
-	*has_head = told != NULL;
 	return told ? told : ask_in(folder, NULL, places, err);
 }
 
@@ -219,8 +219,7 @@ static int open_at(struct git *g, const char *folder, const char *objects, const
 
 int git_open(struct git *g, const char *folder, struct err *err)
 {
-	bool has_head = false;
-	char *told = is_in_repository(folder) ? ask_places(folder, &has_head, err) : NULL;
+	char *told = is_in_repository(folder) ? ask_places(folder, err) : NULL;
 	char *rest = told;
 	const char *root = strsep(&rest, "\n"), *objects = strsep(&rest, "\n"),
 		   *index = strsep(&rest, "\n");
@@ -230,7 +229,7 @@ int git_open(struct git *g, const char *folder, struct err *err)
 	if (told && index && root[0] == '/') {
 		g->root = xstrdup(root);
 		rc = open_at(g, folder, objects, index, err);
-		if (has_head)
+		if (rest)
 			read_head(&g->head, rest);
 		else if (rc == 0)
 			rc = empty_head(g, err);

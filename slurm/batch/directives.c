@@ -92,12 +92,9 @@ int directives_check_plugin_option(const char *option, struct err *err)
 			       "\"%s\": a name without dashes before it is allowed, with = behind "
 			       "it where the option has a value: \"image=\", \"fast\"",
 			       option);
-	for (size_t i = 0; i < sbatch_option_count; i++)
-		if (sbatch_options[i].name && strlen(sbatch_options[i].name) == len &&
-		    strncmp(sbatch_options[i].name, option, len) == 0)
-			return err_set(err, ERR_USAGE,
-				       "\"%s\": sbatch has --%s itself; leave it out", option,
-				       sbatch_options[i].name);
+	if (sbatch_option_named(option, len))
+		return err_set(err, ERR_USAGE, "\"%s\": sbatch has --%.*s itself; leave it out",
+			       option, (int)len, option);
 	return 0;
 }
 

@@ -204,16 +204,23 @@ static void refuse_name(const char *name, size_t len, struct err *err)
 			"slurm.plugin_options in lbd.toml)");
 }
 
-const struct sbatch_option *sbatch_option_find(const char *name, size_t len, struct err *err)
+const struct sbatch_option *sbatch_option_named(const char *name, size_t len)
 {
-	const struct sbatch_option *found = NULL;
-
 	for (size_t i = 0; i < sbatch_option_count; i++) {
 		const char *whole = sbatch_options[i].name;
 
 		if (whole && strlen(whole) == len && strncmp(whole, name, len) == 0)
 			return &sbatch_options[i];
 	}
+	return NULL;
+}
+
+const struct sbatch_option *sbatch_option_find(const char *name, size_t len, struct err *err)
+{
+	const struct sbatch_option *found = sbatch_option_named(name, len);
+
+	if (found)
+		return found;
 	for (size_t i = 0; i < sbatch_option_count; i++) {
 		const struct sbatch_option *o = &sbatch_options[i];
 

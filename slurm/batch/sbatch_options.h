@@ -40,6 +40,8 @@ struct sbatch_option {
 extern const struct sbatch_option sbatch_options[];
 extern const size_t sbatch_option_count;
 
+/* By its whole name; NULL: there is none. */
+const struct sbatch_option *sbatch_option_named(const char *name, size_t len);
 /* By its whole name or by a beginning that no other option shares; NULL with err. */
 const struct sbatch_option *sbatch_option_find(const char *name, size_t len, struct err *err);
 const struct sbatch_option *sbatch_option_letter(char letter);

@@ -12,7 +12,7 @@ early=2e-5 # of the first three losses, where codes are the same: one of the las
 ranks_config "$T" "$steps" 20 0 | sed 's/^seq_len = .*/seq_len = 32/; s/^global_batch_size = .*/global_batch_size = 2/' \
 	>"$T/small.toml"
 
-train() { # train FOLDER DEVICE RECIPE: its losses in FOLDER
+train() { # train FILE DEVICE RECIPE: its losses in FILE
 	"$B/lbworker" train "$T/small.toml" --job.dump_folder "$T/out-$2" --device "$2" --quantize.recipe "$3" \
 		--training.mixed_precision_param float32 --checkpoint.enable false >"$T/$1.log" 2>"$T/$1.err" ||
 		sed 's/^/# /' "$T/$1.err"
