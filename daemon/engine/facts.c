@@ -10,8 +10,8 @@
 #include "common/run/hosts.h"
 
 enum {
-	FILES_MS = 1000, /* how often claim and exit record are looked for */
-	SELDOM_MS = 1000,
+	FILES_MS = 1000,  /* how often claim and exit record are looked for */
+	QUIET_MS = 10000, /* a run that has said nothing for so long is looked at seldom */
 };
 
 static void look_for_exit(struct engine *e, struct run *run, int64_t now_ms)
@@ -25,13 +25,18 @@ static void look_for_exit(struct engine *e, struct run *run, int64_t now_ms)
 	a->exit_seen_ms = now_ms;
 }
 
+static int64_t silent_since_ms(const struct attempt *a)
+{
+	return a->heard_ms > a->watching_since_ms ? a->heard_ms : a->watching_since_ms;
+}
+
 /* Do most nodes of the launch say that nobody answers them? One alone may be cut off itself; of several that were lost
  * together nobody hears. Looked for only while lbrun is silent. */
 static void look_for_unheard(struct engine *e, struct run *run, int64_t now_ms)
 {
 	struct attempt *a = &run->attempt;
 	int64_t limit_ms = run->spec.watch.node_ms;
-	int64_t silent_ms = a->heard_ms > a->watching_since_ms ? a->heard_ms : a->watching_since_ms;
+	int64_t silent_ms = silent_since_ms(a);
 	bool may_be = e->world->unheard && limit_ms > 0 && run->spec.nodes > 1 && a->launch > 0 &&
 		      now_ms >= silent_ms + limit_ms;
 	struct unheard u = { 0 };
@@ -59,17 +64,20 @@ static void look_for_unheard(struct engine *e, struct run *run, int64_t now_ms)
 
 /* Once it is over, what a network file system still hides is looked for until the grace is over. Of
  * a job that the scheduler does not know nothing but its files can tell; of one that waits in line
- * the polls tell when that is over, unless the scheduler falls silent. */
-static int64_t look_pause_ms(struct engine *e, const struct run *run)
+ * the polls tell when that is over, unless the scheduler falls silent. One that trains without a word for long needs
+ * no look each half second. */
+static int64_t look_pause_ms(struct engine *e, const struct run *run, int64_t now_ms)
 {
 	const struct attempt *a = &run->attempt;
 	bool is_unknown = a->seen_poll_ms != engine_poller(e, run)->done_begun_ms;
 	bool is_over = a->has_exit || a->ended_ms > 0 || is_unknown;
+	bool is_quiet = now_ms > silent_since_ms(a) + QUIET_MS;
 	bool is_waiting = a->seen_poll_ms > 0 && !is_unknown && a->last_seen.phase < JOB_RUNNING;
 
 	if (!a->claimed && is_waiting && e->times.idle_ms > FILES_MS)
 		return e->times.idle_ms;
-	if (!a->claimed || (is_over && e->times.spool_ms > FILES_MS))
+	if (!a->claimed || (is_over && e->times.spool_ms > FILES_MS) ||
+	    (is_quiet && e->times.spool_ms < FILES_MS))
 		return FILES_MS;
 	return e->times.spool_ms;
 }
@@ -99,10 +107,10 @@ void engine_look_at_files(struct engine *e, struct run *run, int64_t now_ms)
 	}
 	if (a->claimed && !a->has_exit)
 		look_for_unheard(e, run, now_ms);
-	pause_ms = look_pause_ms(e, run);
+	pause_ms = look_pause_ms(e, run, now_ms);
 	if (a->claimed && a->has_more)
 		run->next_look_ms = now_ms;
-	else if (pause_ms < SELDOM_MS) /* all runs in one turn: a hundred would have hundreds */
+	else if (pause_ms <= FILES_MS) /* all runs in one turn: a hundred would have hundreds */
 		run->next_look_ms = clock_next_round(now_ms, pause_ms);
 	else
 		run->next_look_ms = now_ms + pause_ms;
