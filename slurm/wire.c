@@ -93,7 +93,7 @@ bool wire_is_asked(const struct wire_row *r, const char *ledger_id)
 /* In the place of names, where there are none. */
 static const char NO_NODES[] = "-";
 
-enum { NUMBERS = 10, DIGITS = 20 };
+enum { NUMBERS = 11, DIGITS = 20 };
 
 /* Each puts a blank behind it. */
 static char *put_text(char *at, const char *text, size_t max)
@@ -125,8 +125,9 @@ static char *put_number(char *at, int64_t number)
 void wire_row_add(struct buf *out, const struct wire_row *r)
 {
 	const int64_t numbers[NUMBERS] = {
-		r->job_id,  r->submit_time, r->state,    r->reason,   r->exit_code,
-		r->is_held, r->start_time,  r->end_time, r->restarts, r->idle_excluded,
+		r->job_id,           r->submit_time, r->state,    r->reason,   r->exit_code,
+		r->is_held,          r->start_time,  r->end_time, r->restarts, r->idle_excluded,
+		r->controller_start,
 	};
 	char line[TOKEN_HEX + LEDGER_ID_HEX + NUMBERS * (DIGITS + 2) + JOB_FAILED_BYTES +
 		  JOB_NODES_BYTES + 3];
@@ -185,6 +186,7 @@ static bool take_row(const char *at, struct job_status *job, struct slurm_word *
 		&job->end_time,
 		&job->restart_count,
 		&job->idle_excluded,
+		&job->controller_start,
 	};
 
 	if (!take_hex(&at, TOKEN_HEX, " ", job->ref.token) ||

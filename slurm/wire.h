@@ -54,7 +54,7 @@ enum { WIRE_MAX_REQUEST = 16 << 20, WIRE_MAX_REPLY = 64 << 20, WIRE_NAME_DIGITS 
 struct wire_row {
 	char token[TOKEN_HEX + 1], ledger_id[LEDGER_ID_HEX + 1];
 	int64_t job_id, submit_time, state, reason, exit_code, is_held, start_time, end_time,
-		restarts, idle_excluded;
+		restarts, idle_excluded, controller_start;
 	/* borrowed, without blanks; "": none. failed: struct job_status. */
 	const char *failed, *nodes;
 };

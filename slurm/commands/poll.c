@@ -44,33 +44,6 @@ static void tell_requeued(struct seen *job)
 	}
 }
 
-void op_poll(const json_t *request, struct answer *a)
-{
-	const char *ledger_id = js_str(request, "ledger", "");
-	struct look look;
-
-	if (look_all(a, &look)) {
-		look_clear(&look);
-		return;
-	}
-	for (size_t i = 0; i < look.count; i++)
-		tell_requeued(&look.jobs[i]);
-	remember(&look);
-	excluded_tell(&look);
-	failed_tell(&look);
-	for (size_t i = 0; i < look.count; i++) {
-		const struct seen *job = &look.jobs[i];
-
-		if (!wire_is_asked(&job->row, ledger_id) ||
-		    (job->is_task && look_foremost(&look, job) != job))
-			continue;
-		answer_row(a, &job->row);
-	}
-	js_set_int(a->body, "last", look.time);
-	js_set_int(a->body, "rows", a->row_count);
-	look_clear(&look);
-}
-
 /* The value of "Name   = value" in a line of its own, NULL: there is none. Cuts the text. */
 static const char *setting(char *text, const char *name)
 {
@@ -86,6 +59,73 @@ static const char *setting(char *text, const char *name)
 			return value + 2;
 	}
 	return NULL;
+}
+
+static bool lost_its_nodes(const struct seen *job)
+{
+	return job->row.token[0] && (job->row.state & SJ_MASK) == SJ_CANCELLED &&
+	       !job->row.nodes[0];
+}
+
+/* By its own word; 0: it does not answer. */
+static int64_t controller_start(void)
+{
+	static const char *const words[] = { "scontrol", "show", "config", NULL };
+	const char *value = NULL;
+	struct said said;
+	int64_t start;
+
+	command_ask(words, &said);
+	if (said.status == 0)
+		value = setting(said.out, "BOOT_TIME");
+	start = value ? strtoll(value, NULL, 10) : 0;
+	said_clear(&said);
+	return start;
+}
+
+/* A controller that died may have forgotten that it had given the job nodes, and one of them that: asked once for all
+ * jobs of a poll. */
+static void tell_controller_start(struct look *look)
+{
+	int64_t start = -1;
+
+	for (size_t i = 0; i < look->count; i++) {
+		struct seen *job = &look->jobs[i];
+
+		if (!lost_its_nodes(job))
+			continue;
+		if (start < 0)
+			start = controller_start();
+		job->row.controller_start = start;
+	}
+}
+
+void op_poll(const json_t *request, struct answer *a)
+{
+	const char *ledger_id = js_str(request, "ledger", "");
+	struct look look;
+
+	if (look_all(a, &look)) {
+		look_clear(&look);
+		return;
+	}
+	for (size_t i = 0; i < look.count; i++)
+		tell_requeued(&look.jobs[i]);
+	remember(&look);
+	excluded_tell(&look);
+	failed_tell(&look);
+	tell_controller_start(&look);
+	for (size_t i = 0; i < look.count; i++) {
+		const struct seen *job = &look.jobs[i];
+
+		if (!wire_is_asked(&job->row, ledger_id) ||
+		    (job->is_task && look_foremost(&look, job) != job))
+			continue;
+		answer_row(a, &job->row);
+	}
+	js_set_int(a->body, "last", look.time);
+	js_set_int(a->body, "rows", a->row_count);
+	look_clear(&look);
 }
 
 static void put_text(json_t *body, const char *key, char *text, const char *name)

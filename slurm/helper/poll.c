@@ -118,6 +118,16 @@ static const char *failed_nodes(const slurm_job_info_t *job, node_info_msg_t **n
 	return out;
 }
 
+/* A controller that died may have forgotten that it had given the job nodes, and one of them that: asked once for all jobs
+ * of a poll. */
+static int64_t controller_start(const slurm_job_info_t *job, slurm_conf_t **conf)
+{
+	if ((job->job_state & SJ_MASK) != SJ_CANCELLED || (job->nodes && job->nodes[0]) ||
+	    (*conf == NULL && slurm_load_ctl_conf(0, conf) != 0))
+		return 0;
+	return (int64_t)(*conf)->boot_time;
+}
+
 /* The tasks of an array are one job to lbd: what any of them still does counts first, then what
  * failed. Pending tasks may share a record, so that an array has from one to as many as it has
  * tasks. */
@@ -155,6 +165,7 @@ static bool is_outweighed(const job_info_msg_t *list, uint32_t at)
 static void tell_jobs(struct answer *a, const job_info_msg_t *list, const char *ledger_id)
 {
 	node_info_msg_t *nodes = NULL;
+	slurm_conf_t *conf = NULL;
 	uid_t me = getuid();
 
 	for (uint32_t i = 0; i < list->record_count; i++) {
@@ -169,9 +180,11 @@ static void tell_jobs(struct answer *a, const job_info_msg_t *list, const char *
 		fill_row(&row, job);
 		row.idle_excluded = idle_excluded(job, &nodes);
 		row.failed = failed_nodes(job, &nodes, failed);
+		row.controller_start = controller_start(job, &conf);
 		answer_row(a, &row);
 	}
 	slurm_free_node_info_msg(nodes);
+	libslurm_free_conf(conf);
 	js_set_int(a->body, "rows", a->row_count);
 }
 

@@ -108,7 +108,10 @@ static void on_trainer_ended(struct check *c, struct view *v, const struct fact 
 		v->surely_bad += is_own_fault && f->b < 100000 &&
 				 a->ended_ms == 0; /* else unheard */
 	}
-	if (a->hung_ms && f->at_ms - a->hung_ms > c->end->hang_max_ms + SLACK_MS)
+	/* one that was ordered to stop meanwhile has its grace */
+	if (a->hung_ms &&
+	    f->at_ms - a->hung_ms >
+		    c->end->hang_max_ms + SLACK_MS + (a->is_ordered ? c->end->stop_grace_ms : 0))
 		broken(c, f->run, f->at_ms, "a silent trainer was left alone");
 	a->hung_ms = 0;
 	/* the last attempt may begin with one failure less than allowed */

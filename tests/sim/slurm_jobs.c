@@ -367,14 +367,38 @@ void job_unrelease(struct sim *sim, struct job *job)
 	job_fact(sim, FACT_JOB_UNRELEASED, job);
 }
 
+/* Its node asked the controller that died whether it may launch it. It launches nothing then, and as the job may not
+ * be requeued has it cancelled, when the new controller takes it for one that waits. */
+static void on_unconfirmed(struct sim *sim, void *arg, uint64_t stamp)
+{
+	struct job *job = arg;
+
+	if (job->stamp != stamp || job->status.phase != JOB_PENDING)
+		return;
+	if (is_answering(sim))
+		job_cancel(sim, job, SLURMD_UID);
+	else
+		sim_after(sim, rng_range(&sim->rng, 1, 20) * SECOND, on_unconfirmed, job, stamp);
+}
+
 void job_unstart(struct sim *sim, struct job *job, bool is_released)
 {
-	job->is_doubled = is_released && job->lbrun && rng_chance(&sim->rng, 0.5);
+	bool is_unconfirmed = is_released && job->lbrun && !job->lbrun->has_begun &&
+			      rng_chance(&sim->rng, 0.5);
+
+	job->is_doubled = is_released && job->lbrun && !is_unconfirmed &&
+			  rng_chance(&sim->rng, 0.5);
+	job->status.nodes[0] = '\0';
+	job->status.start_time = 0;
 	leave_node(sim, job);
 	if (is_released)
 		queue(sim, job);
 	else
 		job_unrelease(sim, job);
+	if (is_unconfirmed) {
+		lbrun_vanish(sim, job->lbrun);
+		sim_after(sim, SECOND, on_unconfirmed, job, job->stamp);
+	}
 	if (job->lbrun && !job->is_doubled)
 		sim_after(sim, rng_range(&sim->rng, 1, 300) * SECOND, on_registered, job, 0);
 }

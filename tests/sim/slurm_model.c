@@ -107,6 +107,7 @@ static void do_poll(struct sim *sim, struct call_record *c)
 	}
 	for (size_t i = 0; i < s->known_count; i++) {
 		c->rows[i] = s->known[i]->status;
+		c->rows[i].controller_start = EPOCH_S + s->down_until_ms / SECOND;
 		c->rows[i].has_canceller = false; /* only accounting knows */
 	}
 	c->row_count = s->known_count;

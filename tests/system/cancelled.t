@@ -82,6 +82,20 @@ like "$err" "--dependency=afterok:$failed.* can never be satisfied: a job there 
 	"it is refused, with the reason"
 
 # --- the controller dies ----------------------------------------------------------------------
+# As it does with a job whose start it forgot and whose node has given up ("Could not confirm batch launch").
+lbctl submit --name unsure --begin=now+1hour -- true >/dev/null
+run_reaches unsure queued 30
+wait_for '[ "$(squeue -h -j "$(job unsure 0)" -o %r)" = BeginTime ]' 30
+wait_for '[ "$(date +%s)" -gt $(($(submitted "$(job unsure 0)") + 1)) ]' 10
+cluster_signal slurmctld TERM
+wait_for '! scontrol ping | grep -q UP' 30
+"$src/etc/minicluster" start-ctld "$cluster" || bail_out "slurmctld does not come back"
+scancel "$(job unsure 0)"
+wait_for '[ "$(attempts unsure)" = 2 ]' 60
+like "$(lbctl events unsure)" 'cancelled the job, and nobody is known to have wanted that' \
+	"cancelled as it waited, by a controller that has just come back: that may have been its node"
+lbctl kill --now unsure >/dev/null
+
 # What it had not saved it forgets: the release and the start, the start, or nothing. Whatever it makes of
 # the job that runs, no run is ended by that. Of one that it has forgotten altogether accounting knows that
 # Slurm ended it; without accounting that takes minutes (tests/unit/test_reconcile.c).

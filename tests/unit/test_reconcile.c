@@ -38,6 +38,39 @@ static const struct job_status failed_node = { .phase = JOB_ENDED, .cause = CAUS
 static const struct job_status done_job = { .phase = JOB_ENDED, .cause = CAUSE_COMPLETED };
 static const struct job_status ending_job = { .phase = JOB_ENDING, .cause = CAUSE_TIMEOUT };
 static const struct job_status cancelled_job = { .phase = JOB_ENDED, .cause = CAUSE_KILLED };
+/* The controller died as it gave the job nodes, forgot them, and cancelled it when the node gave up. */
+static const struct job_status cancelled_after_restart = {
+	.ref = { .job_id = 7, .submit_time = 4000 },
+	.phase = JOB_ENDED,
+	.cause = CAUSE_KILLED,
+	.start_time = 5002,
+	.end_time = 5002,
+	.controller_start = 5000,
+};
+static const struct job_status cancelled_before_restart = {
+	.ref = { .job_id = 7, .submit_time = 4000 },
+	.phase = JOB_ENDED,
+	.cause = CAUSE_KILLED,
+	.start_time = 4500,
+	.end_time = 4500,
+	.controller_start = 5000,
+};
+static const struct job_status cancelled_long_after_restart = {
+	.ref = { .job_id = 7, .submit_time = 4000 },
+	.phase = JOB_ENDED,
+	.cause = CAUSE_KILLED,
+	.start_time = 5600,
+	.end_time = 5600,
+	.controller_start = 5000,
+};
+static const struct job_status submitted_after_restart = {
+	.ref = { .job_id = 7, .submit_time = 5001 },
+	.phase = JOB_ENDED,
+	.cause = CAUSE_KILLED,
+	.start_time = 5002,
+	.end_time = 5002,
+	.controller_start = 5000,
+};
 /* Slurm cancels what a node does not take, within moments of its start. */
 static const struct job_status cancelled_on_its_node = {
 	.phase = JOB_ENDED,
@@ -285,6 +318,22 @@ static const struct {
 	  { QUEUED, .f.seen = &done_job, .a.ended_ms = A_MINUTE_AGO }, DECISION_END, CAUSE_LAUNCH_FAIL },
 	{ "cancelled while it waited: a person's scancel",
 	  { QUEUED, .f.seen = &cancelled_job, .a.ended_ms = A_MINUTE_AGO }, DECISION_END, CAUSE_KILLED },
+	{ "cancelled as it waited, moments after the controller came back: its node may have given up",
+	  { QUEUED, .f.seen = &cancelled_after_restart, .a.ended_ms = A_MINUTE_AGO },
+	  DECISION_END, CAUSE_LAUNCH_FAIL },
+	{ "… before a restart that came later: the one before it is not known",
+	  { QUEUED, .f.seen = &cancelled_before_restart, .a.ended_ms = A_MINUTE_AGO },
+	  DECISION_END, CAUSE_LAUNCH_FAIL },
+	{ "… long after: a person's scancel",
+	  { QUEUED, .f.seen = &cancelled_long_after_restart, .a.ended_ms = A_MINUTE_AGO },
+	  DECISION_END, CAUSE_KILLED },
+	{ "… of a job that this controller has always known: a person's scancel",
+	  { QUEUED, .f.seen = &submitted_after_restart, .a.ended_ms = A_MINUTE_AGO },
+	  DECISION_END, CAUSE_KILLED },
+	{ "… by a person, as accounting tells",
+	  { QUEUED, .f.seen = &cancelled_after_restart, .a.ended_ms = A_MINUTE_AGO, .f.may_recall = true,
+	    .a.recall = { .state = CALL_OK }, .a.recalled = { CAUSE_KILLED, -1, 0, "CANCELLED",
+	    .has_canceller = true, .canceller = 1000 } }, DECISION_END, CAUSE_KILLED },
 	{ "cancelled on its node before lbrun began: slurmd could not launch it",
 	  { QUEUED, .f.seen = &cancelled_on_its_node, .a.ended_ms = A_MINUTE_AGO },
 	  DECISION_END, CAUSE_LAUNCH_FAIL },

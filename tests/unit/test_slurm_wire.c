@@ -139,6 +139,7 @@ static void test_rows_take_old_places(void **state)
 	assert_int_equal(job.end_time, 0);
 	assert_int_equal(job.restart_count, 0);
 	assert_int_equal(job.idle_excluded, 0);
+	assert_int_equal(job.controller_start, 0);
 	assert_string_equal(job.state, fresh.state);
 	assert_string_equal(job.reason, fresh.reason);
 	assert_string_equal(job.nodes, "");
@@ -184,17 +185,18 @@ static void test_large_rows(void **state)
 /* Each number in turn is none. */
 static void test_bad_rows(void **state)
 {
+	enum { NUMBERS = 11 };
 	char row[512];
 	struct job_status job;
 
 	(void)state;
-	for (int i = 0; i <= 10; i++) {
+	for (int i = 0; i <= NUMBERS; i++) {
 		int at = snprintf(row, sizeof(row), "%s %s", TOKEN, LEDGER);
 
-		for (int n = 0; n < 10; n++)
+		for (int n = 0; n < NUMBERS; n++)
 			at += snprintf(row + at, sizeof(row) - (size_t)at, n == i ? " x" : " 1");
 		snprintf(row + at, sizeof(row) - (size_t)at, " - n1");
-		assert_int_equal(wire_row_parse(row, &job), i == 10);
+		assert_int_equal(wire_row_parse(row, &job), i == NUMBERS);
 	}
 	assert_false(wire_row_parse("", &job));
 }

@@ -4,10 +4,11 @@
  *
  * Slurm cancels what a node does not take and may not be requeued: after a prolog that failed, or
  * when a controller that died and forgot a job's start starts it a second time ("already running").
- * It does so within moments of that start. So there is proof of a person where
+ * It does so within moments of that start, or, where the controller died before it had saved the start, of its own: then
+ * the job has no nodes ("Could not confirm batch launch"). So there is proof of a person where
  *
  *   - accounting names another uid than that of Slurm's daemons, or
- *   - the job was cancelled before it had nodes, or
+ *   - the job was cancelled before it had nodes, by a controller that cannot have forgotten them, or
  *   - its lbrun had begun, and the controller had seen it run for longer than any launch takes.
  *
  * In all other cases nobody is known to have wanted the end. */
@@ -24,9 +25,11 @@ enum {
 
 struct cancelled {
 	bool had_nodes;
-	bool claimed;                 /* its lbrun had begun */
-	int64_t start_time, end_time; /* seconds, by the controller's clock; 0: not known */
-	bool has_uid;                 /* accounting knows who it was: */
+	bool claimed; /* its lbrun had begun */
+	int64_t submit_time, start_time,
+		end_time;         /* seconds, by the controller's clock; 0: not known */
+	int64_t controller_start; /* the same; 0: not known */
+	bool has_uid;             /* accounting knows who it was: */
 	uint32_t uid;
 	uint32_t node_uid; /* of Slurm's daemons on the nodes */
 };
