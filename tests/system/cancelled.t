@@ -92,7 +92,7 @@ wait_for '! scontrol ping | grep -q UP' 30
 "$src/etc/minicluster" start-ctld "$cluster" || bail_out "slurmctld does not come back"
 scancel "$(job unsure 0)"
 wait_for '[ "$(attempts unsure)" = 2 ]' 60
-like "$(lbctl events unsure)" 'cancelled the job, and nobody is known to have wanted that' \
+is "$(lbctl status unsure --json | json attempts.0.cause)" launch_fail \
 	"cancelled as it waited, by a controller that has just come back: that may have been its node"
 lbctl kill --now unsure >/dev/null
 
