@@ -82,7 +82,8 @@ like "$err" "--dependency=afterok:$failed.* can never be satisfied: a job there 
 	"it is refused, with the reason"
 
 # --- the controller dies ----------------------------------------------------------------------
-# As it does with a job whose start it forgot and whose node has given up ("Could not confirm batch launch").
+# One that has forgotten a start cancels the job, which waits by then, when its node gives up ("Could not confirm
+# batch launch"): as root, moments after it has come back.
 lbctl submit --name unsure --begin=now+1hour -- true >/dev/null
 run_reaches unsure queued 30
 wait_for '[ "$(squeue -h -j "$(job unsure 0)" -o %r)" = BeginTime ]' 30

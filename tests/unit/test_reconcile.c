@@ -38,39 +38,18 @@ static const struct job_status failed_node = { .phase = JOB_ENDED, .cause = CAUS
 static const struct job_status done_job = { .phase = JOB_ENDED, .cause = CAUSE_COMPLETED };
 static const struct job_status ending_job = { .phase = JOB_ENDING, .cause = CAUSE_TIMEOUT };
 static const struct job_status cancelled_job = { .phase = JOB_ENDED, .cause = CAUSE_KILLED };
-/* The controller died as it gave the job nodes, forgot them, and cancelled it when the node gave up. */
-static const struct job_status cancelled_after_restart = {
-	.ref = { .job_id = 7, .submit_time = 4000 },
-	.phase = JOB_ENDED,
-	.cause = CAUSE_KILLED,
-	.start_time = 5002,
-	.end_time = 5002,
-	.controller_start = 5000,
-};
-static const struct job_status cancelled_before_restart = {
-	.ref = { .job_id = 7, .submit_time = 4000 },
-	.phase = JOB_ENDED,
-	.cause = CAUSE_KILLED,
-	.start_time = 4500,
-	.end_time = 4500,
-	.controller_start = 5000,
-};
-static const struct job_status cancelled_long_after_restart = {
-	.ref = { .job_id = 7, .submit_time = 4000 },
-	.phase = JOB_ENDED,
-	.cause = CAUSE_KILLED,
-	.start_time = 5600,
-	.end_time = 5600,
-	.controller_start = 5000,
-};
-static const struct job_status submitted_after_restart = {
-	.ref = { .job_id = 7, .submit_time = 5001 },
-	.phase = JOB_ENDED,
-	.cause = CAUSE_KILLED,
-	.start_time = 5002,
-	.end_time = 5002,
-	.controller_start = 5000,
-};
+/* While it waited, under a controller that was started at 5000: it may have forgotten that it had given the job nodes, and
+ * have cancelled it when a node gave up. */
+#define CANCELLED_IN_LINE(SUBMITTED, ENDED) \
+	{ \
+		.ref = { .job_id = 7, .submit_time = (SUBMITTED) }, .phase = JOB_ENDED, \
+		.cause = CAUSE_KILLED, .start_time = (ENDED), .end_time = (ENDED), \
+		.controller_start = 5000, \
+	}
+static const struct job_status cancelled_after_restart = CANCELLED_IN_LINE(4000, 5002);
+static const struct job_status cancelled_before_restart = CANCELLED_IN_LINE(4000, 4500);
+static const struct job_status cancelled_long_after_restart = CANCELLED_IN_LINE(4000, 5600);
+static const struct job_status submitted_after_restart = CANCELLED_IN_LINE(5001, 5002);
 /* Slurm cancels what a node does not take, within moments of its start. */
 static const struct job_status cancelled_on_its_node = {
 	.phase = JOB_ENDED,

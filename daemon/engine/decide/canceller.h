@@ -26,10 +26,9 @@ enum {
 struct cancelled {
 	bool had_nodes;
 	bool claimed; /* its lbrun had begun */
-	int64_t submit_time, start_time,
-		end_time;         /* seconds, by the controller's clock; 0: not known */
-	int64_t controller_start; /* the same; 0: not known */
-	bool has_uid;             /* accounting knows who it was: */
+	/* seconds, by the controller's clock; 0: not known */
+	int64_t submit_time, start_time, end_time, controller_start;
+	bool has_uid; /* accounting knows who it was: */
 	uint32_t uid;
 	uint32_t node_uid; /* of Slurm's daemons on the nodes */
 };
