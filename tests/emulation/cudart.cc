@@ -23,10 +23,11 @@ namespace {
 
 typedef std::vector<std::function<void()>> work_list;
 
-// More than any tensor of a test has: what is larger is a work area of cuBLASLt, which nobody here reads, and the
-// system gives memory for what is touched.
-const size_t TENSOR_BYTES = (size_t)32 << 20;
+// More than any tensor of a test has: what is larger is a work area. The system gives memory for what is touched there,
+// a sanitizer keeps no books of it, and the next one of its size takes it over.
+const size_t TENSOR_BYTES = (size_t)4 << 20;
 
+std::multimap<size_t, void *> areas; // that are free
 work_list late;			// of streams beside the first
 unsigned long kept_late;	// so many were ever put there,
 std::atomic<unsigned long> done_late; // and so many are done
@@ -211,14 +212,32 @@ const char *cudaGetErrorString(cudaError_t status)
 	}
 }
 
-// Fresh memory is NaN: what nobody wrote shows.
+// Fresh memory is NaN, an area in its first bytes: what nobody wrote shows. NULL: there is none.
+static void *memory_of(size_t bytes)
+{
+	void *memory = NULL;
+	auto area = areas.find(bytes);
+	if (area != areas.end()) {
+		memory = area->second;
+		areas.erase(area);
+	} else if (bytes > TENSOR_BYTES) {
+		memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		if (memory == MAP_FAILED)
+			return NULL;
+	} else if (posix_memalign(&memory, 256, bytes)) {
+		return NULL;
+	}
+	memset(memory, 0xff, bytes < TENSOR_BYTES ? bytes : TENSOR_BYTES);
+	return memory;
+}
+
 cudaError_t cudaMalloc(void **out, size_t bytes)
 {
 	if (not_now() != cudaSuccess)
 		return not_now();
-	if (used_bytes + bytes > device_bytes() || posix_memalign(out, 256, bytes))
+	if (used_bytes + bytes > device_bytes() || !(*out = memory_of(bytes)))
 		return cudaErrorMemoryAllocation;
-	memset(*out, 0xff, bytes < TENSOR_BYTES ? bytes : TENSOR_BYTES);
 	taken[*out] = bytes;
 	note_taken(bytes);
 	return cudaSuccess;
@@ -228,10 +247,15 @@ cudaError_t cudaFree(void *memory)
 {
 	if (memory && !taken.count(memory))
 		return cudaErrorInvalidValue;
-	if (memory)
-		used_bytes -= taken[memory];
+	if (!memory)
+		return cudaSuccess;
+	const size_t bytes = taken[memory];
+	used_bytes -= bytes;
 	taken.erase(memory);
-	free(memory);
+	if (bytes > TENSOR_BYTES)
+		areas.insert({ bytes, memory });
+	else
+		free(memory);
 	return cudaSuccess;
 }
 

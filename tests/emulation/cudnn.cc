@@ -96,51 +96,68 @@ uint16_t narrow(float x)
 struct run {
 	std::map<int64_t, void *> pointer;
 	std::map<int64_t, std::vector<float>> held;
+};
 
-	static size_t dense(const tensor &t, const int64_t at[4])
-	{
-		return (size_t)(((at[0] * t.dimension[1] + at[1]) * t.dimension[2] + at[2]) *
-				t.dimension[3] + at[3]);
-	}
+// Where a tensor lies in a run, looked up once for all of its elements.
+struct place {
+	float *wide;		// one of the two
+	uint16_t *narrow_at;
+	bool rounds;		// a virtual one keeps what its type would
+	int64_t step[4], heads, of;
 
-	// A side of one serves all; query heads share the heads there are.
-	float read(const tensor &t, const int64_t where[4], int64_t heads)
+	// of: that many heads ask; theirs share those that there are. Fails where nobody has written it.
+	place(run &r, const tensor &t, int64_t of_heads)
+	    : wide(NULL), narrow_at(NULL), rounds(t.type == CUDNN_DATA_BFLOAT16),
+	      heads(t.dimension[1]), of(of_heads)
 	{
-		int64_t at[4];
-		for (int i = 0; i < 4; i++)
-			at[i] = t.dimension[i] == 1 ? 0 : where[i];
-		if (t.dimension[1] > 1)
-			at[1] = where[1] * t.dimension[1] / heads;
-		if (t.is_virtual)
-			return held.at(t.id)[dense(t, at)];
-		size_t i = 0;
-		for (int d = 0; d < 4; d++)
-			i += (size_t)(at[d] * t.stride[d]);
-		void *memory = pointer.at(t.id);
-		return t.type == CUDNN_DATA_BFLOAT16 ? widen(((uint16_t *)memory)[i])
-						     : ((float *)memory)[i];
-	}
-
-	void write(const tensor &t, const int64_t at[4], float x)
-	{
-		if (t.is_virtual) {
-			std::vector<float> &to = held[t.id];
-			if (to.empty())
-				to.resize((size_t)(t.dimension[0] * t.dimension[1] *
-						   t.dimension[2] * t.dimension[3]));
-			to[dense(t, at)] = t.type == CUDNN_DATA_BFLOAT16 ? widen(narrow(x)) : x;
-			return;
+		int64_t dense = 1;
+		for (int d = 3; d >= 0; d--) {
+			const int64_t along = t.is_virtual ? dense : t.stride[d];
+			step[d] = t.dimension[d] == 1 ? 0 : along; // a side of one serves all
+			dense *= t.dimension[d];
 		}
-		size_t i = 0;
-		for (int d = 0; d < 4; d++)
-			i += (size_t)(at[d] * t.stride[d]);
-		void *memory = pointer.at(t.id);
-		if (t.type == CUDNN_DATA_BFLOAT16)
-			((uint16_t *)memory)[i] = narrow(x);
+		if (t.is_virtual)
+			wide = r.held.at(t.id).data();
+		else if (rounds)
+			narrow_at = (uint16_t *)r.pointer.at(t.id);
 		else
-			((float *)memory)[i] = x;
+			wide = (float *)r.pointer.at(t.id);
+	}
+
+	int64_t index(const int64_t at[4]) const
+	{
+		const int64_t head = heads == of ? at[1] : at[1] * heads / of;
+		return at[0] * step[0] + head * step[1] + at[2] * step[2] + at[3] * step[3];
+	}
+
+	float at_index(int64_t i) const
+	{
+		return wide ? wide[i] : widen(narrow_at[i]);
+	}
+
+	float read(const int64_t at[4]) const
+	{
+		return at_index(index(at));
+	}
+
+	void write(const int64_t at[4], float x) const
+	{
+		const int64_t i = index(at);
+		if (narrow_at)
+			narrow_at[i] = narrow(x);
+		else
+			wide[i] = rounds ? widen(narrow(x)) : x;
 	}
 };
+
+// What is written; a virtual one has its memory from now on.
+place written(run &r, const tensor &t)
+{
+	if (t.is_virtual)
+		r.held[t.id].resize((size_t)(t.dimension[0] * t.dimension[1] * t.dimension[2] *
+					     t.dimension[3]));
+	return place(r, t, t.dimension[1]);
+}
 
 template <typename F> void each(const tensor &t, F f)
 {
@@ -152,6 +169,23 @@ template <typename F> void each(const tensor &t, F f)
 					f(at);
 }
 
+// A row of a product: each sum along the inner side, one after the other, and all beside one another.
+void add_rows(const place &left, const place &right, const int64_t row[4], int64_t inner,
+	      std::vector<float> &sums)
+{
+	std::fill(sums.begin(), sums.end(), 0.0f);
+	for (int64_t k = 0; k < inner; k++) {
+		const int64_t of_left[4] = { row[0], row[1], row[2], k };
+		const int64_t of_right[4] = { row[0], row[1], k, 0 };
+		const float x = left.read(of_left);
+		int64_t i = right.index(of_right);
+		for (float &sum : sums) {
+			sum += x * right.at_index(i);
+			i += right.step[3];
+		}
+	}
+}
+
 void matmul(run &r, const node *n)
 {
 	tensor a = tensor_of(link(n, CUDNN_ATTR_OPERATION_MATMUL_ADESC));
@@ -160,15 +194,16 @@ void matmul(run &r, const node *n)
 	if (a.dimension[3] != b.dimension[2] || a.dimension[2] != c.dimension[2] ||
 	    b.dimension[3] != c.dimension[3])
 		stop("sides of a matmul do not fit");
-	each(c, [&](const int64_t at[4]) {
-		float sum = 0;
-		for (int64_t k = 0; k < a.dimension[3]; k++) {
-			const int64_t left[4] = { at[0], at[1], at[2], k };
-			const int64_t right[4] = { at[0], at[1], k, at[3] };
-			sum += r.read(a, left, c.dimension[1]) * r.read(b, right, c.dimension[1]);
-		}
-		r.write(c, at, sum);
-	});
+	const place left(r, a, c.dimension[1]), right(r, b, c.dimension[1]), out = written(r, c);
+	std::vector<float> sums((size_t)c.dimension[3]);
+	int64_t at[4];
+	for (at[0] = 0; at[0] < c.dimension[0]; at[0]++)
+		for (at[1] = 0; at[1] < c.dimension[1]; at[1]++)
+			for (at[2] = 0; at[2] < c.dimension[2]; at[2]++) {
+				add_rows(left, right, at, a.dimension[3], sums);
+				for (at[3] = 0; at[3] < c.dimension[3]; at[3]++)
+					out.write(at, sums[(size_t)at[3]]);
+			}
 }
 
 float pointwise_of(cudnnPointwiseMode_t mode, float x, float b, float t)
@@ -197,16 +232,16 @@ void pointwise(run &r, const node *n)
 	auto axis = value<int64_t>(kind, CUDNN_ATTR_POINTWISE_AXIS, -1);
 	tensor x = tensor_of(link(n, CUDNN_ATTR_OPERATION_POINTWISE_XDESC));
 	tensor y = tensor_of(link(n, CUDNN_ATTR_OPERATION_POINTWISE_YDESC));
-	tensor second = b ? tensor_of(b) : x, third = t ? tensor_of(t) : x;
+	tensor second = b ? tensor_of(b) : y, third = t ? tensor_of(t) : y;
 
+	const int64_t heads = y.dimension[1];
+	const bool counts = mode == CUDNN_POINTWISE_GEN_INDEX;
+	const place out = written(r, y);
+	const place first(r, counts ? y : x, heads), other(r, second, heads), chosen(r, third, heads);
 	each(y, [&](const int64_t at[4]) {
-		const int64_t heads = y.dimension[1];
-		if (mode == CUDNN_POINTWISE_GEN_INDEX)
-			r.write(y, at, (float)at[axis]);
-		else
-			r.write(y, at, pointwise_of(mode, r.read(x, at, heads),
-						    b ? r.read(second, at, heads) : 0,
-						    t ? r.read(third, at, heads) : 0));
+		out.write(at, counts ? (float)at[axis]
+				     : pointwise_of(mode, first.read(at), b ? other.read(at) : 0,
+						    t ? chosen.read(at) : 0));
 	});
 }
 
@@ -218,14 +253,17 @@ void reduction(run &r, const node *n)
 						 CUDNN_ATTR_REDUCTION_OPERATOR,
 						 CUDNN_REDUCE_TENSOR_ADD);
 	bool is_max = mode == CUDNN_REDUCE_TENSOR_MAX;
+	const place from(r, x, x.dimension[1]), out = written(r, y);
 	each(y, [&](const int64_t at[4]) {
+		const int64_t row[4] = { at[0], at[1], at[2], 0 };
+		int64_t i = from.index(row);
 		float all = is_max ? -INFINITY : 0;
 		for (int64_t j = 0; j < x.dimension[3]; j++) {
-			const int64_t from[4] = { at[0], at[1], at[2], j };
-			float one = r.read(x, from, x.dimension[1]);
+			float one = from.at_index(i);
 			all = is_max ? fmaxf(all, one) : all + one;
+			i += from.step[3];
 		}
-		r.write(y, at, all);
+		out.write(at, all);
 	});
 }
 
@@ -236,9 +274,10 @@ void reshape(run &r, const node *n)
 	tensor y = tensor_of(link(n, CUDNN_ATTR_OPERATION_RESHAPE_YDESC));
 	if (x.stride[2] != y.stride[3] || x.stride[3] != y.stride[2])
 		stop("a reshape that is no transposition");
+	const place from(r, x, x.dimension[1]), out = written(r, y);
 	each(y, [&](const int64_t at[4]) {
-		const int64_t from[4] = { at[0], at[1], at[3], at[2] };
-		r.write(y, at, r.read(x, from, x.dimension[1]));
+		const int64_t turned[4] = { at[0], at[1], at[3], at[2] };
+		out.write(at, from.read(turned));
 	});
 }
 
