@@ -101,14 +101,17 @@ static void check_memory(struct work *w)
 
 /* --- a product ---------------------------------------------------------------------------------- */
 
+/* Rows of the left one repeat after so many, and columns of the right one: so do those of the product. */
+enum { LEFT_PERIOD = 9, RIGHT_PERIOD = 7 };
+
 static int left_of(size_t i, size_t k)
 {
-	return (int)((i * 7 + k * 3) % 9) - 4;
+	return (int)((i * 7 + k * 3) % LEFT_PERIOD) - 4;
 }
 
 static int right_of(size_t k, size_t j)
 {
-	return (int)((k * 5 + j * 11) % 7) - 3;
+	return (int)((k * 5 + j * 11) % RIGHT_PERIOD) - 3;
 }
 
 static void fill(float *a, float *b)
@@ -120,14 +123,26 @@ static void fill(float *a, float *b)
 		}
 }
 
-/* Rows of integers beside what the device made. */
+static int sum_of(size_t i, size_t j)
+{
+	int sum = 0;
+
+	for (size_t k = 0; k < SIDE; k++)
+		sum += left_of(i, k) * right_of(k, j);
+	return sum;
+}
+
+/* Sums of integers beside what the device made. */
 static void compare(struct work *w, const float *c)
 {
+	int sums[LEFT_PERIOD][RIGHT_PERIOD];
+
+	for (size_t i = 0; i < LEFT_PERIOD; i++)
+		for (size_t j = 0; j < RIGHT_PERIOD; j++)
+			sums[i][j] = sum_of(i, j);
 	for (size_t i = 0; i < SIDE; i++)
 		for (size_t j = 0; j < SIDE; j++) {
-			int sum = 0;
-			for (size_t k = 0; k < SIDE; k++)
-				sum += left_of(i, k) * right_of(k, j);
+			int sum = sums[i % LEFT_PERIOD][j % RIGHT_PERIOD];
 			if (c[i * SIDE + j] == (float)sum)
 				continue;
 			char text[96];
