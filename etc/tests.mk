@@ -4,7 +4,7 @@
 #   make sim [SEEDS=N | SEED=k]                simulated years; one world again
 #   make faults [POINTS=100 KILLS=1000 …]      the programs, Slurm and disks, broken again and again
 #   make chaos [MINUTES=60] [SEED=k]           faults drawn from a seed, all kinds at once
-#   make check-steady [TIMES=20] [LOAD=6] [DONE=FILE] [TESTS="…"]   does each system test pass each time? Hours, in any number of sittings
+#   make check-steady [TIMES=20] [LOAD=6] [AT_ONCE=1] [DONE=FILE] [TESTS="…"]   does each system test pass each time? Hours, in any number of sittings
 #   make check-options [N=1000 SEED=1]         options of sbatch, by pairs and triples: lbctl beside sbatch
 #   make check-text [DOCUMENTS=N TOKENIZERS=DIR]   tokens beside those of the libraries of others
 #   make check-formats                         numbers of few bits, bit for bit beside an independent table
