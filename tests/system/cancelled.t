@@ -5,14 +5,17 @@
 . "$(dirname "$0")/lib.sh"
 
 attempts() { lbctl status "$1" --json | json attempts.#; }
-job() { lbctl status "$1" --json | json "attempts.${2:-$(($(attempts "$1") - 1))}.job_id"; }
+job() {	# RUN [ATTEMPT]: from 0; else the last one's
+	lbctl status "$1" --json >"$T/status"
+	json "attempts.${2:-$(($(json attempts.# <"$T/status") - 1))}.job_id" <"$T/status"
+}
 begun() { wait_for "[ -s '$LB_HOME/runs/$1/attempts/$2/claim' ]" 60; }
 submit() {
 	lbctl submit --name "$1" --set restart.backoff_first=1s --set restart.max_without_progress=100 \
 		-- sleep 1000 >/dev/null
 }
 submitted() { SLURM_TIME_FORMAT=%s scontrol -o show job "$1" | sed 's/.* SubmitTime=\([0-9]*\) .*/\1/'; }
-runs() { [ "$(run_state "$1")" = running ] && [ "$(squeue -h -j "$(job "$1")" -o %T)" = RUNNING ]; }
+runs() { job=$(job "$1") && [ "$(json state <"$T/status")" = running ] && [ "$(squeue -h -j "$job" -o %T)" = RUNNING ]; }
 
 printf '[poll]\ninterval = "200ms"\nidle_interval = "500ms"\n' >"$LB_HOME/lbd.toml"
 mkdir "$T/bin"
@@ -38,7 +41,7 @@ submit early
 begun early 1
 run_reaches early running 30
 scancel "$(job early 0)"
-wait_for '[ "$(attempts early)" = 2 ] && [ "$(run_state early)" = running ]' 60
+run_reaches early running 60 2
 is "$(lbctl status early --json | json attempts.0.cause)" lost \
 	"cancelled moments after its start, by nobody that is known: the run goes on"
 like "$(lbctl events early)" 'cancelled the job, and nobody is known to have wanted that' "… and says why"
@@ -114,8 +117,8 @@ for n in 1 2 3 4; do
 	submit "r$n"
 	wait_for 'resume; [ -s "$LB_HOME/runs/r$n/attempts/$(attempts "r$n")/claim" ]' 60
 	# shellcheck disable=SC2034 # the condition has it
-	due=$(($(now_ms) + 1200 * (n - 1)))
-	wait_for '[ "$(now_ms)" -ge $due ]' 10
+	due=$(($(uptime_ms) + 1200 * (n - 1)))
+	wait_for '[ "$(uptime_ms)" -ge $due ]' 10
 	cluster_signal slurmctld KILL
 	ok "slurmctld comes back, killed $((1200 * (n - 1))) ms after a job's start" \
 		"$src/etc/minicluster" start-ctld "$cluster"

@@ -144,15 +144,15 @@ is "$result $(field_of "$b" 6)" "ok held" "comments of other jobs change nothing
 t=$(token)
 submit_job "$t" sleeps --array=0-9%1
 ask release "$ref"
-wait_for "job_is $t running" 30
+job_reaches "$t" running 30
 scontrol hold "${job_id}_7"
 wait_for "[ \"\$(squeue -h -t PENDING -j ${job_id} | wc -l)\" -ge 1 ]" 20
 wait_for 'ask poll && [ "$result" = ok ]' 20
-is "$result $(grep -c "^$asked job $t " "$T/client.out") $(field_of "$t" 4,6)" "ok 1 $job_id running" \
+is "$result $(grep -c "^job $asked $t " "$T/client.out") $(field_of "$t" 4,6)" "ok 1 $job_id running" \
 	"an array is one job, whatever its tasks do"
 ask signal "$ref" 15
 is "$result" ok "a signal"
-wait_for "job_is $t ended" 30
+job_reaches "$t" ended 30
 passed "ends the task that runs, and those that wait"
 client_stop
 

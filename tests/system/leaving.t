@@ -69,7 +69,7 @@ scontrol update nodename=n2 state=resume
 wait_for 'lbctl save d >/dev/null && lbctl events d | grep -q " leaving "' 60
 like "$(lbctl events d)" ' leaving +n1 is set to drain: bad fan: attempt 1 ends behind its checkpoint of step [0-9]+, the next one goes on elsewhere' \
 	"another node is free: it leaves behind its next checkpoint"
-wait_for '[ "$(attempts d)" = 2 ] && [ "$(run_state d)" = running ]' 40
+run_reaches d running 40 2
 like "$(lbctl events d)" 'attempt_end +attempt 1: preempted: stop ordered by lbd: n1 is set to drain' "the ledger has why"
 is "$(node_of d 1)" n2 "and goes on there"
 trains d "$(($(wc -l <"$T/steps.d") + 2))"
@@ -82,7 +82,7 @@ scontrol create reservation reservationname=service starttime=now+110 duration=6
 	flags=maint,ignore_jobs >"$T/reservation" 2>&1
 ok "maintenance is to begin: a checkpoint is asked for" told d 'lbd +save +the maintenance reservation service begins on n2 at 20'
 ok "and it leaves behind that" told d ' leaving +the maintenance reservation service begins on n2 at .*: attempt 2 ends behind its checkpoint of step'
-wait_for '[ "$(attempts d)" = 3 ] && [ "$(run_state d)" = running ]' 40
+run_reaches d running 40 3
 is "$(node_of d 2)" n1 "it goes on at the other node"
 trains d "$(($(wc -l <"$T/steps.d") + 2))"
 is "$(twice d)" 0 "no step was made twice"

@@ -303,10 +303,15 @@ print(sum(1 for a in json.load(sys.stdin)["attempts"] if a.get("job_id")))'
 
 run_state() { lbctl status "$1" --json | json state; }
 
-# run_reaches NAME STATE SECONDS. What await cannot say, without lbd for instance, is asked as people do.
+# run_reaches NAME STATE SECONDS [ATTEMPTS]. What await cannot say, without lbd for instance, is asked as people do.
 run_reaches() {
-	"$build/tests/await" "$1" "$2" $(($3 * patience)) || [ $? != 3 ] || patience=1
-	wait_for "[ \"\$(run_state $1)\" = $2 ]" "$3"
+	# shellcheck disable=SC2086 # a word or none
+	"$build/tests/await" "$1" "$2" $(($3 * patience)) ${4:-} || [ $? != 3 ] || patience=1
+	wait_for "run_is_at $1 $2 ${4:-}" "$3"
+}
+run_is_at() {	# NAME STATE [ATTEMPTS]
+	lbctl status "$1" --json >"$T/run_is_at" && [ "$(json state <"$T/run_is_at")" = "$2" ] &&
+		{ [ -z "${3:-}" ] || [ "$(json attempts.# <"$T/run_is_at")" = "$3" ]; }
 }
 
 # --- Slurm ----------------------------------------------------------------------------------

@@ -28,7 +28,7 @@ bad=$(node_of a 0)
 good=$([ "$bad" = n1 ] && echo n2 || echo n1)
 diag "attempt 1 runs on $bad"
 "$src/etc/minicluster" kill-node "$cluster" "$bad"
-wait_for '[ "$(attempts a)" = 2 ] && [ "$(run_state a)" = running ]' 60
+run_reaches a running 60 2
 is "$(lbctl status a --json | json attempts.0.cause)" node_fail \
 	"a node died: the attempt's cause says so"
 is "$(node_of a 1)" "$good" "the next attempt runs on the other node"
@@ -89,7 +89,7 @@ lbctl nodes forgive "$bad" >/dev/null
 lbctl submit --name xid --set 'watch.node_error_regex=["Xid"]' \
 	--set restart.backoff_first=0 \
 	-- sh -c '[ "$LB_ATTEMPT" = 1 ] || exec sleep 1000; echo "NVRM: Xid 79"; exit 1' >/dev/null
-wait_for '[ "$(attempts xid)" = 2 ] && [ "$(run_state xid)" = running ]' 60
+run_reaches xid running 60 2
 is "$(score_of "$(node_of xid 0)")" "[1.0]" \
 	"a line that tells of a broken node and the end that follows count against it"
 ok "it is avoided" avoids "$(node_of xid 0)"
@@ -152,7 +152,7 @@ exit 1
 END
 chmod +x "$T/complains"
 lbctl submit --name broken --set restart.backoff_first=0 -- "$T/complains" 79 >/dev/null
-wait_for '[ "$(attempts broken)" = 2 ] && [ "$(run_state broken)" = running ]' 60
+run_reaches broken running 60 2
 bad=$(node_of broken 0)
 like "$(lbctl events broken)" "node_error .*$bad: XID 79 of GPU 1, hardware" "an XID of the hardware is an event"
 ok "its node is avoided" avoids "$bad"

@@ -39,7 +39,7 @@ run_reaches marker completed 30
 is "$(waiting)" "$second" "lbd died: the same job waits on, alone"
 
 finish 1 3
-wait_for '[ "$(attempts a)" = 2 ] && [ "$(run_state a)" = running ]' 30
+run_reaches a running 30 2
 is "$(job_of a 1)" "$second" "after a crash the job that waited is the next attempt"
 in_line 1
 third=$(waiting)

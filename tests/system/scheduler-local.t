@@ -52,7 +52,7 @@ is "$(grep -c "job $job_id" "$T/work/out.log")" 1 "and starts nothing"
 
 ending() {	# SCRIPT WANT NAME
 	t=$(token)
-	submit_job "$t" "$1" && ask release "$ref" && wait_for "job_is $t ended" 10
+	submit_job "$t" "$1" && ask release "$ref" && job_reaches "$t" ended 10
 	is "$(field_of "$t" 7,8,9)" "$2" "$3"
 }
 ending exit0 "completed 0 0" "exit 0 completes"
@@ -63,7 +63,7 @@ t=$(token)
 submit_job "$t" exit0
 rm -rf "$T/work"
 ask release "$ref"
-wait_for "job_is $t ended" 10
+job_reaches "$t" ended 10
 is "$(field_of "$t" 7)" launch_fail "so is a missing folder"
 
 # --- the wrong job is never touched ----------------------------------------------------------
@@ -95,7 +95,7 @@ phase_is "$a" running "the next one finds it"
 is "$(field_of "$a" 3-5)" "$ref" "by the same token, id and submit time"
 phase_is "$h" held "a job that was held is held still"
 ask release "$held"
-wait_for "job_is $h ended" 10
+job_reaches "$h" ended 10
 is "$(field_of "$h" 7)" completed "and runs when it is released"
 ask poll "$a"
 ref=$(field_of "$a" 3-5)
@@ -105,7 +105,7 @@ local_start
 ask cancel "$ref"
 is "$result" ok "it can be cancelled"
 wait_for "is_dead $pid" 10
-wait_for "job_is $a ended" 10
+job_reaches "$a" ended 10
 is "$(field_of "$a" 7)" killed "and was killed"
 ask cancel "$ref"
 is "$result" gone "cancelling it again: gone"
@@ -144,7 +144,7 @@ kill -KILL "$pid"
 wait_for "is_dead $pid" 10
 sed -i "s/\"pid\": *[0-9]*/\"pid\":$innocent/" "$T/jobs/$job_id.json"
 local_start
-wait_for "job_is $t ended" 10
+job_reaches "$t" ended 10
 ask cancel "$ref"
 is "$result" gone "a reused pid is not taken for the job"
 is "$(is_dead $innocent || echo alive)" alive "and its owner lives"
@@ -159,7 +159,7 @@ child=$(sed -n 's/^child //p' "$T/work/out.log")
 ask cancel "$ref"
 phase_is "$t" running "a job that ignores SIGQUIT runs on"
 ask cancel "$ref"
-wait_for "job_is $t ended" 10
+job_reaches "$t" ended 10
 is "$(field_of "$t" 7)" killed "cancelled again, it is killed"
 wait_for "is_dead $child" 10
 passed "with a child in another session"
@@ -214,14 +214,15 @@ ask cancel "$three_ref"
 ask poll
 is "$(field_of "$three" 6,7)" "ended killed" "a job that waits can be cancelled"
 ask cancel "$one_ref"
-wait_for "job_is $two running" 10
+job_reaches "$two" running 10
 wait_for "seen_by $two_id | grep -q '<0,1>'" 10
 like "$(seen_by "$two_id")" '7a11y-ho' "its secrets were read when it started"
 is "$(seen_by "$two_id" | grep -c .)" 1 "it was started once"
 is "$(seen_by "$three_id")" "" "the cancelled one never was"
 ask cancel "$two_ref"
 ask cancel "$four_ref"
-wait_for "job_is $two ended && job_is $four ended" 10
+job_reaches "$two" ended 10
+job_reaches "$four" ended 10
 
 # --- arrays -----------------------------------------------------------------------------------
 # What each task sees; its child in a session of its own tells whose it is.
@@ -243,7 +244,7 @@ array() {	# INDICES: submits; sets $t and $ref
 array 0-6:2%2
 id=$job_id
 ask poll
-is "$(grep -c "^$asked job $t " "$T/client.out") $(field_of "$t" 4,6)" "1 $id held" \
+is "$(grep -c "^job $asked $t " "$T/client.out") $(field_of "$t" 4,6)" "1 $id held" \
 	"four tasks, one job, held"
 is "$(grep -l "$t" "$T"/jobs/*.json | wc -l)" 4 "each with a record"
 ask release "$ref"
@@ -266,7 +267,7 @@ wait_for 'is_up 6' 20
 passed "and the last task has its turn"
 phase_is "$t" running "which runs, although another one failed"
 echo 0 | tee "$T/work/end.2" >"$T/work/end.6"
-wait_for "job_is $t ended" 20
+job_reaches "$t" ended 20
 is "$(field_of "$t" 7)" lost "what failed counts: nobody watched how those ended"
 ask release "$ref"
 is "$result" gone "the array is over"
@@ -276,7 +277,7 @@ ask release "$ref"
 wait_for 'is_up 1 && is_up 2 && is_up 3' 10
 echo 0 | tee "$T/work/end.1" >"$T/work/end.3"
 echo 5 >"$T/work/end.2"
-wait_for "job_is $t ended" 20
+job_reaches "$t" ended 20
 is "$(field_of "$t" 7,8)" "error 5" "one task of three that fails"
 
 array 1-9%1
@@ -286,7 +287,7 @@ ask release "$ref"
 wait_for 'is_up 1' 10
 ask signal "$ref" 15
 is "$result" ok "a signal reaches the task that runs"
-wait_for "job_is $t ended" 10
+job_reaches "$t" ended 10
 is "$(ls -d "$T"/work/task-*)" "$T/work/task-1" "those that wait go at once"
 array 1-9%1
 ask cancel "$ref"
@@ -296,7 +297,7 @@ array 1-9%2
 ask release "$ref"
 wait_for 'is_up 1 && is_up 2' 10
 ask cancel "$ref"
-wait_for "job_is $t ended" 20
+job_reaches "$t" ended 20
 is "$(field_of "$t" 7)" killed "so is one that runs"
 ok "with all that it started" wait_for 'is_dead "$(child_of 1)" && is_dead "$(child_of 2)"' 10
 submit_job "$(token)" tasks --array=1-1001
@@ -318,7 +319,7 @@ is "$(field_of "$partial" 6)$(grep -l "$partial" "$T"/jobs/*.json)" "" "an array
 wait_for 'is_up 1 && is_up 4' 10
 passed "one of which a part was released is released"
 ask cancel "$whole_ref"
-wait_for "job_is $whole ended" 20
+job_reaches "$whole" ended 20
 
 # --- time limits, and what is left behind -------------------------------------------------------
 cat >"$T/body" <<'END'
@@ -331,7 +332,7 @@ script timed <"$T/body"
 t=$(token)
 submit_job "$t" timed --time=0:09 --signal=B:USR1@4	# time for its traps, on a busy machine, too
 ask release "$ref"
-wait_for "job_is $t ended" 20
+job_reaches "$t" ended 20
 is "$(grep -Ex 'timed|warned|limit' "$T/work/out.log" | tr '\n' ' ')" "timed warned limit " \
 	"a warning, then the limit"
 is "$(field_of "$t" 7)" timeout "which is why it ended"
@@ -345,11 +346,11 @@ child=$(sed -n 's/^orphan //p' "$T/work/out.log")
 u=$(token)
 submit_job "$u" shows --gpus-per-node=1
 ask release "$ref"
-wait_for "job_is $u running" 20
+job_reaches "$u" running 20
 is "$(is_dead "$child" || echo alive)" "" \
 	"its GPUs are free once nothing of it lives: a double fork is ended"
 ask cancel "$ref"
-wait_for "job_is $u ended" 10
+job_reaches "$u" ended 10
 
 # --- a folder that is no good -----------------------------------------------------------------
 echo nonsense >"$T/jobs/77.json"

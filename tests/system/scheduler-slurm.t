@@ -34,12 +34,12 @@ like "$(cat "$T/job")" "Requeue=0" "Slurm will not requeue it by itself"
 like "$(cat "$T/job")" "StdOut=$T/work/out.log" "its output file"
 ok "it is released" ask release "$ref"
 is "$result" ok "release: ok"
-wait_for "job_is $a ended" 30
+job_reaches "$a" ended 30
 is "$(field_of "$a" 7,8,9,10)" "error 3 0 FAILED" "exit 3 is an error with its code"
 
 ending() {	# SCRIPT WANT NAME
 	t=$(token)
-	submit_job "$t" "$1" && ask release "$ref" && wait_for "job_is $t ended" 30
+	submit_job "$t" "$1" && ask release "$ref" && job_reaches "$t" ended 30
 	is "$(field_of "$t" 7,8,9,10)" "$2" "$3"
 }
 ending exit0 "completed 0 0 COMPLETED" "exit 0 completes"
@@ -50,13 +50,13 @@ like "$(cat "$T/work/out.log")" "ff fe" "bytes that are no UTF-8 reach the job"
 t=$(token)
 submit_job "$t" sleeps --gpus-per-node=1 --cpus-per-task=2 --ntasks-per-node=1 --nodes=2 --time=5 --mem=100
 ask release "$ref"
-wait_for "job_is $t running" 30
+job_reaches "$t" running 30
 is "$(field_of "$t" 12)" "n[1-2]" "two nodes were asked for and are told"
 like "$(scontrol show job "$job_id")" "TimeLimit=00:05:00" "the time limit"
 like "$(scontrol show job "$job_id")" "NumCPUs=4 " "CPUs for all tasks"
 like "$(scontrol show job "$job_id")" "gres/gpu=2|gpu:1" "a GPU on each node"
 ok "cancel" ask cancel "$ref"
-wait_for "job_is $t ended" 30
+job_reaches "$t" ended 30
 is "$(field_of "$t" 7)" killed "a cancelled job was killed"
 ask cancel "$ref"
 is "$result" gone "cancelling it again: gone"
@@ -64,7 +64,7 @@ is "$result" gone "cancelling it again: gone"
 t=$(token)
 submit_job "$t" sleeps
 ask cancel "$ref"
-wait_for "job_is $t ended" 10
+job_reaches "$t" ended 10
 is "$(field_of "$t" 7)" killed "a held job can be cancelled"
 
 # --- signals reach the batch process alone ---------------------------------------------------
@@ -85,7 +85,7 @@ ask release "$ref"
 wait_for "grep -q ready $T/work/out.log" 30
 ask signal "$ref" 15
 is "$result" ok "signal: ok"
-wait_for "job_is $t ended" 30
+job_reaches "$t" ended 30
 is "$(field_of "$t" 7,8)" "error 9" "the script got the signal, and its child did not"
 ask signal "$ref" 15
 is "$result" gone "an ended job cannot be signalled"
@@ -107,7 +107,7 @@ ask poll
 is "$(field_of "$t" 6)" held "and the job is untouched"
 foreign=$(sbatch --parsable --hold -o /dev/null "$T/sleeps")
 ask poll
-is "$(grep -c "^$asked job [0-9a-f]* $foreign " "$T/client.out")" 0 \
+is "$(grep -c "^job $asked [0-9a-f]* $foreign " "$T/client.out")" 0 \
 	"other jobs of the same user are not ours"
 ask cancel "$t" "$foreign" "$(date -d "$(squeue -h -j "$foreign" -o %V)" +%s)"
 is "$result" gone "nor can they be cancelled"

@@ -1,4 +1,4 @@
-# shellcheck shell=sh disable=SC2034 # the tests use what is set here
+# shellcheck shell=sh disable=SC2034,SC2154 # the tests use what is set here; build is set in lib.sh
 # SPDX-License-Identifier: MIT
 # scheduler.sh - drives build/tests/scheduler_client for the scheduler-*.t tests.
 #
@@ -6,6 +6,7 @@
 #   ask poll                  # waits for the answer; sets $result $ms and the words after as $rest
 #   tell cancel …             # does not wait; `answer_of $asked` later
 #   field_of TOKEN 5          # of the job's line in the last answer
+#   job_reaches TOKEN ended 10   # or fails the test here
 #
 # Questions are counted: do not ask in a subshell.
 client=
@@ -33,12 +34,14 @@ tell() {
 	echo "$*" >&4
 }
 
-# answer_of NUMBER: until its line is there, sets $result, $ms and $rest.
+# answer_of NUMBER: once its line is there, sets $result, $ms and $rest. An `until` takes its time first.
 answer_of() {
-	wait_for "grep -Eq '^$1 (ok|refused|gone|down|unclear) ' '$T/client.out'" \
-		30 || return 1
+	answer=$("$build/tests/await" line "$T/client.out" "$1 " $((90 * patience))) || {
+		failed "no answer to question $1 within 90 s, and $patience times that"
+		return 1
+	}
 	read -r _ result ms rest <<END
-$(grep -Em 1 "^$1 (ok|refused|gone|down|unclear) " "$T/client.out")
+$answer
 END
 }
 
@@ -50,7 +53,7 @@ ask() {
 # Fields of a job's line: 3 token, 4 id, 5 submit time, 6 phase, 7 cause, 8 exit code, 9 signal,
 # 10 state, 11 reason, 12 nodes.
 field_of() {	# TOKEN FIELD
-	grep "^$asked job $1 " "$T/client.out" | cut -d' ' -f"$2"
+	grep "^job $asked $1 " "$T/client.out" | cut -d' ' -f"$2"
 }
 
 token() { od -An -N16 -tx1 /dev/urandom | tr -d ' \n'; }
@@ -74,8 +77,12 @@ submit_job() {
 	[ "$result" = ok ]
 }
 
-job_is() {	# TOKEN PHASE
-	ask poll "$1" && [ "$(field_of "$1" 6)" = "$2" ]
+job_reaches() {	# TOKEN PHASE SECONDS
+	ask until "$1" "$2" $(($3 * 1000 * patience)) && [ "$(field_of "$1" 6)" = "$2" ] && return
+	failed "within $3 s, and $patience times that: job $1 is $2"
+	patience=1	# as wait_for
+	diag "$(tail -n 5 "$T/client.out")"
+	return 1
 }
 
 phase_is() {	# TOKEN PHASE NAME

@@ -9,8 +9,9 @@
  *   release|cancel TOKEN JOB_ID SUBMIT_TIME         N ok MS TEXT
  *   signal TOKEN JOB_ID SUBMIT_TIME SIGNO
  *   poll [TOKEN]                                    N ok MS COUNT TEXT, after one line a job:
- *                                                   N job TOKEN JOB_ID SUBMIT_TIME PHASE CAUSE
+ *                                                   job N TOKEN JOB_ID SUBMIT_TIME PHASE CAUSE
  *                                                   EXIT_CODE SIGNAL STATE REASON NODES
+ *   until TOKEN PHASE WITHIN_MS                     as poll, again and again until the job is there
  *   many COUNT TOKEN WORKDIR SCRIPT_FILE            COUNT submits; the token's head is varied
  *   read                                            N ok 0: all lines in front of it are asked for
  *   close                                           ends when the scheduler has closed
@@ -39,7 +40,12 @@ struct call {
 	long number;
 	int64_t asked_ms;
 	char verb[16], token[TOKEN_HEX + 1];
+	char phase[16]; /* which is waited for; "" */
+	int64_t until_ms;
+	uv_timer_t again;
 };
+
+enum { AGAIN_MS = 50 };
 
 static struct scheduler *scheduler;
 static uv_pipe_t input;
@@ -81,22 +87,49 @@ static void print_job(const struct call *c, const struct job_status *job)
 {
 	if (c->token[0] && strcmp(c->token, job->ref.token) != 0)
 		return;
-	printf("%ld job %s %" PRIu32 " %" PRId64 " %s %s %d %d %s %s %s\n", c->number,
+	printf("job %ld %s %" PRIu32 " %" PRId64 " %s %s %d %d %s %s %s\n", c->number,
 	       job->ref.token, job->ref.job_id, job->ref.submit_time, phases[job->phase],
 	       cause_name(job->cause), job->exit_code, job->signal, job->state, reason_word(job),
 	       job->nodes[0] ? job->nodes : "-");
+}
+
+static void on_done(void *arg, const struct scheduler_reply *reply);
+
+static void on_again(uv_timer_t *timer)
+{
+	struct call *c = timer->data;
+
+	scheduler->ops->poll(scheduler, on_done, c);
+}
+
+/* Not yet where it is waited for, and there is time left. */
+static bool is_awaited(const struct call *c, const struct scheduler_reply *reply)
+{
+	for (size_t i = 0; i < reply->job_count; i++)
+		if (strcmp(c->token, reply->jobs[i].ref.token) == 0 &&
+		    strcmp(c->phase, phases[reply->jobs[i].phase]) == 0)
+			return false;
+	return clock_mono_ms() < c->until_ms;
 }
 
 static void on_done(void *arg, const struct scheduler_reply *reply)
 {
 	struct call *c = arg;
 
+	if (c->phase[0]) {
+		if (!uv_is_closing((uv_handle_t *)&input) && is_awaited(c, reply)) {
+			uv_timer_start(&c->again, on_again, AGAIN_MS, 0);
+			return;
+		}
+		if (!uv_is_closing((uv_handle_t *)&c->again))
+			uv_close((uv_handle_t *)&c->again, NULL);
+	}
 	for (size_t i = 0; i < reply->job_count; i++)
 		print_job(c, &reply->jobs[i]);
 	printf("%ld %s %" PRId64, c->number, results[reply->result], clock_mono_ms() - c->asked_ms);
 	if (strcmp(c->verb, "submit") == 0)
 		printf(" %" PRIu32 " %" PRId64, reply->job.job_id, reply->job.submit_time);
-	if (strcmp(c->verb, "poll") == 0)
+	if (strcmp(c->verb, "poll") == 0 || c->phase[0])
 		printf(" %zu", reply->job_count);
 	printf(" %s\n", reply->text);
 	fflush(stdout);
@@ -206,6 +239,18 @@ static void control(char **words, int count)
 			    on_done, c);
 }
 
+static void wait_until(char **words)
+{
+	struct call *c = call_create(words[0]);
+
+	snprintf(c->token, sizeof(c->token), "%s", words[1]);
+	snprintf(c->phase, sizeof(c->phase), "%s", words[2]);
+	c->until_ms = c->asked_ms + strtoll(words[3], NULL, 10);
+	uv_timer_init(uv_default_loop(), &c->again);
+	c->again.data = c;
+	scheduler->ops->poll(scheduler, on_done, c);
+}
+
 static void on_closed(void *arg)
 {
 	(void)arg;
@@ -218,6 +263,9 @@ static void finish(void)
 	if (uv_is_closing((uv_handle_t *)&input))
 		return;
 	uv_close((uv_handle_t *)&input, NULL);
+	for (struct call *c = calls; c; c = c->next)
+		if (c->phase[0] && !uv_is_closing((uv_handle_t *)&c->again))
+			uv_close((uv_handle_t *)&c->again, NULL);
 	scheduler->ops->close(scheduler, on_closed, NULL);
 }
 
@@ -233,6 +281,8 @@ static void run_line(char *line)
 		submit(words, count);
 	} else if (count >= 5 && strcmp(words[0], "many") == 0) {
 		submit_many(words, count);
+	} else if (count == 4 && strcmp(words[0], "until") == 0) {
+		wait_until(words);
 	} else if (count >= 4) {
 		control(words, count);
 	} else if (count && strcmp(words[0], "poll") == 0) {
