@@ -28,7 +28,7 @@ enum { BLOCK_K = 256, STRIP = 96, SHARED_FLOATS = 4 << 20, TASKS_A_THREAD = 4 };
 
 /* Columns that all rows meet before the next ones: a panel of B where it stays in the first cache,
  * else it is a panel of A that stays there while it meets a strip. */
-enum { NEAR_COLUMNS = MICRO_COLUMNS <= 16 ? MICRO_COLUMNS : STRIP };
+enum { B_IS_NEAR = MICRO_COLUMNS <= 16, NEAR_COLUMNS = B_IS_NEAR ? MICRO_COLUMNS : STRIP };
 
 /* Rows that meet all columns of a strip before the next ones do: they stay in the second cache. */
 enum { NEAR_ROWS = STRIP * 3 };
@@ -102,8 +102,8 @@ static void panel_product(const struct product *w, const struct meeting *m, size
 	}
 }
 
-/* Rows from `first` to `end` with all columns; each panel asks for a part of what the task packs
- * next. */
+/* Rows from `first` to `end` with all columns; each panel asks for a part of what the task packs next, but not where
+ * each meets a whole strip: so much at once would keep it waiting for longer than the packing then takes less. */
 static void meet_rows(const struct product *w, const struct meeting *m, size_t first, size_t end,
 		      struct pack_ahead *next)
 {
@@ -112,7 +112,8 @@ static void meet_rows(const struct product *w, const struct meeting *m, size_t f
 			struct columns c = { j, cpu_min(m->columns, j + NEAR_COLUMNS),
 					     cpu_tasks(end - i, MICRO_ROWS) *
 						     (NEAR_COLUMNS / MICRO_COLUMNS) };
-			pack_ask(next);
+			if (B_IS_NEAR)
+				pack_ask(next);
 			panel_product(w, m, i, c);
 		}
 }
