@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* await.c - Tests wait most of the time, and a shell that waits starts ten programs a second. Fails with 3 when it
- * takes longer, with 1 where nobody answers.
+/* await.c - Tests wait most of the time, and a shell that waits starts ten programs a second. Fails
+ * with 3 when it takes longer, with 1 where nobody answers.
  *
  *   await FILE                            until there is one
  *   await RUN STATE SECONDS [ATTEMPTS]    until lbd says so, and that it has had so many attempts
- *   await line FILE BEGIN SECONDS         until it has a whole line that begins so, which is printed */
+ *   await line FILE BEGIN SECONDS         until it has a whole line that begins so, which is
+ *                                         printed */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -82,7 +82,7 @@ ask_by $usual
 is "$(squeue -h -t all | wc -l)" 4 "four jobs, and no more"
 
 # what is released here does not start: Slurm holds running jobs, too, and lets them run
-scontrol update nodename=n1 state=drain reason=test
+partition DOWN
 for what in empty killed kill-me fails; do
 	fault scontrol $what
 	ask release "$a_ref"
@@ -93,7 +93,7 @@ for what in empty killed kill-me fails; do
 	scontrol uhold "$(echo "$a_ref" | cut -d' ' -f2)"
 	is "$(squeue -h -j "$(echo "$a_ref" | cut -d' ' -f2)" -o %r)" JobHeldUser "held again"
 done
-scontrol update nodename=n1 state=resume
+partition UP
 fault scontrol garbage
 submit_job "$(token)" sleeps
 is "$result" down "scontrol ping: garbage: nothing is submitted"

@@ -102,7 +102,7 @@ lbctl stop stopped --reason "good enough" >/dev/null
 lbctl hold held --reason "maintenance" >/dev/null
 train_slowly starting-command
 lbctl kill starting-command --reason "too early" >/dev/null
-scontrol update nodename=n1 state=drain reason=test		# a second attempt would wait
+partition DOWN		# a second attempt would wait
 send_back "$(job_of requeued-command)"
 make_complete completing-command "$(job_of completing-command)"
 wait_for '[ "$(lbctl status requeued-command --json | json attempts.#)" = 2 ]' 30
@@ -112,7 +112,7 @@ for run in starting completing requeued spare array; do
 	run_reaches $run-command killed 30
 	is_out_of_slurm $run-command && passed "by command: $run"
 done
-scontrol update nodename=n1 state=resume
+partition UP
 
 # --- by switch, with lbd dead ---------------------------------------------------------------------
 completing=$(job_of completing-switch) requeued=$(job_of requeued-switch)

@@ -340,6 +340,9 @@ cluster_stop() {
 
 # cluster_signal DAEMON SIGNAL: munged, slurmctld, slurmd.n1 …
 cluster_signal() { "$src/etc/minicluster" signal "$cluster" "$1" "$2"; }
+# DOWN: jobs wait, UP: they start. (Drained nodes would register when they resume, and a slurmd that is busy
+# then takes the script of a job that it just starts for a stray one, and removes it.)
+partition() { scontrol update PartitionName=debug State="$1"; }	# UP|DOWN
 
 # shepherds JOB: the processes of its lbrun; the command line names the job's script, not the run.
 shepherds() { pgrep -f "lbrun --job $cluster/spool/.*/job0*$1/"; }

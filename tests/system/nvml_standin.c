@@ -2,11 +2,12 @@
 /* nvml_standin.c - a libnvidia-ml.so.1 for tests: what it says of its GPUs stands in the folder
  * $NCCL_STANDIN, a file for each GPU, "gpu0", "gpu1", …:
  *
- *   use memory_mb total_mb milliwatts mhz celsius throttle_bits ecc_corrected ecc_uncorrected crc_errors
+ *   use memory_mb total_mb milliwatts mhz celsius throttle_bits ecc_corrected ecc_uncorrected
+ *   crc_errors
  *
- * and behind these, where they are known, remap_failed and recovery. GPU 0 is PCI 0000:3b:00, GPU 1 0000:3c:00, …
- * A file "xid", "GPU XID", is an event, and is removed when it is told. Where the folder has one with the name of the
- * Slurm node, the files are in there. */
+ * and behind these, where they are known, remap_failed and recovery. GPU 0 is PCI 0000:3b:00, GPU 1
+ * 0000:3c:00, … A file "xid", "GPU XID", is an event, and is removed when it is told. Where the
+ * folder has one with the name of the Slurm node, the files are in there. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

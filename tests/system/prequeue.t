@@ -47,13 +47,13 @@ ok "and another one waits" [ "$third" -gt "$second" ]
 
 # Somebody releases it: it may not start beside the trainer that runs. It goes, and is not missed.
 # (Where it starts before lbd has seen that, it takes the run over, as any later attempt does.)
-scontrol update nodename=n1,n2 state=drain reason=test
+partition DOWN
 scontrol release "$third"
 wait_for '[ -z "$(squeue -h -j "$third" -o %T 2>/dev/null)" ]' 20
 is "$(lbctl status a --json | json attempts.1.state)" running \
 	"a prequeued job that somebody released is cancelled"
 is "$(cd "$T" && echo began.*)" "began.1 began.2" "no trainer of it ever began"
-scontrol update nodename=n1,n2 state=resume
+partition UP
 
 lbctl kill --now a >/dev/null
 run_reaches a killed 20

@@ -109,12 +109,12 @@ dies_without_files() { # dies_without_files RUN: Slurm has its job, held
 
 # Somebody else releases it before lbd is back: its files are written all the same.
 dies_without_files behind
-scontrol update nodename=ALL state=drain reason=test
+partition DOWN
 scontrol release "$(squeue -h -t PENDING -o %i)"
 lbd_start
 wait_for '[ -e "$LB_HOME/runs/behind/attempts/1/job.sh" ]' 20
 passed "a job that somebody released while lbd was away gets its files"
-scontrol update nodename=ALL state=resume
+partition UP
 run_reaches behind completed 60
 is "$(jobs_of behind)" 1 "and runs"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* spank_plugin.c - a site's plug-in of Slurm for plugins.t: it gives sbatch the options --image=IMAGE and
- * --fast, and tasks $SITE_IMAGE. */
+/* spank_plugin.c - a site's plug-in of Slurm for plugins.t: it gives sbatch the options
+ * --image=IMAGE and --fast, and tasks $SITE_IMAGE. */
 #include <slurm/spank.h>
 #include <stddef.h>
 

@@ -93,12 +93,12 @@ like "$err" "ALL.kill stands against it, left by $member.s file: all wrong" "wit
 as_member rm "$S/ALL.kill"
 
 # --- the start of the job alone: lbd is dead, and the job was in the queue ------------------------
-scontrol update nodename=n1,n2 state=drain reason=test
+partition DOWN
 train late polite
 run_reaches late queued 20
 lbd_kill9
 as_member touch "$S/late.kill"
-scontrol update nodename=n1,n2 state=resume
+partition UP
 wait_for '[ -e "$LB_HOME/runs/late/attempts/1/exit.json" ]' 30
 not_in_slurm
 is "$(exit_cause late)" killed "a job that starts while its switch is there ends"
@@ -107,7 +107,7 @@ lbd_start
 run_reaches late killed 20
 
 # --- lbd alone: no lbrun yet, or one that is frozen -----------------------------------------------
-scontrol update nodename=n1,n2 state=drain reason=test
+partition DOWN
 train pending polite
 train onhold polite
 run_reaches pending queued 20
@@ -121,7 +121,7 @@ run_reaches pending killed 10
 as_member lbctl kill onhold --reason "with a command" >/dev/null
 run_reaches onhold killed 10
 not_in_slurm && passed "jobs that wait or are held are cancelled"
-scontrol update nodename=n1,n2 state=resume
+partition UP
 train frozen polite
 train fails fails
 is_up frozen
