@@ -1,18 +1,19 @@
 # SPDX-License-Identifier: MIT
-# `make` builds into build/, `make check` proves it, `make demo` shows it. etc/*.mk belong to it: the CUDA
-# backend, MPI, generated files, portable programs, the tests (and what each is for), and what install does.
+# `make` builds into build/, `make check` proves it, `make demo` shows it. etc/*.mk belong to it:
+# the CUDA backend, MPI, generated files, portable programs, the tests (and what each is for), and
+# what install does.
 #
 #   make [CC=clang] [SAN=1] [DEV=1] [V=1] [B=dir]   programs into $(B); SAN=1: ASan + UBSan into
-#                                              build-san; DEV=1: warnings are no errors; V=1: say all
+#                                   build-san; DEV=1: warnings are no errors; V=1: say all
 #   make check | check-unit | check-system | check-layers | lint
-#   make check-quick                           two minutes of that: layers, unit tests, some system tests
-#   make tarball [ROOTS=DIR]                   lowbits-VERSION-x86_64.tar.xz, for people without compiler or root
-#   make deb | rpm [ROOTS=DIR]                 packages for Debian 12 and 13; RPM packages of the tarball
-#   make gpu-check | gpu-bench                 what needs a GPU: agreement, and speed against PyTorch
-#   make [CUDA=0|1|auto] [CUDA_HOME=dir]       the CUDA backend; auto: where nvcc is found
-#   make format                                the code as .clang-format has it
-#   make pictures                              the README's, from the recording of lbctl top --demo
-#   make tags                                  for editors: ctags
+#   make check-quick                two minutes of that: layers, unit tests, some system tests
+#   make tarball [ROOTS=DIR]        lowbits-VERSION-x86_64.tar.xz, without compiler or root
+#   make deb | rpm [ROOTS=DIR]      packages for Debian 12 and 13; RPM packages of the tarball
+#   make gpu-check | gpu-bench      what needs a GPU: agreement, and speed against PyTorch
+#   make [CUDA=0|1|auto] [CUDA_HOME=dir]   the CUDA backend; auto: where nvcc is found
+#   make format                     the code as .clang-format has it
+#   make pictures                   the README's, from the recording of lbctl top --demo
+#   make tags                       for editors: ctags
 #   make demo | bench | man | install | uninstall [PREFIX=/usr/local] [DESTDIR=] | clean | help
 #
 # Folders are layers: each has an archive of its own, and tests/layers.sh says who may include whom.
@@ -47,8 +48,8 @@ VERSION  := 0.1.0
 WARN     := -Wall -Wextra -Wpedantic -Wshadow -Wpointer-arith -Wundef -Wvla -Wwrite-strings \
 	    -Wcast-qual $(if $(DEV),,-Werror)
 CWARN    := -Wstrict-prototypes -Wmissing-prototypes
-# What compiler and linker do against a mistake that is still in here; tests/system/hardened.t looks for it
-# in the programs. Sanitized builds have better means.
+# What compiler and linker do against a mistake that is still in here; tests/system/hardened.t looks
+# for it in the programs. Sanitized builds have better means.
 takes     = $(shell $(CC) -O2 -Werror $(1) -include stdio.h -xc -fsyntax-only /dev/null >/dev/null 2>&1 && echo '$(1)')
 HARDEN   := $(if $(SAN),,-fPIE -fstack-protector-strong -U_FORTIFY_SOURCE \
 	    $(or $(call takes,-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3),-D_FORTIFY_SOURCE=2) \
@@ -58,7 +59,8 @@ OPT      := $(if $(SAN),-O1 -g1,-O2 -g)
 SANFLAGS := $(if $(COVERAGE),--coverage -fprofile-update=atomic) $(if $(FUZZING),-fsanitize=fuzzer-no-link) $(if $(SAN),-fsanitize=address -fsanitize=undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
 CPPFLAGS := -I. -I$(B)/gen -D_GNU_SOURCE -DLB_VERSION='"$(VERSION)"' -MMD -MP
 CFLAGS   := -std=c11 $(OPT) $(WARN) $(CWARN) $(HARDEN) $(SANFLAGS)
-# What checks the tables of virtual functions opens a pipe: where descriptors are short, it finds faults of its own.
+# What checks the tables of virtual functions opens a pipe: where descriptors are short, it finds
+# faults of its own.
 CXXFLAGS := -std=c++17 $(OPT) -Wall -Wextra $(if $(DEV),,-Werror) $(HARDEN) $(SANFLAGS) $(if $(SAN),-fno-sanitize=vptr)
 LDFLAGS  := $(SANFLAGS) $(HARDLINK) -Wl,--as-needed
 
@@ -73,7 +75,8 @@ objects   = $(patsubst %,$(B)/obj/%.o,$(basename $(wildcard $(1))))
 # A folder and the rooms in it.
 rooms     = $(1)/*.c $(1)/*/*.c $(1)/*/*/*.c
 library   = $(filter-out %/main.o,$(call objects,$(1)))
-# kernels/cpu is compiled once for each set of instructions; kernels/load.c chooses when a program starts.
+# kernels/cpu is compiled once for each set of instructions; kernels/load.c chooses when a program
+# starts.
 CPU      := $(call objects,$(call rooms,kernels/cpu))
 CPU_SETS := base $(if $(findstring x86_64,$(shell $(CC) -dumpmachine)),avx2 avx512)
 SET_avx2   := -mavx2 -mfma
@@ -99,8 +102,8 @@ ifeq ($(HAVE_SLURM),)
 	@echo "note: <slurm/slurm.h> not found: lbd-slurm is left out, lbd speaks to Slurm through its commands"
 endif
 
-# lbrun must start on a bare compute node: what it uses beyond libc is linked in. And lbctl is to start
-# quickly: finding its libraries took longer than most of what it does.
+# lbrun must start on a bare compute node: what it uses beyond libc is linked in. And lbctl is to
+# start quickly: finding its libraries took longer than most of what it does.
 STATIC_JSON := -Wl,-Bstatic -ljansson -Wl,-Bdynamic
 STATIC_PCRE := -Wl,-Bstatic -lpcre2-8 -Wl,-Bdynamic
 STATIC_ZLIB := -Wl,-Bstatic -lz -Wl,-Bdynamic
@@ -136,13 +139,15 @@ $(B)/lbd-slurm-commands: $(B)/obj/slurm/commands/main.o $(COMMANDS) $(B)/slurm.a
 $(BINARIES):
 	$(call say,LINK) $(CC) $(LDFLAGS) -o $@ $^ $(LIBS_$(@F))
 
-# Kernels: results must not depend on the compiler contracting a*b+c where the source does not say so. Nobody
-# looks at floating-point exceptions; compilers that must keep them leave loops with a comparison scalar.
-# The small product's loop fills two lines of code; shifted, it takes three, and 1 % longer.
+# Kernels: results must not depend on the compiler contracting a*b+c where the source does not say
+# so. Nobody looks at floating-point exceptions; compilers that must keep them leave loops with a
+# comparison scalar. The small product's loop fills two lines of code; shifted, it takes three, and
+# 1 % longer.
 KERNEL_FLAGS := $(if $(SAN),-O2,-O3) $(call takes,-falign-loops=64) -ffp-contract=off -fno-math-errno -fno-trapping-math -fopenmp-simd
 $(B)/obj/kernels/%.o: CFLAGS += $(KERNEL_FLAGS)
-# What multiplies keeps sums in an array that is no memory, unless a sanitizer marks when it comes and goes: no address of it
-# leaves its function, so that mark finds nothing, and the product takes three times as long.
+# What multiplies keeps sums in an array that is no memory, unless a sanitizer marks when it comes
+# and goes: no address of it leaves its function, so that mark finds nothing, and the product takes
+# three times as long.
 $(CPU_SETS:%=$(B)/obj/%/kernels/cpu/products/micro.o): KERNEL_FLAGS += $(if $(SAN),-fno-sanitize-address-use-after-scope)
 # Each set is one object that shows nothing but its table, backend_cpu_SET.
 $(B)/obj/kernels/cpu/%.o: CPPFLAGS += -Dbackend_cpu_set=backend_cpu_base
@@ -174,7 +179,8 @@ include etc/install.mk
 
 help:
 	@sed -n 's/^#   //p' Makefile etc/tests.mk
-# `lbctl top --demo` after 92 seconds (etc/pictures/record made that); pyte lacks xterm's repeated characters.
+# `lbctl top --demo` after 92 seconds (etc/pictures/record made that); pyte lacks xterm's repeated
+# characters.
 pictures: $(B)/lbctl
 	TERM=screen-256color TZ=UTC LANG=C.UTF-8 LC_ALL= /usr/bin/python3 etc/pictures/picture.py 132x17 \
 		$(or $(PICTURE_SECONDS),92) docs/top.svg $(B)/lbctl top --demo

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# casts.sh - fp32 to numbers of few bits: GB/s of fp32 in on one core, ours beside the casts of others, by the thread's own
-# time.
-# LB_BENCH_CASTS: a Python that has them (pip install torch numpy ml_dtypes gfloat). The claim: 1 GB/s for every
-# format, rounded to nearest and by chance, with AVX2 and with AVX-512.
+# casts.sh - fp32 to numbers of few bits: GB/s of fp32 in on one core, ours beside the casts of
+# others, by the thread's own time.
+# LB_BENCH_CASTS: a Python that has them (pip install torch numpy ml_dtypes gfloat). The claim: 1
+# GB/s for every format, rounded to nearest and by chance, with AVX2 and with AVX-512.
 . "$(dirname "$0")/scratch.sh"
 
 [ -f "$B/kernels.a" ] || make B="$B" "$B/kernels.a"

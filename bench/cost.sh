@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# cost.sh - what a step costs as model, sequence and batch grow, against two floors: its arithmetic at the
-# FMA peak, and the bytes of its weights at the memory's bandwidth, both measured in the same minutes.
+# cost.sh - what a step costs as model, sequence and batch grow, against two floors: its arithmetic
+# at the FMA peak, and the bytes of its weights at the memory's bandwidth, both measured in the same
+# minutes.
 #   B=build sh bench/cost.sh [FOLDER]     writes FOLDER/cost.md and FOLDER/cost.svg (build/bench)
 . "$(dirname "$0")/scratch.sh"
 out=${1:-$B/bench}

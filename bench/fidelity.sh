@@ -1,13 +1,16 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# fidelity.sh - what each recipe of few bits, and each way to keep weights and moments, costs in validation loss,
-# beside the noise of seeds: small Llama and GPT-2 shapes, the same data, every row, three seeds. The runs are those
-# of an lbd of its own on this machine, by `lbctl submit --sweep`; fidelity.py says what is trained and how it is judged.
+# fidelity.sh - what each recipe of few bits, and each way to keep weights and moments, costs in
+# validation loss, beside the noise of seeds: small Llama and GPT-2 shapes, the same data, every
+# row, three seeds. The runs are those of an lbd of its own on this machine, by `lbctl submit
+# --sweep`; fidelity.py says what is trained and how it is judged.
 #
-# LB_BENCH_FOLDER  keeps everything there: interrupted, the study goes on from there when it is called again
-# LB_BENCH_TEXT    what is trained on, a file or a folder (docs); LB_BENCH_SEEDS (3), LB_BENCH_STEPS (200),
-#                  LB_BENCH_ROWS: only these beside bf16, "mine.toml nvfp4" (all; a file is a recipe of one's own),
-#                  LB_BENCH_MODELS ("llama gpt2"), LB_BENCH_PIECES: end after so many models times seeds (all)
+# LB_BENCH_FOLDER  keeps everything there: interrupted, the study goes on from there when it is
+#                  called again
+# LB_BENCH_TEXT    what is trained on, a file or a folder (docs); LB_BENCH_SEEDS (3), LB_BENCH_STEPS
+#                  (200), LB_BENCH_ROWS: only these beside bf16, "mine.toml nvfp4" (all; a file is a
+#                  recipe of one's own), LB_BENCH_MODELS ("llama gpt2"), LB_BENCH_PIECES: end after
+#                  so many models times seeds (all)
 # Files are named from where it is called.
 LB_BENCH_ROWS=$(for row in ${LB_BENCH_ROWS:-}; do case $row in *.toml) realpath -m "$row" ;; *) echo "$row" ;; esac; done)
 export LB_BENCH_ROWS

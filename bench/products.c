@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* products.c - products [ROUNDS] prints, for each product of a step of GPT-2 124M and for attention, what one thread
- * makes of the fused multiply-adds that the core could do in the same moments.
+/* products.c - products [ROUNDS] prints, for each product of a step of GPT-2 124M and for
+ * attention, what one thread makes of the fused multiply-adds that the core could do in the same
+ * moments.
  *
- * By the thread's own CPU time: what others take of the core does not count. What they take of caches does: a
- * product of 40 ms is never left alone on a busy machine. Its tasks, of 0.1 to 4 ms, sometimes are: "undisturbed" is
- * the sum of each task's least time of all rounds. */
+ * By the thread's own CPU time: what others take of the core does not count. What they take of
+ * caches does: a product of 40 ms is never left alone on a busy machine. Its tasks, of 0.1 to 4 ms,
+ * sometimes are: "undisturbed" is the sum of each task's least time of all rounds. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +21,8 @@ static const struct backend *be;
 static struct device *dev;
 static int rounds = 9;
 
-/* Tasks of the operation that is measured: how many of them ran in this round, the least time of each. */
+/* Tasks of the operation that is measured: how many of them ran in this round, the least time of
+ * each. */
 static double least[MAX_TASKS];
 static size_t tasks;
 
@@ -213,7 +215,8 @@ int main(int argc, char **argv)
 		fputs("products: ROUNDS from 1 to 99\n", stderr);
 		return 2;
 	}
-	printf("\n%s\n\n| product | m x n x k | best ms | peak GF/s | undisturbed, of the peak | best | median |\n"
+	printf("\n%s\n\n| product | m x n x k | best ms | peak GF/s | undisturbed, of the peak | "
+	       "best | median |\n"
 	       "|---|---|---|---|---|---|---|\n",
 	       be->describe(dev));
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# products.sh - the products of a step, and attention, as shares of the FMA peak, on one thread, with AVX-512 and with
-# AVX2 alone; nothing passes or fails on them.
+# products.sh - the products of a step, and attention, as shares of the FMA peak, on one thread,
+# with AVX-512 and with AVX2 alone; nothing passes or fails on them.
 #
 #   B=build sh bench/products.sh [ROUNDS]       (9)
 . "$(dirname "$0")/scratch.sh"

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# ranks.sh - tokens/s of a Llama of 5 million parameters, fp32, on one and on two processes of this machine:
-# lbworker's sums in order and its fast ones beside PyTorch's DDP and FSDP (gloo), in turns; and the bytes that a
-# rank sent beside the formula of docs/RANKS.md.
+# ranks.sh - tokens/s of a Llama of 5 million parameters, fp32, on one and on two processes of this
+# machine: lbworker's sums in order and its fast ones beside PyTorch's DDP and FSDP (gloo), in
+# turns; and the bytes that a rank sent beside the formula of docs/RANKS.md.
 #
 #   B=build sh bench/ranks.sh [ROUNDS]       (3)
 #

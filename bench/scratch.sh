@@ -1,7 +1,7 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: MIT
-# scratch.sh - for benchmarks that need no lbd: in the top folder, with the programs in $B, and a folder $T
-# that goes at the end.
+# scratch.sh - for benchmarks that need no lbd: in the top folder, with the programs in $B, and a
+# folder $T that goes at the end.
 set -eu
 cd "$(dirname "$0")/.."
 B=$(cd "${B:-build}" && pwd -P)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* timed_pool.c - in place of kernels/cpu/pool.c: one thread, which tells the CPU time of each task. */
+/* timed_pool.c - in place of kernels/cpu/pool.c: one thread, which tells the CPU time of each
+ * task. */
 #include "bench/timed_pool.h"
 
 #include <stdlib.h>

@@ -36,7 +36,8 @@ static const struct option_row submit_options[] = {
 	{ "after-ok", 0, OPTION_LIST, FIELD(after_ok), "RUN",
 	  "begin when this run has completed; fail when it does not" },
 	{ "sweep", 0, OPTION_LIST, FIELD(sweep), "KEY=VALUES",
-	  "a run for each value, like lr=1e-3,3e-4 with {lr} in the command, seed=1..9, data=@FILE" },
+	  "a run for each value, like lr=1e-3,3e-4 with {lr} in the command, seed=1..9, "
+	  "data=@FILE" },
 	{ "wrap", 0, OPTION_TEXT, FIELD(wrap), "COMMAND",
 	  "a line for the shell in the place of a batch script, as with sbatch" },
 	{ "snapshot", 0, OPTION_FLAG, FIELD(snapshot), NULL,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* help.h - the table of commands, for people. It is reached by way of `ctl`, as help is in the table. */
+/* help.h - the table of commands, for people. It is reached by way of `ctl`, as help is in the
+ * table. */
 #ifndef CTL_HELP_H
 #define CTL_HELP_H
 

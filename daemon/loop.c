@@ -124,8 +124,8 @@ static void on_turn(uv_timer_t *timer)
 	uv_timer_start(timer, on_turn, wait_ms > 0 ? (uint64_t)wait_ms : 0, 0);
 }
 
-/* Whose file is gone must not wait for the next write to notice. And what one large answer took goes
- * back to the system: left alone, malloc keeps most of it for as long as lbd lives. */
+/* Whose file is gone must not wait for the next write to notice. And what one large answer took
+ * goes back to the system: left alone, malloc keeps most of it for as long as lbd lives. */
 static void on_lease(uv_timer_t *timer)
 {
 	struct daemon *d = timer->data;

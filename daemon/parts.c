@@ -56,8 +56,8 @@ int open_ledger(struct daemon *d, struct err *err)
 	return record_keep(d->lbd.ledger, err);
 }
 
-/* Slurm is exchanged under a lbd that runs: its library is gone, or its controller speaks no more what
- * this helper speaks. */
+/* Slurm is exchanged under a lbd that runs: its library is gone, or its controller speaks no more
+ * what this helper speaks. */
 static char *find_helper(void *arg, const char *unfit)
 {
 	struct daemon *d = arg;

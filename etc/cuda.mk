@@ -3,8 +3,8 @@
 CUDA      ?= auto
 CUDA_HOME ?= $(firstword $(patsubst %/bin/nvcc,%,$(wildcard /usr/local/cuda/bin/nvcc) $(shell command -v nvcc)))
 NVCC      := $(wildcard $(CUDA_HOME)/bin/nvcc)
-# ccache, where it is installed, remembers what compilers for GPUs made, too: by the text of all files that they read,
-# as nvcc preprocesses for one architecture alone, and not for the host.
+# ccache, where it is installed, remembers what compilers for GPUs made, too: by the text of all
+# files that they read, as nvcc preprocesses for one architecture alone, and not for the host.
 CCACHE    := $(patsubst %,CCACHE_DEPEND=1 %,$(shell command -v ccache))
 ifeq ($(CUDA),auto)
 HAVE_CUDA := $(NVCC)
@@ -86,9 +86,9 @@ $(B)/gpu/ops $(B)/gpu/goldens: $(B)/gpu/%: $(B)/obj/tests/gpu/%.o $(B)/lbworker.
 	@mkdir -p $(@D)
 	$(call say,LINK) $(CC) $(LDFLAGS) -o $@ -Wl,--start-group $^ -Wl,--end-group $(LIBS_lbworker)
 
-# For AMD: every kernel becomes code for gfx90a, and what is not NVIDIA's libraries compiles against HIP, with
-# nothing but Debian's packages (etc/install-deps --only hip). Products and attention are what lacks: neither hipBLASLt
-# nor a library of attention is in Debian 12.
+# For AMD: every kernel becomes code for gfx90a, and what is not NVIDIA's libraries compiles against
+# HIP, with nothing but Debian's packages (etc/install-deps --only hip). Products and attention are
+# what lacks: neither hipBLASLt nor a library of attention is in Debian 12.
 HIPCXX    ?= $(firstword $(wildcard $(foreach v,19 18 17 16 15,/usr/bin/clang-$(v))))
 HIP_CODE  := $(firstword $(wildcard $(foreach d,/usr/lib/*/amdgcn/bitcode,$(d)/ockl.bc)))
 HAVE_HIP  := $(and $(HIPCXX),$(HIP_CODE),$(wildcard /usr/include/hip/hip_runtime.h))

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 # suite.sh - to be sourced: where the packages of a suite of Debian or Ubuntu come from.
 
-# Sets mirror, components, keyring, and debootstrap's script for the suite. 1: its keyring cannot be had.
+# Sets mirror, components, keyring, and debootstrap's script for the suite. 1: its keyring cannot be
+# had.
 suite_find() {	# SUITE
 	mirror=${DEBIAN_MIRROR:-http://deb.debian.org/debian}
 	components=main script=$1

@@ -1,29 +1,39 @@
 # SPDX-License-Identifier: MIT
-# The tests. `make check` runs all that a change must pass; these are for an hour of its own, or need what others wrote:
+# The tests. `make check` runs all that a change must pass; these are for an hour of its own, or
+# need what others wrote:
 #
 #   make sim [SEEDS=N | SEED=k]                simulated years; one world again
 #   make faults [POINTS=100 KILLS=1000 …]      the programs, Slurm and disks, broken again and again
 #   make chaos [MINUTES=60] [SEED=k]           faults drawn from a seed, all kinds at once
-#   make check-steady [TIMES=20] [LOAD=6] [AT_ONCE=1] [DONE=FILE] [TESTS="…"]   does each system test pass each time? Hours, in any number of sittings
-#   make check-options [N=1000 SEED=1]         options of sbatch, by pairs and triples: lbctl beside sbatch
+#   make check-steady [TIMES=20] [LOAD=6] [AT_ONCE=1] [DONE=FILE] [TESTS="…"]   does each system
+#   test pass each time? Hours, in any number of sittings
+#   make check-options [N=1000 SEED=1]         options of sbatch, by pairs and triples: lbctl beside
+#                                              sbatch
 #   make check-text [DOCUMENTS=N TOKENIZERS=DIR]   tokens beside those of the libraries of others
-#   make check-formats                         numbers of few bits, bit for bit beside an independent table
-#   make check-neon                            the CPU backend on 64-bit Arm, by QEMU: the bits of AVX2
+#   make check-formats                         numbers of few bits, bit for bit beside an
+#                                              independent table
+#   make check-neon                            the CPU backend on 64-bit Arm, by QEMU: the bits of
+#                                              AVX2
 #   make check-ranks                           one rank beside several, bit for bit, and controls
 #   make check-losses [STEPS=200]             recipes of few bits, emulated GPU beside CPU
 #   make check-torch [PYTHON=…]                 models of Meta, LitGPT and torch.save beside PyTorch
-#   make check-headers | check-nvml | check-nccl | check-hta | check-recipes   beside Slurm's, NVIDIA's, PyTorch's, Spack's
+#   make check-headers | check-nvml | check-nccl | check-hta | check-recipes   beside Slurm's,
+#   NVIDIA's, PyTorch's, Spack's
 #   make check-slurm [VERSION=20.11|…|26.05|all]   lbd on the Slurm of other releases
 #   make check-upgrade [ROOTS=DIR]             Slurm 24.11 becomes 26.05 under runs that train
-#   make check-trackers [KILLS=6]              lbctl sync into a real MLflow, Trackio, W&B and TensorBoard
-#   make check-layouts [KILLS=50]              checkpoints of the real libraries, killed while saving
-#   make check-stage [KILLS=100]               lbrun killed while checkpoints come from the node's stage
+#   make check-trackers [KILLS=6]              lbctl sync into a real MLflow, Trackio, W&B and
+#                                              TensorBoard
+#   make check-layouts [KILLS=50]              checkpoints of the real libraries, killed while
+#                                              saving
+#   make check-stage [KILLS=100]               lbrun killed while checkpoints come from the node's
+#                                              stage
 #   make check-launchers [MPIRUN=…]            a rank's own end behind the real torchrun and mpirun
 #   make fuzz [SECONDS=60] [RUNS=10000000]    whatever reads what strangers wrote
 #   make fuzz TOTAL=100000000 [READERS=…]     so many inputs together, in any number of sittings
 #   make coverage [TESTS="…"]                  which lines and branches the tests reach
 #
-# How fast the machine multiplies is not what sanitizers make of it: those of peak.c took three seconds of each training.
+# How fast the machine multiplies is not what sanitizers make of it: those of peak.c took three
+# seconds of each training.
 $(if $(SAN),$(eval $(B)/obj/kernels/machine/peak.o: CFLAGS := $(filter-out $(SANFLAGS),$(CFLAGS)) -O2))
 # --- tests ----------------------------------------------------------------------------------
 UNIT_LIBS := -lcmocka -lncursesw -ltinfo -luv -lsqlite3 -ljansson -lpcre2-8 -lzstd -lz -lstdc++ -ldl -lm -lpthread
@@ -128,8 +138,8 @@ check-unit: $(UNIT) $(BINARIES)
 GPU_PARTS := $(if $(HAVE_CUDA),$(EMULATED) $(B)/liblbnccl-standin.so $(B)/gpu/ops $(B)/gpu/goldens $(B)/gpu/nvtx_tap.so \
 	     $(if $(SAN),,$(LBCUDA) $(B)/release/operands/scales.o $(B)/gpu/sdpa_plans $(B)/gpu/stub/libcuda.so.1))
 gpu-parts: $(BINARIES) $(GPU_PARTS)
-# Tests mostly wait: more of them at once than there are cores. Those that take longest begin first, so that
-# none runs alone at the end.
+# Tests mostly wait: more of them at once than there are cores. Those that take longest begin first,
+# so that none runs alone at the end.
 LONG     := $(foreach t,local-faults faults chaos stage gpu-check low-bits resume gpu gpu-bench lost-node leaving crowded-switches \
 	    scheduler-commands lbrun text scheduler-slurm cron nodes hang batch-sbatch recover batch notify hostile frozen convert \
 	    options,tests/system/$(t).t)
@@ -138,7 +148,8 @@ PROVE_JOBS ?= 8
 check-system check-steady: $(BINARIES) $(CONTROLS) $(B)/tests/scheduler_client $(DIGEST) $(GPU_PARTS)
 check-system:
 	B=$(abspath $(B)) sh tests/prove.sh $(PROVE_JOBS) sh $(TESTS)
-# Hours: each system test TIMES times alone, beside LOAD busy processes, and once on one processor. DONE remembers.
+# Hours: each system test TIMES times alone, beside LOAD busy processes, and once on one processor.
+# DONE remembers.
 check-steady:
 	B=$(abspath $(B)) DONE=$(or $(DONE),$(abspath $(B))/steady) sh tests/steady.sh $(TESTS)
 # One rank beside several, in all ways; the last line counts.
@@ -158,7 +169,8 @@ check-losses: $(B)/lbworker $(GPU_PARTS)
 	B=$(abspath $(B)) sh tests/gpu/losses.sh $(STEPS)
 check-resume: $(B)/lbworker $(B)/tests/json
 	B=$(abspath $(B)) sh tests/system/resume.t
-# PyTorch and its friends come from PyPI, into a folder of their own; PYTHON=FILE takes one that has them.
+# PyTorch and its friends come from PyPI, into a folder of their own; PYTHON=FILE takes one that has
+# them.
 ML_WHEELS := torch numpy safetensors transformers accelerate lightning peft
 KILLS     ?= 50
 ML_PYTHON := $(or $(PYTHON),$(B)/ml/bin/python)
@@ -171,8 +183,8 @@ check-layouts: $(B)/lbrun $(ML_PYTHON)
 # lbrun killed again and again while checkpoints come from the node's stage; SEED=1 for the dice.
 check-stage: $(B)/lbrun
 	python3 tests/stage/kills.py $(B)/lbrun $(or $(filter-out 50,$(KILLS)),100) $(or $(SEED),1)
-# The libraries of others come from PyPI; those of real models, in a folder of one's own: TOKENIZERS=DIR. DONE=FILE
-# remembers those that have passed, so that an interrupted check goes on.
+# The libraries of others come from PyPI; those of real models, in a folder of one's own:
+# TOKENIZERS=DIR. DONE=FILE remembers those that have passed, so that an interrupted check goes on.
 TEXT_PYTHON := $(or $(PYTHON),$(B)/text/bin/python)
 DOCUMENTS ?= 1000000
 $(B)/text/bin/python:
@@ -188,16 +200,17 @@ check-torch: $(B)/lbworker $(ML_PYTHON)
 	$(ML_PYTHON) tests/torch/check.py --lbworker $(abspath $(B)/lbworker)
 	$(ML_PYTHON) tests/torch/families.py --lbworker $(abspath $(B)/lbworker)
 	$(ML_PYTHON) tests/torch/tuning.py --lbworker $(abspath $(B)/lbworker)
-# Every format, code and rounding by the definition and by each set of instructions, beside the table that
-# tests/formats/oracle.py made; the last line counts.
+# Every format, code and rounding by the definition and by each set of instructions, beside the
+# table that tests/formats/oracle.py made; the last line counts.
 check-formats: $(B)/unit/test_formats
 	LB_FORMATS=all $(B)/unit/test_formats | grep -v '^#' | grep '^formats: .* 0 differences'
 # The CPU backend for 64-bit Arm, compiled across and run by QEMU.
 check-neon: $(DIGEST)
 	B=$(abspath $(B)) sh tests/neon/check.sh
-# Operands and products of recipes, and 8-bit moments, beside torchao's; tensors in files of compressed-tensors; and beside
-# the references of Transformer Engine and Microscaling. PYTHON: one that has them; SOURCES: a folder with checkouts
-# of the latter two, which is filled where GitHub can be reached.
+# Operands and products of recipes, and 8-bit moments, beside torchao's; tensors in files of
+# compressed-tensors; and beside the references of Transformer Engine and Microscaling. PYTHON: one
+# that has them; SOURCES: a folder with checkouts of the latter two, which is filled where GitHub
+# can be reached.
 PEERS    := $(or $(PYTHON),$(B)/peers/bin/python)
 SOURCES  := $(or $(SOURCES),$(B)/peers/sources)
 $(B)/peers/bin/python:
@@ -213,9 +226,9 @@ $(B)/formats/operands: $(B)/obj/tests/formats/operands.o $(B)/lbworker.a $(B)/ke
 check-peers: $(B)/formats/operands $(PEERS) $(SOURCES)
 	$(PEERS) tests/formats/peers.py $(abspath $(B)/formats/operands)
 	$(PEERS) tests/formats/peers_reference.py $(abspath $(B)/formats/operands) $(abspath $(SOURCES))
-# The helper is one source for every release of Slurm: compiled against the headers that suites of Debian and
-# Ubuntu have, and, with SLURM_SOURCE=DIR, a repository of Slurm's, those that no suite has. They are fetched by
-# name, once; without a network it is said which were left out.
+# The helper is one source for every release of Slurm: compiled against the headers that suites of
+# Debian and Ubuntu have, and, with SLURM_SOURCE=DIR, a repository of Slurm's, those that no suite
+# has. They are fetched by name, once; without a network it is said which were left out.
 SLURM_SUITES ?= bullseye jammy bookworm noble trixie resolute sid
 SLURM_RELEASES ?= $(if $(SLURM_SOURCE),23.02 24.05 25.05)
 check-headers: $(B)/gen/queries.h $(B)/gen/words.h
@@ -230,7 +243,8 @@ check-headers: $(B)/gen/queries.h $(B)/gen/words.h
 		$(CC) $(filter-out -MMD -MP,$(CPPFLAGS)) $(CFLAGS) -isystem $$headers/usr/include -fsyntax-only \
 			slurm/helper/*.c || exit 1; \
 		echo "lbd-slurm compiles against Slurm $$version ($$of)"; done
-# The same for what lbrun assumes of NVIDIA's management library: NVIDIA's own headers of three generations, from PyPI.
+# The same for what lbrun assumes of NVIDIA's management library: NVIDIA's own headers of three
+# generations, from PyPI.
 NVML_HEADERS ?= nvidia-nvml-dev-cu11 nvidia-nvml-dev-cu12 nvidia-nvml-dev
 check-nvml:
 	@for package in $(NVML_HEADERS); do \
@@ -241,7 +255,8 @@ check-nvml:
 		$(CC) $(filter-out -MMD -MP,$(CPPFLAGS)) $(CFLAGS) -Wno-deprecated-declarations -isystem $${header%/nvml.h} \
 			-fsyntax-only tests/nvml/abi.c || exit 1; \
 		echo "lbrun's NVML is that of $$(ls -d $$to/*.dist-info | sed 's,.*/,,; s,.dist-info,,')"; done
-# Traces beside HolisticTraceAnalysis, from PyPI, into a folder of its own: of pandas 3 it knows nothing yet.
+# Traces beside HolisticTraceAnalysis, from PyPI, into a folder of its own: of pandas 3 it knows
+# nothing yet.
 HTA_PYTHON := $(or $(PYTHON),$(B)/hta/bin/python)
 $(B)/hta/bin/python:
 	python3 -m venv $(B)/hta
@@ -249,8 +264,8 @@ $(B)/hta/bin/python:
 check-hta: $(B)/lbworker $(HTA_PYTHON)
 	$(if $(HAVE_CUDA),$(MAKE) $(EMULATED) $(B)/liblbnccl-standin.so)
 	$(HTA_PYTHON) tests/hta/check.py $(abspath $(B)/lbworker) $(abspath $(B))
-# What kernels/nccl.h declares beside NVIDIA's own header and library, from PyPI, some 300 MB each; removed again. No
-# GPU is needed, but CUDA's headers.
+# What kernels/nccl.h declares beside NVIDIA's own header and library, from PyPI, some 300 MB each;
+# removed again. No GPU is needed, but CUDA's headers.
 NCCL_WHEELS ?= nvidia-nccl-cu12==2.18.3 nvidia-nccl-cu12 nvidia-nccl-cu13
 check-nccl:
 	@test -n "$(CUDA_HOME)" || { echo "CUDA's headers are needed: CUDA_HOME=DIR"; exit 1; }
@@ -263,12 +278,12 @@ check-nccl:
 			-o $(B)/nccl/abi tests/nccl/abi.c kernels/nccl.c kernels/wheels.c -ldl && \
 			LB_NCCL_LIBRARY=$$to/nvidia/nccl/lib/libnccl.so.2 $(B)/nccl/abi || { rm -rf $$to; exit 1; }; \
 		rm -rf $$to; done
-# The Slurm of other releases, each in a root of the suite that has it, or built from SLURM_SOURCE=DIR: needs root
-# and a network.
+# The Slurm of other releases, each in a root of the suite that has it, or built from
+# SLURM_SOURCE=DIR: needs root and a network.
 check-slurm:
 	ROOTS=$(or $(ROOTS),$(B)/roots) sh tests/slurm/check.sh $(if $(filter command,$(origin VERSION)),$(VERSION),all)
-# The recipes for Spack and conda by the linters of those: what `spack style` runs, with its settings, and
-# rattler-build's own reader. From PyPI, into a folder of their own.
+# The recipes for Spack and conda by the linters of those: what `spack style` runs, with its
+# settings, and rattler-build's own reader. From PyPI, into a folder of their own.
 RECIPES   := $(B)/recipes/bin
 $(RECIPES)/python:
 	python3 -m venv $(B)/recipes
@@ -286,7 +301,8 @@ check-upgrade: tarball
 # Their own ends told by the real torchrun and mpirun (MPIRUN=…).
 check-launchers: $(BINARIES) $(ASKERS) $(ML_PYTHON)
 	B=$(abspath $(B)) TORCHRUN=$(abspath $(dir $(ML_PYTHON)))/torchrun sh tests/launchers/real.sh
-# The trackers come from PyPI; the reader of W&B's files is that of a release that had one in Python.
+# The trackers come from PyPI; the reader of W&B's files is that of a release that had one in
+# Python.
 TRACKERS  := $(or $(PYTHON),$(B)/trackers/bin/python)
 $(B)/trackers/bin/python:
 	python3 -m venv $(B)/trackers
@@ -299,8 +315,9 @@ check-trackers: $(BINARIES) $(ASKERS) $(TRACKERS)
 check-layers: all
 	B=$(B) sh tests/layers.sh
 
-# One stamp per file, so that a second run looks only at what changed. NODES is how far the analyzer follows
-# the paths of a function; its time is in proportion. clang's own 225000 takes nine times as long as this.
+# One stamp per file, so that a second run looks only at what changed. NODES is how far the analyzer
+# follows the paths of a function; its time is in proportion. clang's own 225000 takes nine times as
+# long as this.
 NODES    ?= 25000
 LINTED   := $(wildcard common/*/*.c sql/*.c slurm/*.c slurm/*/*.c daemon/*.c daemon/*/*.c daemon/*/*/*.c ctl/*.c ctl/*/*.c \
 	    worker/*/*.c worker/*/*/*.c kernels/*.c kernels/comm/shared.c kernels/comm/lane.c kernels/machine/*.c kernels/formats/*.c $(call rooms,kernels/cpu) tests/sim/*.c tests/sim/ettr/*.c \
@@ -312,8 +329,8 @@ $(B)/lint/%.tidy: % .clang-tidy tests/lint.sh | $(B)/gen/queries.h $(B)/gen/word
 	$(call LINT,clang-tidy,tidy) -std=c11 -I. -I$(B)/gen -I$(B)/demo -D_GNU_SOURCE -DLB_VERSION='""' \
 		$(if $(HAVE_CUDA),-isystem $(CUDA_HOME)/include) -c -o $@ $<
 tidy: $(LINTED:%=$(B)/lint/%.tidy)
-# cppcheck keeps what it found of each file in a folder, for one caller at a time. A new clone begins with that of the last
-# check that was clean, which lies beside ccache's.
+# cppcheck keeps what it found of each file in a folder, for one caller at a time. A new clone
+# begins with that of the last check that was clean, which lies beside ccache's.
 CPPCHECKED := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/lowbits/cppcheck
 cppcheck: $(B)/gen/queries.h $(B)/gen/words.h $(B)/gen/trackers.h $(B)/gen/hang.h
 	@mkdir -p $(B)/lint
@@ -335,13 +352,14 @@ format:
 	clang-format -i $(FORMATTED)
 format-check:
 	@test -z "$(FORMATTED)" || clang-format --dry-run -Werror $(FORMATTED)
+	@LC_ALL=C awk -f tests/columns.awk Makefile etc/*.mk $(FORMATTED) $(SCRIPTS)
 lint: format-check tidy cppcheck shellcheck
 
-# Everything a change must pass. The recursive calls are this same file with SAN=1: tests run against
-# sanitized programs, and PLAIN against those that people use. HEAVY only against those: what takes too long
-# sanitized (hundreds of starts of lbd, trainings on an emulated GPU, trainings that are killed and compared to
-# the bit), and what looks at files, at make or at sbatch, where a sanitizer has nothing to find. Unit tests
-# run sanitized only: check-quick has them as they are.
+# Everything a change must pass. The recursive calls are this same file with SAN=1: tests run
+# against sanitized programs, and PLAIN against those that people use. HEAVY only against those:
+# what takes too long sanitized (hundreds of starts of lbd, trainings on an emulated GPU, trainings
+# that are killed and compared to the bit), and what looks at files, at make or at sbatch, where a
+# sanitizer has nothing to find. Unit tests run sanitized only: check-quick has them as they are.
 HEAVY    := $(foreach t,faults chaos gpu-check gpu-bench gpu-library gpu-low-bits resume low-bits convert demo options install cookbook contributing hardened prove \
 	    ranks-slurm preflight nccl,tests/system/$(t).t)
 PLAIN    := $(foreach t,trainer lbrun crash instructions lbd,tests/system/$(t).t)
@@ -352,9 +370,10 @@ check: all
 	$(MAKE) SAN=1 B=$(B)-san all unit gpu-parts
 	$(MAKE) SAN=1 B=$(B)-san check-unit
 	$(MAKE) --jobs=3 check-sanitized check-plain check-beside
-# System tests mostly wait, so both kinds run at once; what only computes takes what they leave of the processors.
-# 100 worlds here, 500 with `make sim`. Conditions are asked
-# by the lbctl that starts faster: the sanitized one has a thousand other occasions to show what is wrong.
+# System tests mostly wait, so both kinds run at once; what only computes takes what they leave of
+# the processors. 100 worlds here, 500 with `make sim`. Conditions are asked
+# by the lbctl that starts faster: the sanitized one has a thousand other occasions to show what is
+# wrong.
 check-sanitized:
 	LB_ASKER=$(abspath $(B))/lbctl $(MAKE) SAN=1 B=$(B)-san TESTS='$(filter-out $(HEAVY),$(TESTS))' check-system
 check-plain:
@@ -373,8 +392,9 @@ check-quick: all unit
 	$(MAKE) check-unit
 	$(MAKE) TESTS='$(QUICK)' check-system
 
-# Which lines and branches of the programs unit and system tests reach, into build-coverage/coverage.txt. It
-# is a lower bound: who is killed, or leaves by _exit() after a fork(), tells nothing of its last steps.
+# Which lines and branches of the programs unit and system tests reach, into
+# build-coverage/coverage.txt. It is a lower bound: who is killed, or leaves by _exit() after a
+# fork(), tells nothing of its last steps.
 .PHONY: coverage
 coverage:
 	$(MAKE) COVERAGE=1 B=build-coverage all unit
@@ -386,8 +406,8 @@ coverage:
 		--exclude build-coverage/ --exclude bench/ --branches build-coverage | tail -n 4
 	@tail -n 4 build-coverage/coverage.txt
 
-# Fuzz targets: everything that reads what strangers wrote. SECONDS each (0: without end) or RUNS inputs,
-# two at a time.
+# Fuzz targets: everything that reads what strangers wrote. SECONDS each (0: without end) or RUNS
+# inputs, two at a time.
 FUZZ     := $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 SECONDS  ?= 60
 RUNS     ?=
@@ -395,7 +415,8 @@ $(B)/fuzz/%: $(B)/obj/tests/fuzz/%.o $(B)/obj/tests/fuzz/fuzz.o $(B)/daemon.a $(
 	@mkdir -p $(@D)
 	$(call say,LINK) $(CXX) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ -luv -ljansson -lpcre2-8 -lzstd -lz -lm -lpthread
 fuzz-targets: $(FUZZ)
-# TOTAL: so many inputs of the READERS together, in as many sittings as it takes. Counts are kept in build-fuzz.
+# TOTAL: so many inputs of the READERS together, in as many sittings as it takes. Counts are kept in
+# build-fuzz.
 READERS  ?= message switch spool spec
 TOTAL    ?=
 FUZZED   := $(patsubst tests/fuzz/%.c,build-fuzz/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))

@@ -35,8 +35,8 @@ struct operand_use; /* kernels/formats/operand.h */
 struct operand_cast;
 struct device; /* one opened device: its memory, its queue, its threads */
 
-/* What activations are stored in and multiplied in. BF16_WIDE: numbers of bf16 in places of fp32, which is
- * how a CPU does it. */
+/* What activations are stored in and multiplied in. BF16_WIDE: numbers of bf16 in places of fp32,
+ * which is how a CPU does it. */
 enum compute { COMPUTE_FP32, COMPUTE_BF16, COMPUTE_BF16_WIDE, COMPUTE_COUNT };
 
 static inline size_t compute_bytes(enum compute compute)
@@ -76,15 +76,15 @@ enum gemm_then { GEMM_PLAIN, GEMM_GELU, GEMM_GELU_BACKWARD };
  * product: replaced with beta 0, else added to; fp32. They ask for A transposed with lda = m, for B
  * as it lies with ldb = n. (A gradient of weights is dy^T x; that of their bias is the sum of
  * dy.)
- * use_a, use_b: A and B as numbers of few bits (operand.h); NULL: as they are. Where both are integers
- * whose scales do not change along k (at most 131,071), the sum over k is one of integers, exact on
- * CPUs: C[i,j] = alpha (a_i (b_j sum)) + ... in fp32, with the scales a and b. Bias and the sums know
- * nothing of any of it. A device that has no such products leaves `quantize` NULL and is not asked.
- * only_faster: where the product of A and B as they are takes less time, on a device that has both, it is that which
- * is made; what a device would emulate takes more.
- * shared, not NULL: the one of a and b that two products in a row have, unchanged: this one and the next where
- * is_first, else the one before and this one. What becomes of it may be made once for both; next: the other one, where
- * is_first, whose C may still be NULL; NULL: it is not told.
+ * use_a, use_b: A and B as numbers of few bits (operand.h); NULL: as they are. Where both are
+ * integers whose scales do not change along k (at most 131,071), the sum over k is one of integers,
+ * exact on CPUs: C[i,j] = alpha (a_i (b_j sum)) + ... in fp32, with the scales a and b. Bias and
+ * the sums know nothing of any of it. A device that has no such products leaves `quantize` NULL and
+ * is not asked. only_faster: where the product of A and B as they are takes less time, on a device
+ * that has both, it is that which is made; what a device would emulate takes more.
+ * shared, not NULL: the one of a and b that two products in a row have, unchanged: this one and the
+ * next where is_first, else the one before and this one. What becomes of it may be made once for
+ * both; next: the other one, where is_first, whose C may still be NULL; NULL: it is not told.
  * aside: what is queued behind it, up to the next join(), neither reads C nor writes A, B or C; so
  * it may run beside that. */
 struct gemm {
@@ -127,9 +127,10 @@ struct attention {
 	 * the sums over these. Devices that no ranks compute on know `first` and `queries` only,
 	 * forward only. */
 	size_t first, queries, late;
-	/* What follows only where `masks_attention` says so. A query sees itself and the keys before
-	 * it, but no more than `window` in all, and none before begin[query], a position of its
-	 * sequence that never falls. Scores become cap tanh(score/cap). 0 or NULL: nothing of it. */
+	/* What follows only where `masks_attention` says so. A query sees itself and the keys
+	 * before it, but no more than `window` in all, and none before begin[query], a position of
+	 * its sequence that never falls. Scores become cap tanh(score/cap). 0 or NULL: nothing of
+	 * it. */
 	size_t window;
 	const int32_t *begin; /* [batch*T] */
 	float softcap;
@@ -156,10 +157,11 @@ struct loss_terms {
 	float smoothing, z_loss, softcap;
 };
 
-/* Rows that go to K of E experts each (Shazeer et al. 2017). Of a row's logits come scores: their softmax,
- * or sigmoids (DeepSeek-AI 2024). The K largest, of two alike the first, are its choices, in rising order
- * of experts; their weights are the scores, divided by their sum when `normed` (of sigmoids 1e-20 more),
- * times `scale`. Every choice has a place in the order of experts, then of rows. */
+/* Rows that go to K of E experts each (Shazeer et al. 2017). Of a row's logits come scores: their
+ * softmax, or sigmoids (DeepSeek-AI 2024). The K largest, of two alike the first, are its choices,
+ * in rising order of experts; their weights are the scores, divided by their sum when `normed` (of
+ * sigmoids 1e-20 more), times `scale`. Every choice has a place in the order of experts, then of
+ * rows. */
 struct routing {
 	size_t rows, experts, top; /* N, E, K */
 	bool sigmoid, normed;
@@ -188,17 +190,18 @@ struct vocab_slice {
 	size_t first, count, slices;
 };
 
-/* Elements [first, first + count) of an array, of which this rank keeps [own_first, own_first + own_count).
- * The rest is as `rest` says: it stays; it may be written, but is never read; or, from 0 on, it is here in turn
- * with the rests of all others of that number: what is written to one of them is lost for the others. */
+/* Elements [first, first + count) of an array, of which this rank keeps [own_first, own_first +
+ * own_count). The rest is as `rest` says: it stays; it may be written, but is never read; or, from
+ * 0 on, it is here in turn with the rests of all others of that number: what is written to one of
+ * them is lost for the others. */
 enum { REST_STAYS = -1, REST_IS_LOST = -2 };
 struct share {
 	size_t first, count, own_first, own_count;
 	int rest;
 };
 
-/* Of a row of logits in a slice: the largest, the sum of e^(logit - largest), and the target's logit,
- * 0 where the target is another's. */
+/* Of a row of logits in a slice: the largest, the sum of e^(logit - largest), and the target's
+ * logit, 0 where the target is another's. */
 struct loss_part {
 	float max, sum, target;
 };
@@ -233,9 +236,9 @@ struct adamw {
 	uint64_t first, key;
 };
 
-/* Normal numbers of mean 0, the same bits on every device: element e = first + i is number e mod 4 of
- * those that kernels/normal.h makes of Philox(counter { e/4 (64 bits), tensor, step }, key). `first` is
- * a multiple of 4. */
+/* Normal numbers of mean 0, the same bits on every device: element e = first + i is number e mod 4
+ * of those that kernels/normal.h makes of Philox(counter { e/4 (64 bits), tensor, step }, key).
+ * `first` is a multiple of 4. */
 struct normal {
 	uint64_t key;
 	uint32_t tensor, step;
@@ -273,10 +276,10 @@ struct backend {
 	/* Zeroed and pre-touched, aligned to 64 bytes; NULL when there is no room. `what` is a
 	 * literal: the name of all memory of that kind when people are told who holds what. */
 	void *(*alloc)(struct device *dev, size_t bytes, const char *what);
-	/* The same for weights: fp32 [count], `matrices` of them first, then vectors. How the matrices
-	 * lie in that memory is the device's affair, fp32 or not: only gemm and the forward tables
-	 * read them, upload, normal and adamw write them, download and fetch give what was written,
-	 * to the bit (of a NaN, that it is one). */
+	/* The same for weights: fp32 [count], `matrices` of them first, then vectors. How the
+	 * matrices lie in that memory is the device's affair, fp32 or not: only gemm and the
+	 * forward tables read them, upload, normal and adamw write them, download and fetch give
+	 * what was written, to the bit (of a NaN, that it is one). */
 	float *(*alloc_weights)(struct device *dev, size_t count, size_t matrices);
 	/* Bytes that alloc may still hand out before the device, or what confines us, is full. */
 	uint64_t (*available)(const struct device *dev);
@@ -395,30 +398,32 @@ struct backend {
 	 * columns] without gaps. Not in place. */
 	void (*quantize)(struct device *dev, float *out, const float *x, const struct stored *shape,
 			 const struct operand_use *use);
-	/* Of x, in the type that the device computes in, codes of at most 8 bits with what is summed over along
-	 * memory, [across][along], and of each tile that shares a scale this scale, [across][along]. What
-	 * products of few bits are made of where a device has them in hardware. */
+	/* Of x, in the type that the device computes in, codes of at most 8 bits with what is
+	 * summed over along memory, [across][along], and of each tile that shares a scale this
+	 * scale, [across][along]. What products of few bits are made of where a device has them in
+	 * hardware. */
 	void (*codes)(struct device *dev, uint8_t *codes, float *scales, const void *x,
 		      const struct stored *shape, const struct operand_use *use);
-	/* Between two steps, where histories (operand.h) are in the device's memory: in each of `count`, of
-	 * AMAX_PAST + `length` floats, what is noted becomes the newest. NULL: the host does it. */
+	/* Between two steps, where histories (operand.h) are in the device's memory: in each of
+	 * `count`, of AMAX_PAST + `length` floats, what is noted becomes the newest. NULL: the host
+	 * does it. */
 	void (*amax_step)(struct device *dev, float *histories, size_t count, size_t length);
 
-	/* What an operation writes to `out` soon is an operand of these `count` products, the next that come, in
-	 * their order, and nobody else writes there before they have run: so it may be made with the operation.
-	 * Their C may still be NULL. NULL: nothing comes of it. */
+	/* What an operation writes to `out` soon is an operand of these `count` products, the next
+	 * that come, in their order, and nobody else writes there before they have run: so it may
+	 * be made with the operation. Their C may still be NULL. NULL: nothing comes of it. */
 	void (*expect)(struct device *dev, const void *out, const struct gemm *product,
 		       size_t count);
 
 	/* What an optimizer keeps in few bits. Moments: codes of a map, which are MOMENTS_CODES
-	 * numbers that rise to 1, and a scale, the largest |x|, for each MOMENTS_SHARE elements from
-	 * the first on: x = map[code] scale. */
+	 * numbers that rise to 1, and a scale, the largest |x|, for each MOMENTS_SHARE elements
+	 * from the first on: x = map[code] scale. */
 	void (*moments_get)(struct device *dev, float *to, const uint8_t *codes,
 			    const float *scales, size_t count, const float *map);
 	void (*moments_put)(struct device *dev, uint8_t *codes, float *scales, const float *from,
 			    size_t count, const float *map);
-	/* Weights that are numbers of bf16, in places of fp32. narrow makes them so: to nearest, or by
-	 * chance (by how->random, first and how.rounding). lost, which may be NULL, gets what is
+	/* Weights that are numbers of bf16, in places of fp32. narrow makes them so: to nearest, or
+	 * by chance (by how->random, first and how.rounding). lost, which may be NULL, gets what is
 	 * taken away, in bf16; widen gives it back (Kahan 1965). */
 	void (*weights_widen)(struct device *dev, float *w, const uint16_t *lost, size_t count);
 	void (*weights_narrow)(struct device *dev, float *w, uint16_t *lost, size_t count,
@@ -431,17 +436,18 @@ struct backend {
 	 * computes on is then also memory that the host, and kernels/comm.h, may read and write
 	 * between two calls, unless `arrays` is there --- */
 
-	/* How arrays in the device's memory go to other ranks (kernels/comm.h); NULL: by the host. */
+	/* How arrays in the device's memory go to other ranks (kernels/comm.h); NULL: by the
+	 * host. */
 	const struct arrays_table *arrays;
 	/* What other ranks must have of a piece of weights to compute with it: *each bytes of each
 	 * parameter from the address on. NULL: all of it, fp32. Such bytes have come when
 	 * weights_came is called for the piece. */
 	void *(*weights_wanted)(struct device *dev, float *weights, size_t *each);
 	void (*weights_came)(struct device *dev, float *weights, size_t count);
-	/* Weights of products on their way to other ranks as codes of 8 bits, under one scale for a matrix
-	 * (kernels/formats/sent.h), `count` from anywhere within it, as products read them. *amax becomes
-	 * the largest |w|, if larger. A product of few bits by that cast makes the same codes of what decode
-	 * writes as of what encode was given. */
+	/* Weights of products on their way to other ranks as codes of 8 bits, under one scale for a
+	 * matrix (kernels/formats/sent.h), `count` from anywhere within it, as products read them.
+	 * *amax becomes the largest |w|, if larger. A product of few bits by that cast makes the
+	 * same codes of what decode writes as of what encode was given. */
 	void (*weights_amax)(struct device *dev, float *amax, const float *weights, size_t count);
 	void (*weights_encode)(struct device *dev, uint8_t *codes, const float *weights,
 			       size_t count, const struct operand_cast *cast, const float *amax);
@@ -449,8 +455,8 @@ struct backend {
 			       size_t count, const struct operand_cast *cast, const float *amax);
 	/* to[i] = max(to[i], from[i]), of amaxes */
 	void (*largest)(struct device *dev, float *to, const float *from, size_t count);
-	/* sums[i] = the sum of x^2 over the i-th run of SQUARES_PIECE elements, the last may be shorter;
-	 * the bits of sum_squares. */
+	/* sums[i] = the sum of x^2 over the i-th run of SQUARES_PIECE elements, the last may be
+	 * shorter; the bits of sum_squares. */
 	void (*piece_squares)(struct device *dev, double *sums, const float *x, size_t count);
 
 	/* As alloc, but memory is taken only as it is written; not zeroed. */
@@ -458,8 +464,8 @@ struct backend {
 	/* What lies there is not needed any more, and its memory may go until it is written again;
 	 * then it holds anything. */
 	void (*discard)(struct device *dev, void *memory, size_t bytes);
-	/* As reserve, zeroed, of `count` elements of `each` bytes, and alloc_weights, where what is beside its
-	 * shares stays. NULL: memory comes and goes by reserve and discard. */
+	/* As reserve, zeroed, of `count` elements of `each` bytes, and alloc_weights, where what is
+	 * beside its shares stays. NULL: memory comes and goes by reserve and discard. */
 	void *(*reserve_shares)(struct device *dev, size_t count, size_t each,
 				const struct share *share, size_t shares);
 	float *(*alloc_weights_shares)(struct device *dev, size_t count, size_t matrices,
@@ -487,7 +493,8 @@ struct backend {
 	/* --- for some families of models; NULL where a device has none of it --- */
 
 	bool masks_attention; /* no call: window, begin and softcap of struct attention count */
-	/* out = x * factor + delta (NULL: 0), activations of `count` elements; out may be either. */
+	/* out = x * factor + delta (NULL: 0), activations of `count` elements; out may be
+	 * either. */
 	void (*scaled_sum)(struct device *dev, void *out, const void *x, float factor,
 			   const void *delta, size_t count);
 	/* qkv = raw with query and key heads normed, values copied. rstd [N, H+G], or [N, 2] when
@@ -525,7 +532,8 @@ struct backend {
 	/* out[place] = x[row], [N*K,width] */
 	void (*rows_to_experts)(struct device *dev, void *out, const void *x, size_t width,
 				const struct routing *r);
-	/* out[row] (+)= sum over its places, in order, of y[place], times its weight when `weighted` */
+	/* out[row] (+)= sum over its places, in order, of y[place], times its weight when
+	 * `weighted` */
 	void (*rows_from_experts)(struct device *dev, void *out, const void *y, size_t width,
 				  bool weighted, bool accumulate, const struct routing *r);
 	/* Of each place: dweight[choice] = dhidden . hidden; then both times the weight. */

@@ -2,8 +2,8 @@
 /* comm.h - what the ranks of one training say to each other, as one table of functions.
  *
  * There is one operation, exchange: everybody gives each other rank a piece and gets one of each.
- * Gathers, broadcasts and reductions are exchanges (worker/lbworker/ranks/). Nothing is summed on the
- * way, so that the order of all sums is ours, whoever carries the bytes.
+ * Gathers, broadcasts and reductions are exchanges (worker/lbworker/ranks/). Nothing is summed on
+ * the way, so that the order of all sums is ours, whoever carries the bytes.
  *
  * kernels/comm/lane.c: exchanges beside what their caller computes;
  * kernels/comm/shared.c: ranks on one machine, over shared memory; kernels/comm/mpi.c: over MPI, a
@@ -22,7 +22,8 @@ enum comm_result {
 	COMM_FAILED = -1, /* why says it, and nobody else knows yet */
 	COMM_TOLD = -2,   /* another rank has failed; why is what it said */
 	COMM_LATE =
-		-3, /* of arrays: nothing has moved for too long, and who is to blame is not known */
+		/* of arrays: nothing has moved for too long, and who is to blame is not known */
+	-3,
 };
 
 /* Borrowed for the call. No bytes: nothing to or from that rank. */
@@ -32,10 +33,11 @@ struct comm_part {
 };
 
 struct comm_options {
-	void *room;        /* shared.c: comm_room_make(); else NULL */
-	int rank;          /* shared.c: which of them we are */
-	double deadline_s; /* longer than this nobody stays without a byte from those it waits for */
-	const char *node;  /* mpi.c: where we run, to name us by */
+	void *room; /* shared.c: comm_room_make(); else NULL */
+	int rank;   /* shared.c: which of them we are */
+	/* longer than this nobody stays without a byte from those it waits for */
+	double deadline_s;
+	const char *node; /* mpi.c: where we run, to name us by */
 };
 
 /* Implementations have a larger one that begins so. */
@@ -51,11 +53,12 @@ struct comm_table {
 
 	/* NULL with a line in why[COMM_TEXT_BYTES]. */
 	struct comm *(*open)(const struct comm_options *options, char *why);
-	/* send and receive: [size]. Of any two ranks: the calls in which something passes between them
-	 * come in the same order on both, and what one sends is as long as what the other expects. So a
-	 * gather is a call of all ranks, while stages of a pipeline call for their neighbours alone, each in
-	 * an order of its own. The own piece is copied, unless receive has no place for it. Returns
-	 * when all is sent and received; after a failure nothing but fail and close may be called. */
+	/* send and receive: [size]. Of any two ranks: the calls in which something passes between
+	 * them come in the same order on both, and what one sends is as long as what the other
+	 * expects. So a gather is a call of all ranks, while stages of a pipeline call for their
+	 * neighbours alone, each in an order of its own. The own piece is copied, unless receive
+	 * has no place for it. Returns when all is sent and received; after a failure nothing but
+	 * fail and close may be called. */
 	enum comm_result (*exchange)(struct comm *comm, const struct comm_part *send,
 				     const struct comm_part *receive, char *why);
 	/* Ends the training of all ranks, as far as they can be reached; text: why. */
@@ -69,9 +72,9 @@ struct comm_table {
 
 /* --- exchanges that go on while their caller computes: lane.c ---
  *
- * One thread of each rank makes those of a lane, one after the other in the order in which they were
- * begun; so the ranks make the same calls in the same order. One caller at a time, and nobody beside
- * the lane exchanges anything over its comm. */
+ * One thread of each rank makes those of a lane, one after the other in the order in which they
+ * were begun; so the ranks make the same calls in the same order. One caller at a time, and nobody
+ * beside the lane exchanges anything over its comm. */
 
 struct comm_lane;
 
@@ -79,8 +82,8 @@ struct comm_lane;
 struct comm_lane *comm_lane_open(const struct comm_table *table, struct comm *comm);
 /* Of the comm's exchanges those that were begun are ended first. NULL is fine. */
 void comm_lane_close(struct comm_lane *lane);
-/* exchange() of the table, begun: a ticket for comm_lane_wait, never 0. The bytes are borrowed until
- * then, send and receive only for the call. Waits when very many are under way. */
+/* exchange() of the table, begun: a ticket for comm_lane_wait, never 0. The bytes are borrowed
+ * until then, send and receive only for the call. Waits when very many are under way. */
 uint64_t comm_lane_begin(struct comm_lane *lane, const struct comm_part *send,
 			 const struct comm_part *receive);
 /* Until that one and all before it are over (UINT64_MAX: all): how they ended. The first failure
@@ -95,8 +98,8 @@ struct comm_span {
 	double start_us, end_us;
 	size_t bytes; /* sent */
 };
-/* Notes exchanges from now on in span[room], while there is room; NULL: none. How many it noted since
- * the call before. */
+/* Notes exchanges from now on in span[room], while there is room; NULL: none. How many it noted
+ * since the call before. */
 size_t comm_lane_note(struct comm_lane *lane, struct comm_span *span, size_t room);
 
 /* --- arrays in the memory of a device that the host does not look into ---
@@ -135,19 +138,19 @@ struct arrays_span {
 struct arrays_table {
 	/* NULL with a line in why[COMM_TEXT_BYTES]. */
 	struct arrays *(*open)(struct device *dev, const struct arrays_options *options, char *why);
-	/* As exchange of struct comm_table, but begun: behind what is queued on the device so far and
-	 * beside what is queued next, in the order of these calls. A ticket for wait; 0: there is
-	 * nothing to wait for. While a program is recorded it becomes a part of it, with its wait. What
-	 * fails is told by failed(). */
+	/* As exchange of struct comm_table, but begun: behind what is queued on the device so far
+	 * and beside what is queued next, in the order of these calls. A ticket for wait; 0: there
+	 * is nothing to wait for. While a program is recorded it becomes a part of it, with its
+	 * wait. What fails is told by failed(). */
 	uint64_t (*begin)(struct arrays *a, const struct comm_part *send,
 			  const struct comm_part *receive);
-	/* The same: rank r gets the sums over all ranks of what each has at part[r], fp32, in its own
-	 * place, part[own]; in whatever order the library adds up. */
+	/* The same: rank r gets the sums over all ranks of what each has at part[r], fp32, in its
+	 * own place, part[own]; in whatever order the library adds up. */
 	uint64_t (*begin_sum)(struct arrays *a, const struct comm_part *part);
 	/* What is queued from here on comes behind that one and all before it. */
 	void (*wait)(struct arrays *a, uint64_t ticket);
-	/* Notes exchanges from now on in span[room], while there is room; NULL: none. How many it noted since
-	 * the call before. */
+	/* Notes exchanges from now on in span[room], while there is room; NULL: none. How many it
+	 * noted since the call before. */
 	size_t (*note)(struct arrays *a, struct arrays_span *span, size_t room);
 	/* The GPU's compute capability: 90 is 9.0. */
 	int (*capability)(const struct device *dev);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* load.c - choosing among tables; looking for the libraries of CUDA and MPI, and refusing one that was
- * built from another backend.h or comm.h. */
+/* load.c - choosing among tables; looking for the libraries of CUDA and MPI, and refusing one that
+ * was built from another backend.h or comm.h. */
 #include "kernels/load.h"
 
 #include <dlfcn.h>

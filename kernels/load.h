@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* load.h - the backends: which table of the CPU's, and the one that lives in a library of its own. */
+/* load.h - the backends: which table of the CPU's, and the one that lives in a library of its
+ * own. */
 #ifndef KERNELS_LOAD_H
 #define KERNELS_LOAD_H
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* nccl.h - what we use of NCCL, declared by hand after nccl.h of 2.18, whose numbers and shapes later
- * releases kept: a site's own library is opened at run time, and no header of it is needed to build. */
+/* nccl.h - what we use of NCCL, declared by hand after nccl.h of 2.18, whose numbers and shapes
+ * later releases kept: a site's own library is opened at run time, and no header of it is needed to
+ * build. */
 #ifndef KERNELS_NCCL_H
 #define KERNELS_NCCL_H
 
@@ -65,8 +66,8 @@ struct nccl {
 				   void *stream);
 };
 
-/* $LB_NCCL_LIBRARY, else libnccl.so.2 where the loader looks, else in a Python environment. NULL with a
- * line in why (COMM_TEXT_BYTES of comm.h). Opened once, borrowed. */
+/* $LB_NCCL_LIBRARY, else libnccl.so.2 where the loader looks, else in a Python environment. NULL
+ * with a line in why (COMM_TEXT_BYTES of comm.h). Opened once, borrowed. */
 const struct nccl *nccl_open(char *why);
 
 /* "2.27.3" */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* normal.h - normal numbers that are the same bits on every device: Box & Muller 1958 on Philox's
- * words, its logarithm, sine and cosine in nothing but additions, products, one quotient and one root
- * of fp64, each of which IEEE 754 rounds in one way. Compile without contraction: a fused
+ * words, its logarithm, sine and cosine in nothing but additions, products, one quotient and one
+ * root of fp64, each of which IEEE 754 rounds in one way. Compile without contraction: a fused
  * multiply-add rounds once where two operations round twice. */
 #ifndef KERNELS_NORMAL_H
 #define KERNELS_NORMAL_H
@@ -23,8 +23,8 @@
 /* 1 + x/d[0] (1 + x/d[1] (1 + …)), from the innermost on; reciprocals of d. */
 #define NORMAL_NEST(sum, x, reciprocal) NORMAL_ADD(1.0, NORMAL_MUL(NORMAL_MUL(x, reciprocal), sum))
 
-/* ln of (word + 1) / 2^32, which is in (0, 1]: 2 atanh((m - 1)/(m + 1)) + e ln 2, m in [0.7, 1.5). The
- * series ends behind s^19: below 2^-52 of the result. */
+/* ln of (word + 1) / 2^32, which is in (0, 1]: 2 atanh((m - 1)/(m + 1)) + e ln 2, m in [0.7, 1.5).
+ * The series ends behind s^19: below 2^-52 of the result. */
 PHILOX_INLINE double normal_ln(uint32_t word)
 {
 	double x = NORMAL_ADD((double)word, 1.0), square, sum = 1.0 / 19;
@@ -53,8 +53,8 @@ PHILOX_INLINE double normal_ln(uint32_t word)
 			  NORMAL_MUL((double)exponent, 0.693147180559945309));
 }
 
-/* Cosine and sine of 2 pi word / 2^32: of the rest to the nearest quarter by Taylor's series, |rest| <=
- * pi/4, and turned by whole quarters without rounding. */
+/* Cosine and sine of 2 pi word / 2^32: of the rest to the nearest quarter by Taylor's series,
+ * |rest| <= pi/4, and turned by whole quarters without rounding. */
 PHILOX_INLINE void normal_turn(uint32_t word, double *cosine, double *sine)
 {
 	uint32_t quarter = (word + (1u << 29)) >> 30;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* wheels.h - NVIDIA's libraries where PyPI's wheels put them: nvidia/<name>/lib in the packages of a Python
- * environment. Who has PyTorch there has cuBLASLt and cuDNN, and the loader does not know it. */
+/* wheels.h - NVIDIA's libraries where PyPI's wheels put them: nvidia/<name>/lib in the packages of
+ * a Python environment. Who has PyTorch there has cuBLASLt and cuDNN, and the loader does not know
+ * it. */
 #ifndef KERNELS_WHEELS_H
 #define KERNELS_WHEELS_H
 

@@ -16,8 +16,8 @@
 struct scheduler *scheduler_slurm_create(uv_loop_t *loop, const char *helper_path,
 					 int64_t deadline_ms, bool by_sbatch);
 
-/* `find` is asked for another helper when this one does not fit any more: Slurm may be exchanged while
- * lbd runs. */
+/* `find` is asked for another helper when this one does not fit any more: Slurm may be exchanged
+ * while lbd runs. */
 void scheduler_slurm_on_doubt(struct scheduler *slurm, helper_find find, void *arg);
 
 /* What jobs on this machine may have, [local] of lbd.toml. */

@@ -22,8 +22,8 @@ struct helper_events {
 
 struct helper;
 
-/* Which program shall serve from the next start on? `unfit`: one that cannot, for good; NULL: the last
- * one ended before it said a word, or did not start. Owned path; NULL: the same again. */
+/* Which program shall serve from the next start on? `unfit`: one that cannot, for good; NULL: the
+ * last one ended before it said a word, or did not start. Owned path; NULL: the same again. */
 typedef char *(*helper_find)(void *arg, const char *unfit);
 
 /* The program gets our process id as its only argument. Longer lines than max_line end it. */

@@ -14,7 +14,8 @@
 struct polled {
 	struct job_status *jobs; /* owned */
 	size_t count, cap;
-	size_t coming; /* rows of the poll that is under way: they take the place of the last one's */
+	/* rows of the poll that is under way: they take the place of the last one's */
+	size_t coming;
 	int64_t last;    /* Slurm's time stamp of them; 0 = there are none */
 	int64_t told_ms; /* monotonic */
 };

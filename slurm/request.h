@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* request.h - what lbd asks of the Slurm helper: the line that says it, and the queue where it waits. */
+/* request.h - what lbd asks of the Slurm helper: the line that says it, and the queue where it
+ * waits. */
 #ifndef SLURM_REQUEST_H
 #define SLURM_REQUEST_H
 
@@ -28,7 +29,8 @@ const char *op_name(enum op op);
 /* Somebody waits for it: it goes before polls. */
 bool op_is_urgent(enum op op);
 
-/* Something is another than before when it was done, perhaps: an answer that never came is unclear. */
+/* Something is another than before when it was done, perhaps: an answer that never came is
+ * unclear. */
 bool op_is_change(enum op op);
 
 /* owned by the queue, then by `current`; freed after its answer */
@@ -56,7 +58,8 @@ void request_free(struct request *r);        /* NULL is fine */
 
 /* A request that says no more than its name. */
 char *request_bare_line(const struct request *r);
-/* For the jobs of one ledger (""; those of all); `have` is the time stamp of the last poll, 0 = none. */
+/* For the jobs of one ledger (""; those of all); `have` is the time stamp of the last poll, 0 =
+ * none. */
 char *request_poll_line(const struct request *r, const char *ledger_id, int64_t have);
 
 /* An order to the job r->ref. */

@@ -52,12 +52,13 @@ struct job_status {
 	char state[24];              /* the scheduler's own word: "PENDING", "NODE_FAIL", … */
 	char reason[48];             /* "Resources", "JobHeldUser", … */
 	char nodes[JOB_NODES_BYTES]; /* as the scheduler prints it: "n[1-2]" */
-	/* of one that a failed node ended: nodes that are down now, others than its own among them; "":
-	 * that could not be told */
+	/* of one that a failed node ended: nodes that are down now, others than its own among them;
+	 * "": that could not be told */
 	char failed_nodes[JOB_FAILED_BYTES];
 	/* of one that waits: idle nodes that it was told to keep away from */
 	int64_t idle_excluded;
-	/* of one that was cancelled without having nodes: when the controller was started; seconds, 0: not told */
+	/* of one that was cancelled without having nodes: when the controller was started; seconds,
+	 * 0: not told */
 	int64_t controller_start;
 	bool has_canceller; /* of a cancelled job, as accounting tells: */
 	uint32_t canceller; /* the uid of who cancelled it */
@@ -114,9 +115,9 @@ struct scheduler {
 	bool ages_held;    /* a job that is held gains priority by its age */
 	bool by_sbatch;    /* jobs are submitted by the sbatch command */
 	char ledger_id[LEDGER_ID_HEX + 1]; /* polls may leave out jobs of others; "": none */
-	/* What has become of a submission, as soon as that is known: before `done` is called, and before
-	 * the job was read back. Its token, and its number; 0: there is none, or nobody knows. May be
-	 * called twice; NULL: nobody asks. */
+	/* What has become of a submission, as soon as that is known: before `done` is called, and
+	 * before the job was read back. Its token, and its number; 0: there is none, or nobody
+	 * knows. May be called twice; NULL: nobody asks. */
 	void (*on_job)(void *arg, const struct job_ref *job);
 	void *on_job_arg;
 };
@@ -126,8 +127,8 @@ struct scheduler_ops {
 	/* Could such a job ever start? -1 with err when not; NULL where only the scheduler
 	 * knows. */
 	int (*check)(const struct scheduler *s, const struct job_request *job, struct err *err);
-	/* Options of these fields that mean nothing to it, as words for people; owned by the caller,
-	 * NULL where there are none. NULL: it understands all. */
+	/* Options of these fields that mean nothing to it, as words for people; owned by the
+	 * caller, NULL where there are none. NULL: it understands all. */
 	char *(*unused)(const json_t *fields);
 	/* Submits held: the job cannot start before `release`. */
 	void (*submit)(struct scheduler *s, const struct job_request *job, scheduler_done done,
@@ -151,8 +152,8 @@ struct scheduler_ops {
 	 * may. Nothing is submitted. NULL: `check` says it all. */
 	void (*probe)(struct scheduler *s, const struct job_request *job, scheduler_done done,
 		      void *arg);
-	/* Would such a job begin at once, with nobody in line where it asks to run? SCHEDULER_OK: yes;
-	 * SCHEDULER_REFUSED with why not. Nothing is submitted. NULL: that cannot be told. */
+	/* Would such a job begin at once, with nobody in line where it asks to run? SCHEDULER_OK:
+	 * yes; SCHEDULER_REFUSED with why not. Nothing is submitted. NULL: that cannot be told. */
 	void (*room)(struct scheduler *s, const struct job_request *job, scheduler_done done,
 		     void *arg);
 	/* Which nodes are going away: the reply's body is as wire.h says of "outages". NULL: nobody

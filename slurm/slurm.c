@@ -3,11 +3,12 @@
  *
  *   call ─▶ queue (urgent | poll) ─▶ in flight, under a deadline ─▶ answer
  *                                         │
- *                                         └─▶ late, or the helper died ─▶ SIGKILL ─▶ unclear or down
+ *                                         └─▶ late, or the helper died ─▶ SIGKILL ─▶ unclear, down
  *
  * Submit, release, signal and cancel go before polls, but a poll waits for at most URGENT_IN_A_ROW
  * of them. When the helper fails its request, or finds no controller, all that queue behind it are
- * answered "down", too: whoever asked decides anew, and nobody waits for many deadlines in a row. */
+ * answered "down", too: whoever asked decides anew, and nobody waits for many deadlines in a
+ * row. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -153,10 +154,9 @@ static void take_info(struct slurm *s, const json_t *body)
 		 (long long)js_int(body, "message_timeout", 0),
 		 (long long)js_int(body, "kill_wait", 0));
 	if (age > 0 && age < 60)
-		log_warn(
-			"Slurm forgets ended jobs after %llds (MinJobAge): an ending that lbrun could "
-			"not record may be missed",
-			(long long)age);
+		log_warn("Slurm forgets ended jobs after %llds (MinJobAge): an ending that lbrun "
+			 "could not record may be missed",
+			 (long long)age);
 }
 
 static void finish(struct slurm *s, const json_t *body)

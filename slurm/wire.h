@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* wire.h - what lbd and its helper lbd-slurm say to each other.
  *
- * One JSON object a line, in both directions; one request at a time. Both are of one build, so there
- * is no version. Texts travel as in common/base/bytes.h: an environment may hold any bytes.
+ * One JSON object a line, in both directions; one request at a time. Both are of one build, so
+ * there is no version. Texts travel as in common/base/bytes.h: an environment may hold any bytes.
  *
  *   → {"id":N,"op":"submit","name","comment","script","env":[…],"argv":[…],"fields":{…}}
  *        by sbatch with "sbatch":[options…],"script_path","submit_dir" as well
@@ -21,11 +21,11 @@
  *        down:   "unreachable":true when no controller answers anybody
  *        any:    "unfit":true when the controller does not speak this helper's version
  *        submit: "job_id", "submit_time"
- *        poll:   "last", and "same":true or "rows":N, for so many rows (wire_row_add), each a line of
- *                its own before this one: the only lines that are no JSON
+ *        poll:   "last", and "same":true or "rows":N, for so many rows (wire_row_add), each a line
+ *                of its own before this one: the only lines that are no JSON
  *        why:    "pending", "reason", "detail" (Slurm's own), "partition", "priority", "nodes",
- *                "time_minutes" (-1: no end), "ahead" (jobs), "start" (Slurm's plan, seconds), "earliest"
- *                (if none were ahead), "limits": [{"limit","text"[,"allowed","asked"]}],
+ *                "time_minutes" (-1: no end), "ahead" (jobs), "start" (Slurm's plan, seconds),
+ *                "earliest" (if none were ahead), "limits": [{"limit","text"[,"allowed","asked"]}],
  *                "reservations": [{"name","start","end","nodes"}], "sooner": [{"start" and one of
  *                "time_minutes", "partition" with "waiting", "forgive", "gpus", "cpus", "mem_mb"}]
  *        outages: "outages": [{"nodes","text"[,"begins","name"]}]   of a maintenance reservation
@@ -33,7 +33,8 @@
  *        info:   "version", "cluster", "min_job_age", "message_timeout", "kill_wait", "slurmd_uid",
  *                "ages_held": does the age of held jobs count?
  *
- * The fields (slurm/batch/batch.h) are the one description of a job; options of sbatch say the same.
+ * The fields (slurm/batch/batch.h) are the one description of a job; options of sbatch say the
+ * same.
  *
  * A job carries its token in the comment, "lbd1:<ledger id>:<token>[ <user's comment>]", and in its
  * name, unless it was given one, the first 12 digits of it, "lb-<run>-<digits>", for the eyes of
@@ -75,7 +76,8 @@ bool wire_is_asked(const struct wire_row *row, const char *ledger_id);
 
 /* Adds the row and a newline. Names of nodes beyond what struct job_status holds are cut off. */
 void wire_row_add(struct buf *out, const struct wire_row *row);
-/* What such a row, without its newline, amounts to. False when it is malformed (*out is of no use then). */
+/* What such a row, without its newline, amounts to. False when it is malformed (*out is of no use
+ * then). */
 bool wire_row_parse(const char *row, struct job_status *out);
 
 #endif

@@ -30,8 +30,9 @@ enum {
 /* The write-ahead log is written over and over in place: a file whose length does not change is
  * synced several times as fast. What a large group made of it is cut back.
  *
- * The pages of a whole group stay in the cache until the commit, and it has room for others besides:
- * else each line read from a spool would read the rows of its run and attempt from the file again. */
+ * The pages of a whole group stay in the cache until the commit, and it has room for others
+ * besides: else each line read from a spool would read the rows of its run and attempt from the
+ * file again. */
 static const char session[] = "PRAGMA synchronous = FULL;"
 			      "PRAGMA cache_size = -4096;"
 			      "PRAGMA journal_size_limit = 4194304;"
@@ -299,7 +300,8 @@ int ledger_check_file(const char *path, struct err *err)
 	return rc;
 }
 
-/* All or nothing. What is written anew may be larger than our memory: it may leave the cache early. */
+/* All or nothing. What is written anew may be larger than our memory: it may leave the cache
+ * early. */
 static int migrate(struct ledger *l, int64_t version, struct err *err)
 {
 	char end[80];

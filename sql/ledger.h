@@ -54,8 +54,8 @@ int ledger_set_id(struct ledger *ledger, const char *id, struct err *err);
 int ledger_take_over(struct ledger *ledger, const char *path, struct err *err);
 
 int ledger_commit(struct ledger *ledger, struct err *err); /* nothing open: fine */
-/* The same for who has to act on it at once: what it changed is told (ledger_on_change) by the next call of
- * ledger_tell_changes, or with the next commit. */
+/* The same for who has to act on it at once: what it changed is told (ledger_on_change) by the next
+ * call of ledger_tell_changes, or with the next commit. */
 int ledger_commit_first(struct ledger *ledger, struct err *err);
 void ledger_tell_changes(struct ledger *ledger);
 /* The file's name leads to another file, or to none: -1 with ERR_IO, and the ledger is broken.

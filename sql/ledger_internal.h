@@ -108,8 +108,8 @@ int ledger_wal_begin(struct ledger *l, struct err *err);
 void ledger_wal_checkpoint(struct ledger *l);
 /* All into the file, and no log any more. */
 int ledger_wal_end(struct ledger *l, struct err *err);
-/* After the close: where another file has our name by now, SQLite would take our log for that one's.
- * It gets another name, unless the guard says that the place is no longer ours. */
+/* After the close: where another file has our name by now, SQLite would take our log for that
+ * one's. It gets another name, unless the guard says that the place is no longer ours. */
 void ledger_wal_set_aside(const struct ledger *l);
 
 /* Ends the life of the row that read_one found; called only when the next query has run, for its

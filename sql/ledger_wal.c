@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* ledger_wal.c - the write-ahead log beside the file, in which commits end.
  *
- * A commit appends the pages that it changed to the log, and syncs that once; with a rollback journal
- * it takes four syncs. Since the lock is exclusive, SQLite keeps the index of the log in its own memory
- * and needs no shared memory: the file may lie on a network file system. A checkpoint brings the pages
- * into the file; the log then begins anew, in place.
+ * A commit appends the pages that it changed to the log, and syncs that once; with a rollback
+ * journal it takes four syncs. Since the lock is exclusive, SQLite keeps the index of the log in
+ * its own memory and needs no shared memory: the file may lie on a network file system. A
+ * checkpoint brings the pages into the file; the log then begins anew, in place.
  *
- * The log is there only while somebody works: who closes the ledger in peace brings all into the file,
- * which then is one plain file that any SQLite reads. What a killed process left in its log is
- * brought into the file, and synced there, before anybody acts on it: a sync of the log may have
+ * The log is there only while somebody works: who closes the ledger in peace brings all into the
+ * file, which then is one plain file that any SQLite reads. What a killed process left in its log
+ * is brought into the file, and synced there, before anybody acts on it: a sync of the log may have
  * failed, and the kernel takes pages that it could not write for written ones. */
 #include "sql/ledger_internal.h"
 

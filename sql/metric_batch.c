@@ -24,8 +24,8 @@ static void keep(struct metric_batch *b, size_t i, const char *from, size_t *cou
 	b->rows[(*count)++] = b->rows[i];
 }
 
-/* As ledger_metric_thin does it later with longer stretches: of those that are not among the newest,
- * the last of each stretch. */
+/* As ledger_metric_thin does it later with longer stretches: of those that are not among the
+ * newest, the last of each stretch. */
 static void thin(struct metric_batch *b)
 {
 	size_t old = b->count - LEDGER_METRICS_DENSE, count = 0, used = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* metric_batch.h - the points of a run that one commit brings: of very many only those are kept that
- * ledger_metric_thin would leave. */
+/* metric_batch.h - the points of a run that one commit brings: of very many only those are kept
+ * that ledger_metric_thin would leave. */
 #ifndef SQL_METRIC_BATCH_H
 #define SQL_METRIC_BATCH_H
 

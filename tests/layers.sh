@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # layers.sh [TREE] - an architecture that is not checked is a wish: who includes whom, which library
-# is used where, functions that nobody may call, license lines; and, from the symbols of what was built
-# in $B (build/ of the tree), files and rooms that call each other in a circle. Speaks TAP; the last test proves
-# that each of the others can fail.
+# is used where, functions that nobody may call, license lines; and, from the symbols of what was
+# built in $B (build/ of the tree), files and rooms that call each other in a circle. Speaks TAP;
+# the last test proves that each of the others can fail.
 set -u
 export LC_ALL=C
 self=$(cd "$(dirname "$0")" && pwd -P)/$(basename "$0")
@@ -24,9 +24,9 @@ tests           *
 TABLE
 }
 
-# folder, then the folders of ours that it includes besides itself; ./x is the room x beside it, x/* any
-# room of x. What a row allows is used, so that the table is the drawing of what there is. tests/ and bench/
-# look everywhere. A folder that is not here may hold no C.
+# folder, then the folders of ours that it includes besides itself; ./x is the room x beside it, x/*
+# any room of x. What a row allows is used, so that the table is the drawing of what there is.
+# tests/ and bench/ look everywhere. A folder that is not here may hold no C.
 layers() {
 	if [ -n "${LB_LAYERS_NESTED:-}" ]; then
 		layers_of_bad_tree
@@ -156,7 +156,8 @@ banned='strcpy strcat sprintf vsprintf strtok gmtime localtime asctime ctime ato
 banned="$banned getpwnam getpwuid getgrnam getgrgid getpwent getgrent inet_ntoa ttyname ptsname getlogin"
 banned="$banned tmpnam gethostbyname strsignal"
 
-# A folder with more units than a person keeps in mind is split into rooms. These are still to be split.
+# A folder with more units than a person keeps in mind is split into rooms. These are still to be
+# split.
 units_max=20
 crowded=
 
@@ -409,10 +410,10 @@ check_objects() {
 	[ "$missing" = 0 ] || echo "$B: $missing sources have no object there: run make first"
 }
 
-# Two files are in a circle when each needs the other, itself or by way of more: nobody can understand one of
-# them alone. So are two rooms. Told by the names that objects define and those that they want: in each room
-# file by file, then between all rooms, each room as one. Programs that are not linked together may define the
-# same name: who wants it means the nearest.
+# Two files are in a circle when each needs the other, itself or by way of more: nobody can
+# understand one of them alone. So are two rooms. Told by the names that objects define and those
+# that they want: in each room file by file, then between all rooms, each room as one. Programs that
+# are not linked together may define the same name: who wants it means the nearest.
 check_circles() {	# [rooms]
 	objects | grep -v '^- ' | {
 		cat >"$scratch"
@@ -533,8 +534,8 @@ rooms() {
 	done
 }
 
-# What a room is for stands at the top of one of its files: "/* engine/ - decides what …". cuda.h says it of
-# the three rooms of the CUDA backend.
+# What a room is for stands at the top of one of its files: "/* engine/ - decides what …". cuda.h
+# says it of the three rooms of the CUDA backend.
 check_purposes() {
 	rooms | grep -v '^kernels/cuda' | while read -r room; do
 		# shellcheck disable=SC2046
@@ -545,8 +546,8 @@ check_purposes() {
 	done
 }
 
-# What a .c file does stands on its top, behind its own name (so that a name that is no longer true is
-# found): "/* ledger.c - opens, …", or in the paragraph behind what the room is for.
+# What a .c file does stands on its top, behind its own name (so that a name that is no longer true
+# is found): "/* ledger.c - opens, …", or in the paragraph behind what the room is for.
 check_first_lines() {
 	# shellcheck disable=SC2046
 	awk '
@@ -566,8 +567,8 @@ check_first_lines() {
 	END { tell() }' $(sources c cc cu) /dev/null
 }
 
-# Files that documents name in backquotes exist: as they stand there, beside the document, or in the room
-# whose paragraph it is.
+# Files that documents name in backquotes exist: as they stand there, beside the document, or in the
+# room whose paragraph it is.
 check_documents() {
 	for document in docs/ARCHITECTURE.md CONTRIBUTING.md tests/README.md; do
 		[ -e "$document" ] || continue

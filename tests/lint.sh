@@ -1,19 +1,21 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# lint.sh - clang-tidy or shellcheck, called as a compiler is, so that ccache, where it is installed, remembers which
-# files they had nothing to say about: those files, with all that they include or read, are not looked at again, in
-# no folder. ccache knows nothing of what was found: that is said each time.
+# lint.sh - clang-tidy or shellcheck, called as a compiler is, so that ccache, where it is
+# installed, remembers which files they had nothing to say about: those files, with all that they
+# include or read, are not looked at again, in no folder. ccache knows nothing of what was found:
+# that is said each time.
 #
 #   LB_LINT=tidy|shell LB_LINT_ID=WORDS tests/lint.sh [OPTION…] -c -o STAMP FILE
 #
-# The options are clang's. LB_LINT_ID: versions and settings, all that decides beside the files and options.
+# The options are clang's. LB_LINT_ID: versions and settings, all that decides beside the files and
+# options.
 set -u
 case ${LB_LINT_INSIDE:-} in
 '')
 	export LB_LINT_INSIDE=1
 	if command -v ccache >/dev/null; then
-		# Comments count: clang-tidy and shellcheck take orders from them. Of what a shell script reads
-		# ccache knows nothing by itself: there it compares what -E prints.
+		# Comments count: clang-tidy and shellcheck take orders from them. Of what a shell
+		# script reads ccache knows nothing by itself: there it compares what -E prints.
 		export CCACHE_COMPILERTYPE=clang CCACHE_COMPILERCHECK="string:$LB_LINT $LB_LINT_ID" \
 			CCACHE_EXTRAFILES="tests/lint.sh:.clang-tidy:.shellcheckrc" CCACHE_COMMENTS=1 CCACHE_NOHASHDIR=1
 		[ "$LB_LINT" = tidy ] || export CCACHE_NODIRECT=1
@@ -49,7 +51,8 @@ while [ "$count" -gt 0 ]; do
 	esac
 done
 
-# FILE and whatever it reads of other scripts: all files of the names that it, or one of those, reads.
+# FILE and whatever it reads of other scripts: all files of the names that it, or one of those,
+# reads.
 all_that_is_read() {
 	files=$file
 	new=$file

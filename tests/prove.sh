@@ -5,9 +5,9 @@
 # a failure that cannot be had again, on a machine that is gone, must have left its cause. Its cases
 # are also added to $LB_NOT_OK, for who runs several of these beside one another.
 #
-# LB_AGAIN=1: what failed beside others is run once more, alone. Passes it then, it does not fail the
-# whole, but is called unsteady, with all that it printed when it failed: there is a race to mend. For
-# machines whose load nobody knows; a person's own run has no second try.
+# LB_AGAIN=1: what failed beside others is run once more, alone. Passes it then, it does not fail
+# the whole, but is called unsteady, with all that it printed when it failed: there is a race to
+# mend. For machines whose load nobody knows; a person's own run has no second try.
 set -u
 here=$(cd "$(dirname "$0")" && pwd -P)
 
@@ -78,8 +78,9 @@ LB_RECORDS=$(mktemp -d "${TMPDIR:-/tmp}/lb-records.XXXXXX") || exit 1
 trap 'rm -rf "$LB_RECORDS" "$LB_RECORDS.sh" "$LB_RECORDS.again" "$LB_RECORDS.bin"' EXIT
 trap 'exit 130' HUP INT TERM
 export LB_RECORDS LB_RUNNER
-# Tests take the system's python3. In front of it may stand a script that looks for another (pyenv), and that other may
-# load much by itself: each start then takes a tenth of a second instead of a hundredth, hundreds of times.
+# Tests take the system's python3. In front of it may stand a script that looks for another (pyenv),
+# and that other may load much by itself: each start then takes a tenth of a second instead of a
+# hundredth, hundreds of times.
 if [ -x /usr/bin/python3 ] && [ "$(command -v python3)" != /usr/bin/python3 ]; then
 	mkdir "$LB_RECORDS.bin" && ln -s /usr/bin/python3 "$LB_RECORDS.bin/python3"
 	PATH=$LB_RECORDS.bin:$PATH

@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# steady.sh TEST… - whether tests pass each time: $TIMES times alone, once on a single processor, and $TIMES times beside
-# $LOAD busy processes. That takes hours, in any number of sittings: each run is a line of $DONE, "alone kill.t ok 3f2a9c1",
-# and what is there already is not done again. All that a failed run printed, and its logs, lie in the folder $DONE.failed.
-# $AT_ONCE of them run side by side (1): several are done sooner, and none is quite alone.
+# steady.sh TEST… - whether tests pass each time: $TIMES times alone, once on a single processor,
+# and $TIMES times beside $LOAD busy processes. That takes hours, in any number of sittings: each
+# run is a line of $DONE, "alone kill.t ok 3f2a9c1", and what is there already is not done again.
+# All that a failed run printed, and its logs, lie in the folder $DONE.failed. $AT_ONCE of them run
+# side by side (1): several are done sooner, and none is quite alone.
 #   make check-steady [TIMES=20] [LOAD=6] [AT_ONCE=1] [DONE=FILE] [TESTS="…"]; the last line counts
 set -u
 times=${TIMES:-20} load=${LOAD:-6} list=${DONE:?a file that remembers what was run}

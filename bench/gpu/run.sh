@@ -1,18 +1,22 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# run.sh - tokens per second on one GPU beside PyTorch's and llm.c's on the same GPU: B=build sh bench/gpu/run.sh
+# run.sh - tokens per second on one GPU beside PyTorch's and llm.c's on the same GPU: B=build sh
+# bench/gpu/run.sh
 #
-# In parts of at most eight minutes: PARTS="124M-ours 124M-pytorch" runs those (all that have no line yet, unless told);
-# the most telling ones come first. What each measured, or why it has no figure, is kept in $LB_GPU_RESULTS as it comes: a call
-# that is cut short goes on where it was with the next one (FRESH=1: anew). A figure is the median of the steps behind the
-# warm-up, on random tokens. The table comes last: the best of each side, each at batch and recomputation of its own.
+# In parts of at most eight minutes: PARTS="124M-ours 124M-pytorch" runs those (all that have no
+# line yet, unless told); the most telling ones come first. What each measured, or why it has no
+# figure, is kept in $LB_GPU_RESULTS as it comes: a call that is cut short goes on where it was with
+# the next one (FRESH=1: anew). A figure is the median of the steps behind the warm-up, on random
+# tokens. The table comes last: the best of each side, each at batch and recomputation of its own.
 # What the machine lacks is installed by tests/gpu/prepare.sh, or said. Exit 77 without a GPU.
 #
-# LB_GPU_RESULTS  (build/gpu-bench) a folder: results, each part's output; history: those of other programs or GPUs
+# LB_GPU_RESULTS  (build/gpu-bench) a folder: results, each part's output; history: those of other
+#                 programs or GPUs
 # LB_GPU_TOY      (no) a rehearsal: every shape is the smallest one, and PyTorch computes on the CPU
-# LB_BENCH_LLMC   a checkout of llm.c, fetched for the run and never part of this tree: its train_gpt2cu is built from a
-#                 copy in the folder of results, with cuDNN's attention where the checkout holds cudnn-frontend/, and gets our
-#                 tokens; without a checkout its row is empty
+# LB_BENCH_LLMC   a checkout of llm.c, fetched for the run and never part of this tree: its
+#                 train_gpt2cu is built from a copy in the folder of results, with cuDNN's attention
+#                 where the checkout holds cudnn-frontend/, and gets our tokens; without a checkout
+#                 its row is empty
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 B=${B:-build}
@@ -42,8 +46,8 @@ if [ -n "${FRESH:-}" ] || [ "$(cat "$T/about" 2>/dev/null)" != "$about" ]; then
 	echo "$about" >"$T/about"
 fi
 touch "$T/results"
-# Any bytes below 256 are tokens of every vocabulary; how they are distributed does not change the work
-# but for the embedding's gradient.
+# Any bytes below 256 are tokens of every vocabulary; how they are distributed does not change the
+# work but for the embedding's gradient.
 [ -s "$T/text.tokens" ] || {
 	head -c 4000000 /dev/urandom >"$T/text"
 	"$B/lbworker" prepare --out "$T/text.tokens" "$T/text" >/dev/null || exit 1
@@ -107,8 +111,9 @@ llmc_tokens() {
 		    out.write(array.array("H", list(text)).tobytes())
 	PYTHON
 }
-# In a copy. CUDA 13 names a place in memory by a struct; where only the driver is installed, its library of
-# management has no name that a linker looks for; which GPU it is made for, llm.c's Makefile does not find out.
+# In a copy. CUDA 13 names a place in memory by a struct; where only the driver is installed, its
+# library of management has no name that a linker looks for; which GPU it is made for, llm.c's
+# Makefile does not find out.
 llmc_build() {
 	[ ! -x "$T/llmc/train_gpt2cu" ] || return 0
 	rm -rf "$T/llmc" && cp -r "$LB_BENCH_LLMC" "$T/llmc" && mkdir -p "$T/lib" || return 1

@@ -10,8 +10,8 @@ int64_t clock_wall_ms(void); /* since 1970-01-01 UTC */
 int64_t clock_mono_ms(void); /* since some fixed point; never jumps */
 double clock_mono_us(void);  /* the same clock, for what takes less than a millisecond */
 
-/* When what is looked at so often is due again: at a multiple of every_ms (> 0), so that all that is
- * looked at as often is due at once, and wakes its process once. */
+/* When what is looked at so often is due again: at a multiple of every_ms (> 0), so that all that
+ * is looked at as often is due at once, and wakes its process once. */
 static inline int64_t clock_next_round(int64_t now_ms, int64_t every_ms)
 {
 	return now_ms - now_ms % every_ms + every_ms;

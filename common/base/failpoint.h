@@ -43,8 +43,9 @@
 	/* calls to the scheduler: about to be made; answered, and nothing noted of it yet */ \
 	X(SUBMIT_CALL, "submit.call", "lbd", false) \
 	X(SUBMIT_ANSWER, "submit.answer", "lbd", false) \
-	/* Slurm has given the job a number, and the person has not heard it; the attempt's files, half written */ \
+	/* Slurm has given the job a number, and the person has not heard it */ \
 	X(JOB_TOLD, "job.told", "lbd", false) \
+	/* the attempt's files, half written */ \
 	X(ATTEMPT_FILES, "attempt.files", "lbd", true) \
 	X(RELEASE_CALL, "release.call", "lbd", false) \
 	X(RELEASE_ANSWER, "release.answer", "lbd", false) \

@@ -37,7 +37,8 @@ int file_write_all(int fd, const void *bytes, size_t len);
 
 /* mkdir -p: parents get the same mode; an existing folder is fine. */
 int folder_make(const char *path, mode_t mode, struct err *err);
-/* mkdir, mode 0700; one that is there must be ours alone (ERR_REFUSED), for anybody may write where it lies. */
+/* mkdir, mode 0700; one that is there must be ours alone (ERR_REFUSED), for anybody may write where
+ * it lies. */
 int folder_make_ours(const char *path, struct err *err);
 int folder_sync(const char *path, struct err *err);
 /* A plain file that was written without: what file_write_visible put there is then safe, too. */

@@ -16,8 +16,8 @@ char *path_lb_home(struct err *err);
 enum { PATH_HOME_MAX = 1000 };
 int path_check_home(const char *home, struct err *err);
 
-/* Where the running program is, or, after an upgrade, where its file was: what stands there now is to be
- * started then. -1 with err. */
+/* Where the running program is, or, after an upgrade, where its file was: what stands there now is
+ * to be started then. -1 with err. */
 int path_own_program(char out[PATH_MAX], struct err *err);
 
 /* Paths are built with this and nothing else: path_join("%s/x", a); owned by the caller. */
@@ -30,8 +30,8 @@ char *path_sibling(const char *program, struct err *err);
  * ../lib/lowbits/lbd-slurm-NUMBER, NUMBER being that of libslurm.so. Owned. */
 struct strv path_slurm_helpers(void);
 
-/* The site's slurm.conf: SLURM_CONF, or the first of the usual places where there is one. NULL: there is none that
- * we may read; *told is then the value of SLURM_CONF, or NULL. Both borrowed. */
+/* The site's slurm.conf: SLURM_CONF, or the first of the usual places where there is one. NULL:
+ * there is none that we may read; *told is then the value of SLURM_CONF, or NULL. Both borrowed. */
 const char *path_slurm_conf(const char **told);
 
 /* What stands behind the last slash: a part of `path`. */

@@ -13,8 +13,8 @@
  * file that nobody listens on any more is replaced; a live one gives ERR_LOCKED. */
 int sock_listen(const char *path, mode_t mode, struct err *err);
 
-/* The mode of a socket's file, never of what a link leads to: fchmodat(AT_SYMLINK_NOFOLLOW), which glibc
- * before 2.32 does not do. -1 with errno. */
+/* The mode of a socket's file, never of what a link leads to: fchmodat(AT_SYMLINK_NOFOLLOW), which
+ * glibc before 2.32 does not do. -1 with errno. */
 int sock_set_mode(const char *path, mode_t mode);
 
 /* A connected, blocking, close-on-exec socket, or -1 with err (ERR_DAEMON when nobody listens). */

@@ -20,7 +20,8 @@ enum text_fate { TEXT_KEEP, TEXT_MASK, TEXT_DROP };
 typedef enum text_fate text_fate_of(const char *at, size_t *len, unsigned how);
 void text_filter(char *text, text_fate_of *fate, unsigned how);
 
-/* As much of `text` as fits into out[size], with its NUL: what snprintf of "%s" does, in a tenth of the time. */
+/* As much of `text` as fits into out[size], with its NUL: what snprintf of "%s" does, in a tenth of
+ * the time. */
 void text_copy(char *out, size_t size, const char *text);
 
 /* Replaces, in place, control characters (C0, DEL, C1) and bytes that are no UTF-8 by '?'. */

@@ -27,7 +27,7 @@ static const struct {
 	[CHECK_LINK] = { "link", "GB/s", "link_gbs", 1 },
 };
 
-/* --- beside the others -------------------------------------------------------------------------- */
+/* --- beside the others ------------------------------------------------------------------------ */
 
 /* Of those that were measured; 0: none. */
 static double median(double *values, size_t count)
@@ -167,7 +167,7 @@ int check_judge(struct check_result *all, size_t count, const struct check_limit
 	return broken;
 }
 
-/* --- as a file ---------------------------------------------------------------------------------- */
+/* --- as a file -------------------------------------------------------------------------------- */
 
 static json_t *json_of_nics(const struct check_result *r)
 {

@@ -121,7 +121,7 @@ bool node_search_next(struct node_search *s)
 	return s->asks > 0;
 }
 
-/* --- what came of it ---------------------------------------------------------------------------- */
+/* --- what came of it -------------------------------------------------------------------------- */
 
 static void mark(struct node_search *s, const struct node_group *g, enum node_standing standing)
 {

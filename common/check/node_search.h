@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* node_search.h - which of many nodes is the bad one, when something fails only among several: groups that
- * work at the same time, again and again.
+/* node_search.h - which of many nodes is the bad one, when something fails only among several:
+ * groups that work at the same time, again and again.
  *
- * What fails is cut into three parts (two of four or five), which are tried at once; parts that fail are cut again, and one that is
- * left over is tried beside a node that is known to be good. One bad node among n is found in about
- * log3(n) rounds; several at the same time. Pure but for its memory. */
+ * What fails is cut into three parts (two of four or five), which are tried at once; parts that
+ * fail are cut again, and one that is left over is tried beside a node that is known to be good.
+ * One bad node among n is found in about log3(n) rounds; several at the same time. Pure but for its
+ * memory. */
 #ifndef COMMON_CHECK_NODE_SEARCH_H
 #define COMMON_CHECK_NODE_SEARCH_H
 
@@ -38,8 +39,8 @@ bool node_search_next(struct node_search *s);
 /* What came of it: [asks]. */
 void node_search_heard(struct node_search *s, const bool *has_failed);
 
-/* How many are bad for certain. 0 after the search: it fails only where all of them are together, or too many
- * are bad for any to be known as good. */
+/* How many are bad for certain. 0 after the search: it fails only where all of them are together,
+ * or too many are bad for any to be known as good. */
 int node_search_bad(const struct node_search *s);
 
 #endif

@@ -25,8 +25,8 @@ static bool is_beside(const struct checkpoint *a, const struct checkpoint *b)
 	return (size_t)(path_base(y) - y) == len && strncmp(x, y, len) == 0;
 }
 
-/* The next older one of the same place and layout, and called alike: beside model_30.pt lies a best_model_20.pt,
- * beside step-40 an epoch-1. NULL: it is the first. */
+/* The next older one of the same place and layout, and called alike: beside model_30.pt lies a
+ * best_model_20.pt, beside step-40 an epoch-1. NULL: it is the first. */
 static struct checkpoint *before(const struct checkpoint_rules *rules, struct checkpoint_list *list,
 				 size_t index)
 {

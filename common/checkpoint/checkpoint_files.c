@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* checkpoint_files.c - are a checkpoint's files whole, each by itself and beside those of the one before? */
+/* checkpoint_files.c - are a checkpoint's files whole, each by itself and beside those of the one
+ * before? */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

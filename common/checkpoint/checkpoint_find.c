@@ -277,7 +277,8 @@ static bool holds_unnumbered_data(const char *path)
 	return has_data && !has_numbered;
 }
 
-/* "run1", "seed-42": a folder of checkpoints, unless it holds files itself, and none that tells a step. */
+/* "run1", "seed-42": a folder of checkpoints, unless it holds files itself, and none that tells a
+ * step. */
 static bool holds_checkpoints(const char *path)
 {
 	DIR *dir = opendir(path);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* checkpoint_layout.c - what a checkpoint is made of: its files, and the row of layouts.h that fits them. */
+/* checkpoint_layout.c - what a checkpoint is made of: its files, and the row of layouts.h that fits
+ * them. */
 #include <dirent.h>
 #include <stdint.h>
 #include <stdlib.h>

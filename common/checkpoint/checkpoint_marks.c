@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* checkpoint_marks.c - what says that a checkpoint is finished: files beside it or in it, and pointers to the
- * newest. */
+/* checkpoint_marks.c - what says that a checkpoint is finished: files beside it or in it, and
+ * pointers to the newest. */
 #include <stdlib.h>
 #include <string.h>
 

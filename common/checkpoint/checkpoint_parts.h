@@ -26,7 +26,7 @@ void checkpoint_list_parts(struct checkpoint *c);
 const struct layout *checkpoint_choose_row(const struct checkpoint_rules *rules,
 					   const struct checkpoint *c);
 
-/* --- checkpoint_marks.c: -1 with err where it is not finished, and c->is_unfinished ------------ */
+/* --- checkpoint_marks.c: -1 with err where it is not finished, and c->is_unfinished ----------- */
 /* `word` in the mark stands for the step. */
 int checkpoint_check_mark(struct checkpoint *c, const char *mark, const char *word,
 			  struct err *err);
@@ -35,7 +35,7 @@ int checkpoint_check_mark(struct checkpoint *c, const char *mark, const char *wo
 int checkpoint_check_pointer(struct checkpoint *c, struct err *err);
 int checkpoint_check_unfinished(struct checkpoint *c, struct err *err);
 
-/* --- checkpoint_files.c: -1 with err ----------------------------------------------------------- */
+/* --- checkpoint_files.c: -1 with err ---------------------------------------------------------- */
 /* Of a run that says itself what makes them complete, files may be empty. */
 int checkpoint_check_parts(struct checkpoint *c, bool may_be_empty, struct look *look,
 			   struct err *err);

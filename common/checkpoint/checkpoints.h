@@ -79,8 +79,8 @@ enum { CHECKPOINTS_MAX = 20000 }; /* more are not listed */
  * with err where it cannot be read (the list is then empty). */
 int checkpoints_find(const struct checkpoint_rules *rules, const char *folder,
 		     struct checkpoint_list *out, struct err *err);
-/* The same of several folders that hold one run's, as one list: of the same step and name, the one in
- * the folder that is named first comes first. NULL ends the folders. */
+/* The same of several folders that hold one run's, as one list: of the same step and name, the one
+ * in the folder that is named first comes first. NULL ends the folders. */
 int checkpoints_find_in(const struct checkpoint_rules *rules, const char *const *folders,
 			struct checkpoint_list *out, struct err *err);
 void checkpoint_list_clear(struct checkpoint_list *list);
@@ -109,11 +109,11 @@ int checkpoint_again(const struct checkpoint_rules *rules, const struct checkpoi
 		     struct look *look, struct checkpoint_list *out);
 /* The folder that its parts' names are below; owned by the caller. */
 char *checkpoint_base(const struct checkpoint *c);
-/* The file beside a file checkpoint (its base) that shows that it is complete, which need not be there;
- * NULL = it has none. Owned by the caller. Of a checked one. */
+/* The file beside a file checkpoint (its base) that shows that it is complete, which need not be
+ * there; NULL = it has none. Owned by the caller. Of a checked one. */
 char *checkpoint_mark_beside(const struct checkpoint_rules *rules, const struct checkpoint *c);
-/* The name of a file beside it that names the newest, and what that says where it is this one (owned by
- * the caller); NULL = its layout has none. Of a checked one. */
+/* The name of a file beside it that names the newest, and what that says where it is this one
+ * (owned by the caller); NULL = its layout has none. Of a checked one. */
 const char *checkpoint_pointer(const struct checkpoint *c, char **text);
 
 #endif

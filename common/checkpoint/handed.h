@@ -43,8 +43,8 @@ struct handed {
 void handed_load(struct handed *h, const char *run_dir, const char *name);
 int handed_save(struct handed *h, struct err *err);
 void handed_clear(struct handed *h);
-/* A person chose where to start from: what was held against any of them is forgotten, and what a node
- * still has of before is none of the run's any more. */
+/* A person chose where to start from: what was held against any of them is forgotten, and what a
+ * node still has of before is none of the run's any more. */
 void handed_forget(struct handed *h);
 
 /* Before a launch from this one; saved by the caller. */

@@ -15,11 +15,12 @@ struct troubles {
 
 /* What happened so long ago counts for that much: half after 30 days. */
 double trouble_fades(double age_ms);
-/* Seconds between troubles of a job on so many nodes. The published rate counts as one trouble more. */
+/* Seconds between troubles of a job on so many nodes. The published rate counts as one trouble
+ * more. */
 double trouble_mtbf_s(const struct troubles *seen, double nodes);
 
-/* Seconds between the end of a save that takes save_s and the next, with a trouble each mtbf_s on average:
- * Daly (2006), who refines Young (1974). */
+/* Seconds between the end of a save that takes save_s and the next, with a trouble each mtbf_s on
+ * average: Daly (2006), who refines Young (1974). */
 double save_interval_s(double save_s, double mtbf_s);
 
 #endif

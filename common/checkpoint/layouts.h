@@ -24,7 +24,8 @@ struct layout {
 	const char *marks[8];
 	const char
 		*last; /* is written last: inside a folder, beside a file (with the step for #) */
-	bool may_have_more; /* files behind `last`: it must have those that the one before has, too */
+	/* files behind `last`: it must have those that the one before has, too */
+	bool may_have_more;
 	const char *pointer;    /* a file beside it that names the newest finished one */
 	const char *unfinished; /* the end of the name of a file that lies beside it meanwhile */
 	int (*verify)(const char *path, bool is_deep,

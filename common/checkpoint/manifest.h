@@ -32,8 +32,8 @@ struct manifest {
 };
 
 /* Publishes a finished folder: for every file of m->files it stats `tmp_folder`/name, fills in
- * bytes and digest, fsyncs it; then manifest.json, fsync, and rename to `folder`. A file that has its
- * digest already was synced by whoever read it, and only its size is compared. On failure the
+ * bytes and digest, fsyncs it; then manifest.json, fsync, and rename to `folder`. A file that has
+ * its digest already was synced by whoever read it, and only its size is compared. On failure the
  * earlier checkpoints are untouched and tmp_folder is left for the caller to remove. */
 int manifest_publish(const char *tmp_folder, const char *folder, struct manifest *m,
 		     struct err *err);

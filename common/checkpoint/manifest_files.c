@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* manifest_files.c - files below a checkpoint's folder: opened one component at a time without following links, and
- * their digests. */
+/* manifest_files.c - files below a checkpoint's folder: opened one component at a time without
+ * following links, and their digests. */
 #include "common/checkpoint/manifest_files.h"
 
 #include <errno.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* key_values.c - a function for each type of key: what it takes of TOML's values, and the way back. */
+/* key_values.c - a function for each type of key: what it takes of TOML's values, and the way
+ * back. */
 #include "common/config/key_values.h"
 
 #include <stdlib.h>

@@ -9,7 +9,8 @@
 
 enum { KEY_WHAT_BYTES = 320 };
 
-/* Into the key's field of *out; -1: the value is none for it. what: what must be there, set by either. */
+/* Into the key's field of *out; -1: the value is none for it. what: what must be there, set by
+ * either. */
 int key_read(const struct key *key, const json_t *value, void *out, char what[KEY_WHAT_BYTES]);
 
 /* Releases what key_read allocated for it in *out. */

@@ -28,8 +28,8 @@ int keys_refuse(const struct toml *toml, const char *path, const char *what, str
 
 /* --- reading a document ---------------------------------------------------------------------- */
 
-/* A default is written as JSON, which TOML's numbers, booleans, strings and lists are, too; a string may
- * do without the quotes ("60s"). */
+/* A default is written as JSON, which TOML's numbers, booleans, strings and lists are, too; a
+ * string may do without the quotes ("60s"). */
 static json_t *fallback_value(const char *text)
 {
 	json_t *value = json_loads(text, JSON_DECODE_ANY, NULL);

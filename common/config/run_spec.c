@@ -178,10 +178,9 @@ const struct key run_spec_keys[] = {
 	KEY_LIST("watch", "node_error_regex", node_errors, NULL,
 		 "regular expressions for lines of output that tell of a broken node"),
 
-	KEY_TEXT(
-		"cache", "folder", cache_folder, NULL,
-		"a folder of the node's own disk, like \"/local/nvme\", in which compiled code is kept "
-		"between starts; none"),
+	KEY_TEXT("cache", "folder", cache_folder, NULL,
+		 "a folder of the node's own disk, like \"/local/nvme\", in which compiled code is "
+		 "kept between starts; none"),
 	KEY_TEXT("cache", "max_bytes", cache_bytes_text, "20G",
 		 "what is kept there may take so much: the oldest goes"),
 	KEY_LIST("cache", "variables", cache_variables, NULL,

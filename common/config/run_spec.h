@@ -114,8 +114,8 @@ extern const size_t run_spec_key_count;
  * an error. All values are checked here (name, durations, "mem", workdir is absolute, …): a spec
  * that this function accepts can be submitted. Clear with run_spec_clear. */
 int run_spec_read(const struct toml *toml, struct run_spec *out, struct err *err);
-/* run_spec_check.c, for run_spec_read: is [run] as it was written possible; is, once its empty strings count as
- * not given, each other value, and beside the others? */
+/* run_spec_check.c, for run_spec_read: is [run] as it was written possible; is, once its empty
+ * strings count as not given, each other value, and beside the others? */
 int run_spec_check_run(const struct toml *toml, const struct run_spec *spec, bool is_command,
 		       struct err *err);
 int run_spec_check(const struct toml *toml, struct run_spec *spec, struct err *err);

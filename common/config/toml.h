@@ -40,8 +40,8 @@ int toml_set(struct toml *toml, const char *assignment, struct err *err);
 /* The document as TOML text that parses to the same tree (comments are lost); owned by caller. */
 char *toml_print(const struct toml *toml);
 
-/* The table that holds the last part of a dotted key, which *name then points to; borrowed, NULL where
- * there is none. */
+/* The table that holds the last part of a dotted key, which *name then points to; borrowed, NULL
+ * where there is none. */
 json_t *toml_table(const struct toml *toml, const char *dotted_key, const char **name);
 /* The value of a dotted key; borrowed, NULL when there is none. */
 json_t *toml_value(const struct toml *toml, const char *dotted_key);

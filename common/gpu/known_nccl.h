@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* known_nccl.h - releases of NCCL that are known to hang or to give wrong numbers. A list that ages: what is not
- * in it is not therefore sound. */
+/* known_nccl.h - releases of NCCL that are known to hang or to give wrong numbers. A list that
+ * ages: what is not in it is not therefore sound. */
 #ifndef COMMON_GPU_KNOWN_NCCL_H
 #define COMMON_GPU_KNOWN_NCCL_H
 
@@ -15,8 +15,9 @@ struct nccl_fault {
 	const char *trouble, *fix, *source;
 };
 
-/* What is known against that version (0: not known) on a GPU of that compute capability (0: not known); NULL: nothing. Where
- * NCCL_NET or NCCL_GPUDIRECTTCPX_… chooses Google's plug-in, the release that this is for is the only one that does. */
+/* What is known against that version (0: not known) on a GPU of that compute capability (0: not
+ * known); NULL: nothing. Where NCCL_NET or NCCL_GPUDIRECTTCPX_… chooses Google's plug-in, the
+ * release that this is for is the only one that does. */
 const struct nccl_fault *nccl_known_fault(int version, int capability);
 
 /* "2.23.4" → 22304; 0: it is none. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* gpu/ - NVIDIA's GPUs, as their driver tells of them.
  *
- * nvml.h - what NVIDIA's driver says of the GPUs that this process sees. libnvidia-ml.so.1 is opened at
- * run time; its calls may hang with the driver, so a process of its own makes them. */
+ * nvml.h - what NVIDIA's driver says of the GPUs that this process sees. libnvidia-ml.so.1 is
+ * opened at run time; its calls may hang with the driver, so a process of its own makes them. */
 #ifndef COMMON_GPU_NVML_H
 #define COMMON_GPU_NVML_H
 
@@ -50,8 +50,8 @@ int nvml_count(const struct nvml *n);
 int nvml_index(const struct nvml *n, int gpu);
 void nvml_read(struct nvml *n, int gpu, struct gpu_reading *out);
 void nvml_past(struct nvml *n, int gpu, struct gpu_past *out);
-/* Waits up to so many ms for an XID of any of them. True: *gpu, its index as nvidia-smi has it (-1 = another one), and
- * *xid. */
+/* Waits up to so many ms for an XID of any of them. True: *gpu, its index as nvidia-smi has it (-1
+ * = another one), and *xid. */
 bool nvml_wait_xid(struct nvml *n, int ms, int *gpu, int64_t *xid);
 
 #endif

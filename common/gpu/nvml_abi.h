@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* nvml_abi.h - NVML's structures and numbers, as far as nvml.c needs them, as NVIDIA's own nvml.h has them:
- * make check-nvml compares (tests/nvml/abi.c). */
+/* nvml_abi.h - NVML's structures and numbers, as far as nvml.c needs them, as NVIDIA's own nvml.h
+ * has them: make check-nvml compares (tests/nvml/abi.c). */
 #ifndef COMMON_GPU_NVML_ABI_H
 #define COMMON_GPU_NVML_ABI_H
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* past_xids.c - the kernel's log by way of whoever has it; lines like
  *   6,1234,56789012,-;NVRM: Xid (PCI:0000:3b:00): 79, pid=99, GPU has fallen off the bus.
- *   [   56.789012] n1 kernel: NVRM: Xid ...          Nov  3 10:00:00 n1 kernel: [   56.789012] NVRM: Xid ... */
+ *   [   56.789012] n1 kernel: NVRM: Xid ...
+ *   Nov  3 10:00:00 n1 kernel: [   56.789012] NVRM: Xid ... */
 #include "common/gpu/past_xids.h"
 
 #include <errno.h>
@@ -23,7 +24,7 @@ struct reading {
 	size_t lines;
 };
 
-/* --- a line --------------------------------------------------------------------------------------- */
+/* --- a line ----------------------------------------------------------------------------------- */
 
 /* Seconds since the start of the machine; -1: the line does not tell. */
 static double stamp_of(const char *line)
@@ -89,7 +90,7 @@ static void take_line(struct reading *r, const char *line)
 	*place_of(r->out, &x) = x;
 }
 
-/* --- who has the log --------------------------------------------------------------------------------- */
+/* --- who has the log -------------------------------------------------------------------------- */
 
 static void say_why(struct past_xids *out, const char *source, const char *why)
 {
@@ -104,7 +105,8 @@ static void take_from(struct reading *r, const char *source)
 	snprintf(r->out->source, sizeof(r->out->source), "%s", source);
 }
 
-/* The kernel gives one record at a time, and an error where it has thrown away the one that was next. */
+/* The kernel gives one record at a time, and an error where it has thrown away the one that was
+ * next. */
 static void read_records(struct reading *r, int fd)
 {
 	char record[RECORD_BYTES];

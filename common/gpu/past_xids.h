@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* past_xids.h - XIDs that NVIDIA's driver told before anybody listened: the kernel's log has them. It is the
- * administrator's to say who may read that; nothing of NVML keeps them. */
+/* past_xids.h - XIDs that NVIDIA's driver told before anybody listened: the kernel's log has them.
+ * It is the administrator's to say who may read that; nothing of NVML keeps them. */
 #ifndef COMMON_GPU_PAST_XIDS_H
 #define COMMON_GPU_PAST_XIDS_H
 
@@ -23,9 +23,10 @@ struct past_xids {
 	char why[PAST_WHY_BYTES];       /* what each that could not be read said */
 };
 
-/* Of `file`, a log as the kernel, syslog or journalctl writes it; or, where it is NULL, of the first of these that can be
- * read: /dev/kmsg, the journal since the machine was started, /var/log/kern.log, messages and syslog. What a file has of
- * earlier starts of the machine is left out. */
+/* Of `file`, a log as the kernel, syslog or journalctl writes it; or, where it is NULL, of the
+ * first of these that can be read: /dev/kmsg, the journal since the machine was started,
+ * /var/log/kern.log, messages and syslog. What a file has of earlier starts of the machine is left
+ * out. */
 void past_xids_read(struct past_xids *out, const char *file);
 
 #endif

@@ -7,9 +7,9 @@
  *   spool.jsonl   progress (spool.h)
  *   out.log       output of the job; every line with its [host:rank]
  *   exit.json     lbrun's last act, after its last child is dead: what ended the attempt
- *   unheard/NODE  of a launch on several nodes: nobody answered NODE's heartbeats, and its ranks have
- *                 ended. Where most nodes say so and lbrun is silent, its node is lost, and lbd, who
- *                 reads this, goes on elsewhere
+ *   unheard/NODE  of a launch on several nodes: nobody answered NODE's heartbeats, and its ranks
+ *                 have ended. Where most nodes say so and lbrun is silent, its node is lost, and
+ *                 lbd, who reads this, goes on elsewhere
  *
  * All carry "version"; a reader refuses only a newer one. */
 #ifndef COMMON_RUN_ATTEMPT_H
@@ -48,9 +48,10 @@ struct attempt_params {
 	char *cache;            /* folder of the node for compiled code; NULL = none */
 	int64_t cache_bytes;    /* that it may take; 0 = no limit */
 	char **cache_variables; /* more that point there; NULL = none */
-	int64_t save_every_ms; /* how often the trainer is asked to save; 0 = never, or SAVE_EVERY_AUTO */
-	char *switches;        /* folder of switch files (switches.h); NULL = none */
-	char *team;            /* Unix group whose members may leave them; NULL = none */
+	/* how often the trainer is asked to save; 0 = never, or SAVE_EVERY_AUTO */
+	int64_t save_every_ms;
+	char *switches;      /* folder of switch files (switches.h); NULL = none */
+	char *team;          /* Unix group whose members may leave them; NULL = none */
 	char *group, *owner; /* of the run: group "" = none; owner is who submitted it */
 	char *lbd_socket;    /* poked after new lines where it can be reached; NULL = none */
 	char *launcher;      /* "none" or "srun" */

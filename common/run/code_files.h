@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* code_files.h - names in a run's folder of what is known of the code that it was submitted with. */
+/* code_files.h - names in a run's folder of what is known of the code that it was submitted
+ * with. */
 #ifndef COMMON_RUN_CODE_FILES_H
 #define COMMON_RUN_CODE_FILES_H
 

@@ -8,8 +8,8 @@
 enum { HOSTS_MAX = 4096 };
 
 /* "a,n[1-3,07]x" → ["a","n1x","n2x","n3x","n07x"]; of several pairs of brackets in a name all. What
- * cannot be read ("n[3-1]", "n[x]") is kept as it is, brackets and all; at most HOSTS_MAX names. A new
- * reference. */
+ * cannot be read ("n[3-1]", "n[x]") is kept as it is, brackets and all; at most HOSTS_MAX names. A
+ * new reference. */
 json_t *hosts_expand(const char *text);
 
 /* The way back, short: ["a","n1","n2","n3"] → "a,n[1-3]". Neighbours only, in their order. A name

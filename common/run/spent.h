@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* spent.h - the kinds of time of a run: every millisecond of it is of just one (docs/GOODPUT.md). */
+/* spent.h - the kinds of time of a run: every millisecond of it is of just one
+ * (docs/GOODPUT.md). */
 #ifndef COMMON_RUN_SPENT_H
 #define COMMON_RUN_SPENT_H
 

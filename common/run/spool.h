@@ -67,8 +67,8 @@ int64_t spool_read(const char *path, int64_t *offset, int64_t max_bytes,
 		   void (*on_bad)(int64_t offset, const struct err *why, void *arg), void *arg,
 		   struct err *err);
 
-/* The same, several times as fast where most lines are plain steps (step_line_read): of those no tree
- * is made, and on_line gets `step` in the place of `line`. */
+/* The same, several times as fast where most lines are plain steps (step_line_read): of those no
+ * tree is made, and on_line gets `step` in the place of `line`. */
 int64_t spool_read_plain(const char *path, int64_t *offset, int64_t max_bytes,
 			 int (*on_line)(const struct spool_line *line, void *arg),
 			 void (*on_bad)(int64_t offset, const struct err *why, void *arg),

@@ -70,7 +70,8 @@ int team_read(const char *folder, int64_t now_ms, struct team *out,
 	      struct err *err);
 void team_clear(struct team *team);
 
-/* Where the team is: $LB_TEAM, else where HOME/team leads, which lbd makes. Owned; NULL with err. */
+/* Where the team is: $LB_TEAM, else where HOME/team leads, which lbd makes. Owned; NULL with
+ * err. */
 char *team_folder(const char *home, struct err *err);
 /* NULL: this user tells of nothing. Borrowed. */
 const struct team_export *team_export_of(const struct team *team, const char *user);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* audit.c - lbctl audit: a run that computes what another one has saved once more, with the same
- * resources, and says whether it comes out the same. It is a run like any other: of the same spec, with
- * "lbworker audit" in the place of "lbworker train". */
+ * resources, and says whether it comes out the same. It is a run like any other: of the same spec,
+ * with "lbworker audit" in the place of "lbworker train". */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,7 +63,8 @@ static int set_command(struct ctl *ctl, struct audit *a, struct err *err)
 	if (!words)
 		return err_set(
 			err, ERR_USAGE,
-			"%s: does not run \"lbworker train\"; only that computes the same bits again",
+			"%s: does not run \"lbworker train\"; only that computes the same bits "
+			"again",
 			a->run);
 	text = json_dumps(words, JSON_COMPACT);
 	extra_add(&a->extra, xasprintf("run.command=%s", text));

@@ -112,8 +112,8 @@ static void tell_of_requeue(const char *file, const char *text)
 		if (copy[strspn(copy, " \t")] != '#' && call && strstr(call, "requeue")) {
 			fprintf(stderr,
 				"lbctl: %s:%d: scontrol requeue: lbd brings the run back by "
-				"itself, after the time limit, too, in a new job; the call is taken for "
-				"that: man lbctl, submit\n",
+				"itself, after the time limit, too, in a new job; the call is "
+				"taken for that: man lbctl, submit\n",
 				file, number);
 			len = strlen(line) - (line[strlen(line) - 1] == '\n');
 		}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* check.c - lbctl check: a run of "lbworker check", one rank on each of some nodes. A run like any other, that
- * is not tried again. */
+/* check.c - lbctl check: a run of "lbworker check", one rank on each of some nodes. A run like any
+ * other, that is not tried again. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,8 @@
 #include "ctl/base/command.h"
 #include "ctl/team/ask.h"
 
-/* How many names a list like "n[1-3],login,gpu[01-02]x" has, HOSTS_MAX where they are more; 0: it is none. */
+/* How many names a list like "n[1-3],login,gpu[01-02]x" has, HOSTS_MAX where they are more; 0: it
+ * is none. */
 static size_t count_nodes(const char *list)
 {
 	json_t *names = hosts_expand(list);

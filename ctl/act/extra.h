@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* extra.h - settings that a command adds to those of the command line before it submits a run, as if
- * they had been typed behind them with --set. */
+/* extra.h - settings that a command adds to those of the command line before it submits a run, as
+ * if they had been typed behind them with --set. */
 #ifndef CTL_ACT_EXTRA_H
 #define CTL_ACT_EXTRA_H
 

@@ -50,8 +50,8 @@ int home_run(struct ctl *ctl, struct err *err)
 		       left == 1 ? "it" : "them", to);
 	if (rc == 0)
 		hint(ctl,
-		     "it is %s now, and a link stands where it was: runs and lbd go on; new shells may "
-		     "export LB_HOME=%s. Leave the link: the ledger goes by it",
+		     "it is %s now, and a link stands where it was: runs and lbd go on; new "
+		     "shells may export LB_HOME=%s. Leave the link: the ledger goes by it",
 		     to, to);
 	free(to);
 	return rc;

@@ -49,7 +49,7 @@ static bool is_over(const char *run_dir)
 	return is_final;
 }
 
-/* --- walking through a folder -------------------------------------------------------------------- */
+/* --- walking through a folder ----------------------------------------------------------------- */
 
 struct carry {
 	char *from, *to, *left; /* the old folder, the new one, where the old one goes; owned */
@@ -57,8 +57,8 @@ struct carry {
 	int runs_left;
 };
 
-/* Calls `see` for each entry but "." and ".."; ends with the first that fails. A folder that is not there
- * is empty. */
+/* Calls `see` for each entry but "." and ".."; ends with the first that fails. A folder that is not
+ * there is empty. */
 static int each_entry(const char *folder, struct carry *c,
 		      int (*see)(struct carry *c, const char *name, struct err *err),
 		      struct err *err)
@@ -98,7 +98,7 @@ static int take_away(const char *path, struct err *err)
 	return unlink(path) < 0 ? err_errno(err, "%s", path) : 0;
 }
 
-/* --- copying ------------------------------------------------------------------------------------- */
+/* --- copying ---------------------------------------------------------------------------------- */
 
 /* Sockets are made anew. */
 static int copy_entry(const char *from, const char *to, const char *name, struct err *err)
@@ -200,7 +200,7 @@ static int swap(struct carry *c, struct err *err)
 	return exchange(c->from, c->left, err);
 }
 
-/* --- afterwards ---------------------------------------------------------------------------------- */
+/* --- afterwards ------------------------------------------------------------------------------- */
 
 static int clear_entry(struct carry *c, const char *name, struct err *err)
 {
@@ -247,7 +247,7 @@ static int settle(struct carry *c, struct err *err)
 	return rc;
 }
 
-/* --- runs that have ended since ---------------------------------------------------------------------- */
+/* --- runs that have ended since --------------------------------------------------------------- */
 
 static int fetch(const char *link, const char *copied, const char *target, struct err *err)
 {
@@ -281,7 +281,7 @@ static int fetch_run(struct carry *c, const char *name, struct err *err)
 	return rc;
 }
 
-/* --- all of it ------------------------------------------------------------------------------------ */
+/* --- all of it -------------------------------------------------------------------------------- */
 
 /* The lock of the folder, for as long as we and what we start live: no lbd begins meanwhile. */
 static int keep_out(const char *home, struct err *err)
@@ -297,8 +297,8 @@ static int keep_out(const char *home, struct err *err)
 		err_errno(err, "%s", path);
 	else if (is_held)
 		err_set(err, ERR_REFUSED,
-			"%s: an lbd, or another move, is at work there: say lbctl daemon stop, then "
-			"this, then lbctl daemon start; jobs run on meanwhile",
+			"%s: an lbd, or another move, is at work there: say lbctl daemon stop, "
+			"then this, then lbctl daemon start; jobs run on meanwhile",
 			home);
 	if (fd >= 0 && is_held)
 		close(fd);

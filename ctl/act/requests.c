@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* requests.c - lbctl stacks: where a running trainer's processes are, asked for without ending it; and what
- * was written, opened. */
+/* requests.c - lbctl stacks: where a running trainer's processes are, asked for without ending it;
+ * and what was written, opened. */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>

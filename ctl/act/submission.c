@@ -22,7 +22,8 @@
 
 enum { FILE_MAX_BYTES = 512 * 1024, REQUEST_ROOM_BYTES = 16 * 1024 };
 
-/* A word that is no file may well be meant as a command, or as an argument of the script before it. */
+/* A word that is no file may well be meant as a command, or as an argument of the script before
+ * it. */
 static int no_such_file(const json_t *args, const struct operands *operands, const char *file,
 			struct err *err)
 {
@@ -162,8 +163,8 @@ static int add_wrap(json_t *args, const struct ctl *ctl, struct err *err)
 	return 0;
 }
 
-/* The code as it is now, for whoever asks later what the run was made of. A request that would become
- * too long by that goes without the changes. */
+/* The code as it is now, for whoever asks later what the run was made of. A request that would
+ * become too long by that goes without the changes. */
 static void add_code(json_t *args)
 {
 	char *folder = js_bytes_take(json_object_get(args, "workdir"));

@@ -15,8 +15,8 @@ struct options;
 json_t *submission(const struct ctl *ctl, struct err *err);
 /* args.set from --set; -1 with err when one is no section.key=value. */
 int add_settings(json_t *args, const struct options *options, struct err *err);
-/* Sends it and returns the answer, a new reference, or NULL with err; takes args. With --snapshot the
- * code is copied first. */
+/* Sends it and returns the answer, a new reference, or NULL with err; takes args. With --snapshot
+ * the code is copied first. */
 json_t *submission_send(struct ctl *ctl, json_t *args, struct err *err);
 /* What lbd has to say of a run that it took, on stderr. */
 void submission_note(const struct ctl *ctl, const json_t *answer);

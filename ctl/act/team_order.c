@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* team_order.c - orders to a colleague's run: switch files in the colleague's folder. What may be
- * done is decided by the rights there, and by who looks at the file; nobody else's daemon is asked. */
+ * done is decided by the rights there, and by who looks at the file; nobody else's daemon is
+ * asked. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* base/ - what commands share: asking lbd, options, text for a terminal.
  *
- * command.h - one call of lbctl, and a row of the table of commands. A new command is one row in commands.c
- * and one function. */
+ * command.h - one call of lbctl, and a row of the table of commands. A new command is one row in
+ * commands.c and one function. */
 #ifndef CTL_BASE_COMMAND_H
 #define CTL_BASE_COMMAND_H
 

@@ -7,8 +7,9 @@
 
 #include "common/base/err.h"
 
-/* Found along PATH; words NAME=VALUE before it are its environment beside ours. With `out_fd` >= 0 that is its standard output. Its exit status, 128 + n after
- * signal n; -1 with err when it cannot be started (ERR_NOT_FOUND: there is no such program). */
+/* Found along PATH; words NAME=VALUE before it are its environment beside ours. With `out_fd` >= 0
+ * that is its standard output. Its exit status, 128 + n after signal n; -1 with err when it cannot
+ * be started (ERR_NOT_FOUND: there is no such program). */
 int program_run(const char *const argv[], int out_fd, struct err *err);
 
 /* The same, killed after timeout_ms (ERR_TIMEOUT). *out is what it wrote, errors too, without the

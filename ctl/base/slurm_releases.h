@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* slurm_releases.h - the releases of Slurm that lowbits knows, in order: each has a libslurm of its own,
- * whose number grows by one. */
+/* slurm_releases.h - the releases of Slurm that lowbits knows, in order: each has a libslurm of its
+ * own, whose number grows by one. */
 #ifndef CTL_BASE_SLURM_RELEASES_H
 #define CTL_BASE_SLURM_RELEASES_H
 

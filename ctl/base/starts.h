@@ -14,8 +14,9 @@ const char *starts_words(const char *phase);
 /* Of {PHASE: number …}. */
 double starts_sum(json_t *phases);
 
-/* "imports 20s, compile 15s": the longest first, each `each` seconds for one of the object's numbers; what
- * is less than a fiftieth of all is left out. Cleaned for that stream, owned by the caller. */
+/* "imports 20s, compile 15s": the longest first, each `each` seconds for one of the object's
+ * numbers; what is less than a fiftieth of all is left out. Cleaned for that stream, owned by the
+ * caller. */
 char *starts_text(json_t *phases, double each, const struct style *style);
 
 /* Tenths below ten seconds, which duration_text leaves out. */

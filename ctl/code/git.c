@@ -105,9 +105,9 @@ static int link_objects(const struct git *g, const char *theirs, struct err *err
 	return rc;
 }
 
-/* With what the index knows of times and sizes git need not read every file again; but those that are
- * as young as the index itself it must, for they may have changed within the second: so the copy is as
- * old as theirs, asked before it is read (git: Documentation/technical/racy-git). */
+/* With what the index knows of times and sizes git need not read every file again; but those that
+ * are as young as the index itself it must, for they may have changed within the second: so the
+ * copy is as old as theirs, asked before it is read (git: Documentation/technical/racy-git). */
 static int copy_index(const struct git *g, const char *theirs, struct err *err)
 {
 	char *ours = path_join("%s/index", g->scratch);
@@ -165,8 +165,8 @@ static bool is_in_repository(const char *folder)
 	return is;
 }
 
-/* Each of git's commands takes some milliseconds, which are most of a submission: one for all. Six lines, three
- * where nothing was ever committed. */
+/* Each of git's commands takes some milliseconds, which are most of a submission: one for all. Six
+ * lines, three where nothing was ever committed. */
 static char *ask_places(const char *folder, struct err *err)
 {
 	static const char *const all[] = {
@@ -254,10 +254,12 @@ void git_close(struct git *g)
 
 /* --- commits and trees ------------------------------------------------------------------------ */
 
-/* What differs from the last commit, by `git status`; of submodules their commits alone are ours. */
+/* What differs from the last commit, by `git status`; of submodules their commits alone are
+ * ours. */
 struct changes {
 	bool has_known; /* of what git knows */
-	char *untracked; /* names of what git neither knows nor ignores, as far as it fits: lines; owned */
+	/* names of what git neither knows nor ignores, as far as it fits: lines; owned */
+	char *untracked;
 	size_t count, left_out; /* of these */
 };
 

@@ -2,8 +2,8 @@
 /* code/ - the code that a run is made of: what of a git repository is in use, and how two such
  * states differ.
  *
- * git.h - git's own commands on a person's repository, of which nothing changes: the index is a copy
- * and new objects go to a scratch folder, both gone after git_close. */
+ * git.h - git's own commands on a person's repository, of which nothing changes: the index is a
+ * copy and new objects go to a scratch folder, both gone after git_close. */
 #ifndef CTL_CODE_GIT_H
 #define CTL_CODE_GIT_H
 
@@ -36,7 +36,8 @@ void git_close(struct git *g);
 char *git_ask(const struct git *g, const char *const argv[], struct err *err);
 
 /* A tree of the files as they are now: all that git knows of, and those that it neither knows nor
- * ignores, up to `max_bytes` each and `max_files` of them. *left_out: how many of these did not fit. */
+ * ignores, up to `max_bytes` each and `max_files` of them. *left_out: how many of these did not
+ * fit. */
 int git_tree_of_files(const struct git *g, size_t max_bytes, size_t max_files, size_t *left_out,
 		      char id[GIT_ID_BYTES], struct err *err);
 /* A tree of commit `base` with `patch` applied. */

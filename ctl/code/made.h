@@ -10,7 +10,8 @@
 
 struct made {
 	const char *name; /* of the run, for messages; borrowed */
-	json_t *settings; /* spec.toml: "section.key" → value; without run.name, which always differs */
+	/* spec.toml: "section.key" → value; without run.name, which always differs */
+	json_t *settings;
 	json_t *code; /* code_load; {} when the run has none */
 };
 
@@ -18,12 +19,12 @@ struct made {
 int made_read(struct made *made, const char *name, const char *run_dir, struct err *err);
 void made_clear(struct made *made);
 
-/* {"settings":{KEY:[a,b]},"packages":{NAME:[a,b]}} of what the two have otherwise; null: not at all. A
- * new reference. */
+/* {"settings":{KEY:[a,b]},"packages":{NAME:[a,b]}} of what the two have otherwise; null: not at
+ * all. A new reference. */
 json_t *made_differences(const struct made *a, const struct made *b);
 
-/* How the code differs, as a patch, owned; "" when not at all; NULL with err, also when it is longer
- * than that. */
+/* How the code differs, as a patch, owned; "" when not at all; NULL with err, also when it is
+ * longer than that. */
 char *made_patch(const struct made *a, const struct made *b, size_t max_bytes, struct err *err);
 
 #endif

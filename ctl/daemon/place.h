@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* daemon/ - lbctl daemon: lbd started and stopped, here or as a job of Slurm.
  *
- * place.h - where lbd is: from its socket, else from its lease, which tells of one on another machine, and
- * of one that is no more. */
+ * place.h - where lbd is: from its socket, else from its lease, which tells of one on another
+ * machine, and of one that is no more. */
 #ifndef CTL_DAEMON_PLACE_H
 #define CTL_DAEMON_PLACE_H
 

@@ -137,7 +137,8 @@ static void add_wheels(struct strv *found, const char *root)
 	free(pattern);
 }
 
-/* The loader's, and those of the Python environments in which people are: such a program uses its own. */
+/* The loader's, and those of the Python environments in which people are: such a program uses its
+ * own. */
 static void nccl_versions(struct strv *found)
 {
 	char *loaded = nccl_version();

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* doctor_login.c - what login nodes do to a process that is to live there: they end it at logout, limit
- * it, or are another machine after the next login. Where one of these holds lbd may be a job of Slurm's. */
+/* doctor_login.c - what login nodes do to a process that is to live there: they end it at logout,
+ * limit it, or are another machine after the next login. Where one of these holds lbd may be a job
+ * of Slurm's. */
 #include <errno.h>
 #include <glob.h>
 #include <stdio.h>
@@ -22,8 +23,8 @@
 
 enum { FILE_MAX_BYTES = 1 << 20 };
 
-/* Less than this of the limit's kind is worth a word. lbd itself takes a tenth of it; what people start
- * beside it (lbworker, compilers) shares it. */
+/* Less than this of the limit's kind is worth a word. lbd itself takes a tenth of it; what people
+ * start beside it (lbworker, compilers) shares it. */
 static const int64_t least_memory_bytes = 4LL << 30, least_space_bytes = 2LL << 30,
 		     least_cpu_s = 24 * 3600;
 

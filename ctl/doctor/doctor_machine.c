@@ -93,11 +93,10 @@ static void look_at_backup(const struct patient *p, struct finding *f)
 	} else {
 		seal = sealed_file_check(backup, &err);
 		if (seal == SEAL_BROKEN)
-			finding_bad(
-				f,
-				"look at the disk, then move the file away: lbd makes another within the "
-				"hour, and when it ends",
-				"%s", err.text);
+			finding_bad(f,
+				    "look at the disk, then move the file away: lbd makes another "
+				    "within the hour, and when it ends",
+				    "%s", err.text);
 		else if (seal == SEAL_MISSING)
 			finding_skip(f, "an lbd made it that wrote down no digest");
 		else

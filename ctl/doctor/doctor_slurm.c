@@ -26,9 +26,9 @@ static void skip_without_slurm(const struct patient *p, struct finding *f)
 {
 	char *text =
 		p->conf_trouble
-			? xasprintf(
-				  "no Slurm here: SLURM_CONF, %.200s, cannot be read: runs use this machine",
-				  p->conf_trouble)
+			? xasprintf("no Slurm here: SLURM_CONF, %.200s, cannot be read: runs use "
+				    "this machine",
+				    p->conf_trouble)
 			: xstrdup("no Slurm here: runs use this machine");
 
 	finding_skip(f, text);

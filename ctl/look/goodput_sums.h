@@ -5,9 +5,9 @@
 
 #include "ctl/base/command.h"
 
-/* A row for each of options.by (run, group, owner, week, team; NULL: run) of the runs that the operands
- * name, or with options.team of all that the team is told of, as a table or, with options.csv, as
- * CSV. -1 with err. */
+/* A row for each of options.by (run, group, owner, week, team; NULL: run) of the runs that the
+ * operands name, or with options.team of all that the team is told of, as a table or, with
+ * options.csv, as CSV. -1 with err. */
 int goodput_sums(struct ctl *ctl, struct err *err);
 
 #endif

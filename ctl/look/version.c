@@ -18,8 +18,8 @@ enum { ANSWER_MS = 20 * 1000 };
 
 /* --- what is installed ------------------------------------------------------------------------ */
 
-/* What the loader says, for people; a helper whose library is not here cannot say what it is for, its
- * name can. Owned. */
+/* What the loader says, for people; a helper whose library is not here cannot say what it is for,
+ * its name can. Owned. */
 static char *trouble_of(const char *path, const char *said)
 {
 	static const char loader[] = "shared libraries: ";

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* advice.h - how often a run should save: what a checkpoint costs it, from its spools, how often trouble comes,
- * and the interval between saves that loses least. Pure.
+/* advice.h - how often a run should save: what a checkpoint costs it, from its spools, how often
+ * trouble comes, and the interval between saves that loses least. Pure.
  *
- * A save's cost is what the slowest stretches between two told steps took beyond the usual time of a step:
- * as many of them as there were saves, and of these the median, so that a few other stalls do not count.
- * Troubles are launches that ended by nobody's wish, of all runs where the ledger can be asked; interval.h
- * has their rate. */
+ * A save's cost is what the slowest stretches between two told steps took beyond the usual time of
+ * a step: as many of them as there were saves, and of these the median, so that a few other stalls
+ * do not count. Troubles are launches that ended by nobody's wish, of all runs where the ledger can
+ * be asked; interval.h has their rate. */
 #ifndef CTL_REPORT_ADVICE_H
 #define CTL_REPORT_ADVICE_H
 

@@ -82,8 +82,8 @@ static void print_advice(const struct advice *a, const struct troubles *seen, in
 		       seen->node_days);
 	printf(", so one in %s is to be expected\n", span_text(a->mtbf_s, mtbf));
 	if (isnan(a->save_s)) {
-		printf("saving:    what it costs cannot be told from %lld saves and the steps between "
-		       "them\n",
+		printf("saving:    what it costs cannot be told from %lld saves and the steps "
+		       "between them\n",
 		       (long long)a->saves);
 		return;
 	}
@@ -114,8 +114,8 @@ static void print_starts(const json_t *starts, int64_t gpus, const struct style 
 	       span_text(total * 3600 / (double)count, span), (long long)count, text);
 	if (total * 3600 / (double)count >= DEAR_START_S &&
 	    total * (double)(gpus > 0 ? gpus : 1) >= 1)
-		printf("           %.1f %s-hours so far; cache.folder keeps compiled code on the node "
-		       "(lbd-run(5))\n",
+		printf("           %.1f %s-hours so far; cache.folder keeps compiled code on the "
+		       "node (lbd-run(5))\n",
 		       total * (double)(gpus > 0 ? gpus : 1), gpus > 0 ? "GPU" : "run");
 	free(text);
 }

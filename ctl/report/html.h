@@ -12,8 +12,8 @@ void html_text(struct buf *out, const char *text);
 /* The same; tabs stay. */
 void html_line(struct buf *out, const char *text);
 
-/* A table and the titles of its columns, up to NULL; `numbers` has an 'n' for each that is aligned at
- * the right. html_table_end after the last row. */
+/* A table and the titles of its columns, up to NULL; `numbers` has an 'n' for each that is aligned
+ * at the right. html_table_end after the last row. */
 void html_table(struct buf *out, const char *const *titles, const char *numbers);
 void html_table_end(struct buf *out);
 void html_cell(struct buf *out, const char *text);

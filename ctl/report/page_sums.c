@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* page_sums.c - over all runs of the page: who and what the GPU-hours were for, and which nodes stand
- * beside which causes. */
+/* page_sums.c - over all runs of the page: who and what the GPU-hours were for, and which nodes
+ * stand beside which causes. */
 #include "ctl/report/page_sums.h"
 
 #include <math.h>
@@ -19,7 +19,7 @@ const char *page_hours_text(double hours, char out[NUMBER_TEXT_MAX])
 	return out;
 }
 
-/* --- hours by person and group ------------------------------------------------------------------ */
+/* --- hours by person and group ---------------------------------------------------------------- */
 /* What is not told is counted as such, not as nothing. */
 static void add_hours(json_t *sums, const char *key, const json_t *goodput)
 {

@@ -10,7 +10,8 @@
 /* GPU-hours by that member of a run: "owner", "group". */
 void page_hours(struct buf *out, const struct report_run *runs, size_t count, const char *key);
 
-/* Attempts × cause × node; `nodes` is the verb's answer, or NULL: those with the highest scores first. */
+/* Attempts × cause × node; `nodes` is the verb's answer, or NULL: those with the highest scores
+ * first. */
 void page_nodes(struct buf *out, const struct report_run *runs, size_t count, const json_t *nodes);
 
 /* As a table has hours. */

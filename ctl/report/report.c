@@ -60,8 +60,8 @@ static int64_t setting_int(const struct report_run *r, const char *key, int64_t 
 	return json_is_integer(value) ? (int64_t)json_integer_value(value) : fallback;
 }
 
-/* Where an older lbd does not tell the team where a run's hours went: how long its jobs held how many
- * GPUs. */
+/* Where an older lbd does not tell the team where a run's hours went: how long its jobs held how
+ * many GPUs. */
 static json_t *held_hours(const struct report_run *r, int64_t now_ms)
 {
 	int64_t gpus = setting_int(r, "slurm.nodes", 1) * setting_int(r, "slurm.gpus_per_node", 0),
@@ -246,8 +246,8 @@ static void add_told(const struct ctl *ctl, struct report *report, const json_t 
 	report->runs[report->count++] = r;
 }
 
-/* Those that colleagues tell of, where there is a team; one whose folder is closed to us is said, and
- * counted by what is told. */
+/* Those that colleagues tell of, where there is a team; one whose folder is closed to us is said,
+ * and counted by what is told. */
 static int add_colleagues(struct ctl *ctl, struct report *report, struct err *err)
 {
 	struct err why = { 0 };

@@ -42,20 +42,21 @@ double quantity_of(const struct point *point, enum quantity quantity);
 void series_thin(const struct series *series, enum quantity quantity, size_t buckets,
 		 struct series *out);
 
-/* Between which values the points lie, and between which steps all of them do; around a single value
- * there is some room, and percents have all of theirs. False: no point has a value. */
+/* Between which values the points lie, and between which steps all of them do; around a single
+ * value there is some room, and percents have all of theirs. False: no point has a value. */
 struct range {
 	double low, high;
 	int64_t first, last;
-	bool is_log; /* a loss that has gone so far up that a linear scale would show nothing else */
+	/* a loss that has gone so far up that a linear scale would show nothing else */
+	bool is_log;
 };
 bool series_range(const struct series *series, enum quantity quantity, struct range *out);
 /* Where on the scale a value stands: 0 at the bottom, 1 on top; and the value that stands there. */
 double range_share(const struct range *range, double value);
 double range_value(const struct range *range, double share);
 
-/* The step from which on it has been told no finite value, to the end, though it was before; -1: none.
- * Who tells it with every tenth step only is known by that. */
+/* The step from which on it has been told no finite value, to the end, though it was before; -1:
+ * none. Who tells it with every tenth step only is known by that. */
 int64_t series_silent_since(const struct series *series, enum quantity quantity);
 
 /* All steps that lbd keeps of the run. -1 with err. */

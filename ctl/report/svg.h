@@ -11,8 +11,8 @@ struct happening {
 	int64_t step;
 	const char *what; /* "oom" */
 };
-/* A curve over steps, or over time: what counted is drawn through, what was undone dashed. Nothing is written
- * where no point has a value. `title` is for those who do not see it, too. */
+/* A curve over steps, or over time: what counted is drawn through, what was undone dashed. Nothing
+ * is written where no point has a value. `title` is for those who do not see it, too. */
 void svg_curve(struct buf *out, const char *title, const struct series *series,
 	       enum quantity quantity, const struct happening *happenings, size_t count);
 /* Horizontal bars, one below the other, each beginning where the last one ended; in hours. */

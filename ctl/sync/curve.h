@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* sync/ - the curve of a run, for the trackers that people use.
  *
- * curve.h - one curve over all attempts, from their spools: steps that a later launch made again count
- * once, as it made them. What may still be made again is not settled: while a run lives those are the
- * steps behind its newest valid checkpoint. */
+ * curve.h - one curve over all attempts, from their spools: steps that a later launch made again
+ * count once, as it made them. What may still be made again is not settled: while a run lives those
+ * are the steps behind its newest valid checkpoint. */
 #ifndef CTL_SYNC_CURVE_H
 #define CTL_SYNC_CURVE_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* sync.c - lbctl sync: settled steps to the trackers that people use, each once.
  *
- * Before anything is sent it is written down how far that may reach and what was sent until there; a
- * history that is another one then is sent as a new curve. How far a tracker has come it says
+ * Before anything is sent it is written down how far that may reach and what was sent until there;
+ * a history that is another one then is sent as a new curve. How far a tracker has come it says
  * itself (trackers.py). */
 #include <errno.h>
 #include <fcntl.h>
@@ -100,8 +100,8 @@ static void digest_text(const struct curve *c, size_t count, char out[24])
 	snprintf(out, 24, "%016llx", (unsigned long long)curve_digest(c, count));
 }
 
-/* Does what was sent still stand? Steps that a person took back by going on from an older checkpoint do
- * not; what was never settled was never sent. */
+/* Does what was sent still stand? Steps that a person took back by going on from an older
+ * checkpoint do not; what was never settled was never sent. */
 static bool is_still_so(const struct transfer *t, const struct curve *c)
 {
 	char digest[24];
@@ -114,7 +114,8 @@ static bool is_still_so(const struct transfer *t, const struct curve *c)
 
 /* --- what is sent ----------------------------------------------------------------------------- */
 
-/* Numbers and switches as they are, all else as text, in which secrets are left out. A new reference. */
+/* Numbers and switches as they are, all else as text, in which secrets are left out. A new
+ * reference. */
 static json_t *open_settings(json_t *settings)
 {
 	json_t *out = json_object(), *value;

@@ -371,8 +371,8 @@ static json_t *goodput(const json_t *run, const char *word, const json_t *args, 
 			"%s: of colleagues' runs weeks are told: --by week, not --since", word);
 	else if (!data)
 		err_set(err, ERR_NOT_FOUND,
-			"%s: where its hours went is not told: an lbd that is older than this lbctl "
-			"does not tell it, and one that has just begun not at once",
+			"%s: where its hours went is not told: an lbd that is older than this "
+			"lbctl does not tell it, and one that has just begun not at once",
 			word);
 	return data;
 }

@@ -10,9 +10,9 @@
 struct ctl;
 struct err;
 
-/* What lbd would answer to `verb` (status, progress, events, logs, goodput) about OWNER/NAME, from the
- * team's export and the run's files; in the same form (docs/PROTOCOL.md), as far as it is known. A
- * new reference, or NULL with err. */
+/* What lbd would answer to `verb` (status, progress, events, logs, goodput) about OWNER/NAME, from
+ * the team's export and the run's files; in the same form (docs/PROTOCOL.md), as far as it is
+ * known. A new reference, or NULL with err. */
 json_t *colleague_ask(struct ctl *ctl, enum verb verb, const char *word, const json_t *args,
 		      struct err *err);
 

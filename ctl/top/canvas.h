@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* canvas.h - lines of cleaned, coloured text of a screen's width; what curses shows, or a pipe gets.
- * Pure. */
+/* canvas.h - lines of cleaned, coloured text of a screen's width; what curses shows, or a pipe
+ * gets. Pure. */
 #ifndef CTL_TOP_CANVAS_H
 #define CTL_TOP_CANVAS_H
 

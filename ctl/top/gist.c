@@ -86,8 +86,8 @@ static enum worry judge_waiting(struct gist *g, int64_t now_ms)
 	}
 }
 
-/* Steps tell none any more: for longer than twice the longest gap between two that did (some trainers
- * tell one every ten steps), or in all the newest ones. */
+/* Steps tell none any more: for longer than twice the longest gap between two that did (some
+ * trainers tell one every ten steps), or in all the newest ones. */
 static bool has_lost_loss(const struct gist *g)
 {
 	size_t gap = 0, longest = 0;

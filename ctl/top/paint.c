@@ -363,7 +363,7 @@ static void put_page(const struct view *view, struct canvas *canvas)
 	}
 }
 
-/* --- all together ------------------------------------------------------------------------------ */
+/* --- all together ----------------------------------------------------------------------------- */
 int paint_rows(const struct view *view, int height)
 {
 	int rows = view->page != PAGE_NONE ? height - 2 : height - ABOVE - BELOW;

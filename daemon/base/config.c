@@ -68,7 +68,8 @@ const struct key config_keys[] = {
 		     "how fast bad memories of a node fade"),
 	KEY_DURATION(
 		"nodes", "repeat_half_life", nodes.repeat_half_life_ms, 0, 52.0 * WEEK_MS, "30d",
-		"how fast the record of a node fades that fails again and again; 0: nobody keeps one"),
+		"how fast the record of a node fades that fails again and again; 0: nobody keeps "
+		"one"),
 	KEY_REAL("nodes", "max_share", nodes.max_share, 0, 1, "0.25",
 		 "new jobs keep away from no more than this share of the nodes that are known, but "
 		 "from one; 0: only max_excluded counts"),
@@ -79,22 +80,22 @@ const struct key config_keys[] = {
 		"new jobs keep away from so many nodes at most, the worst ones; 0: from none"),
 	KEY_DURATION("nodes", "patience", nodes.patience_ms, 0, WEEK_MS, "2m",
 		     "a job waits so long while nodes that it keeps away from are idle"),
-	KEY_TEXT(
-		"cache", "folder", cache_folder, NULL,
-		"a folder of each node's own disk, in which compiled code of runs that name none is kept between starts"),
+	KEY_TEXT("cache", "folder", cache_folder, NULL,
+		 "a folder of each node's own disk, in which compiled code of runs that name none "
+		 "is kept between starts"),
 	KEY_TEXT("slurm", "account", slurm_account, NULL, "account of jobs that name none"),
 	KEY_TEXT("slurm", "partition", slurm_partition, NULL, "partition of jobs that name none"),
 	KEY_TEXT("slurm", "network", slurm_network, NULL,
 		 "network of runs that name none; not of batch scripts"),
 	KEY_CHOICE(
 		"slurm", "through", slurm_through, "auto|library|commands", "auto",
-		"how lbd speaks to Slurm: by libslurm, or by Slurm's commands; auto: by libslurm where it "
-		"fits"),
+		"how lbd speaks to Slurm: by libslurm, or by Slurm's commands; auto: by libslurm "
+		"where it fits"),
 	KEY_CHOICE("slurm", "submit_with", submit_with, "libslurm|sbatch", "libslurm",
 		   "what submits: sbatch where the site filters what that is given"),
-	KEY_LIST(
-		"slurm", "plugin_options", plugin_options, NULL,
-		"options that the site's plugins give to sbatch, [\"image=\", \"fast\"]: = has a value"),
+	KEY_LIST("slurm", "plugin_options", plugin_options, NULL,
+		 "options that the site's plugins give to sbatch, [\"image=\", \"fast\"]: = has a "
+		 "value"),
 	KEY_INT("local", "gpus", local_gpus, -1, 64, "-1",
 		"GPUs of this machine that jobs may have; -1: all that are found"),
 	KEY_NUMBERS("local", "gpu_ids", local_gpu_ids, 0, 63, NULL,
@@ -321,7 +322,8 @@ static int choose_interpreter(struct config *out, struct err *err)
 	else
 		err_set(err, ERR_USAGE,
 			"%.120s: runs.lbrun: no script can begin with \"#!%.120s\" nor with this "
-			"folder's own: one of them must be at most 118 characters long and hold no blank",
+			"folder's own: one of them must be at most 118 characters long and hold "
+			"no blank",
 			out->home, out->lbrun);
 	free(link);
 	return out->interpreter ? 0 : -1;

@@ -246,8 +246,9 @@ static void submit(struct engine *e, struct run *run, struct attempt *a)
 	refuse(e, run, a, &err);
 }
 
-/* After a crash its files may not be there yet. Where they cannot be written the job stays held, and it is
- * tried again; what no trial changes ends the attempt, as it would have ended the submission. */
+/* After a crash its files may not be there yet. Where they cannot be written the job stays held,
+ * and it is tried again; what no trial changes ends the attempt, as it would have ended the
+ * submission. */
 static void release(struct engine *e, struct run *run, struct attempt *a, const struct job_ref *job)
 {
 	struct scheduler *s = run->scheduler;
@@ -264,8 +265,9 @@ static void release(struct engine *e, struct run *run, struct attempt *a, const 
 	take_answer(e, run, a, DECISION_RELEASE, &reply);
 }
 
-/* A job with as many nodes as are missing, or are set to drain, others than those that it has and, at first, than those that it would keep
- * away from: as for any job a node that is mistrusted is better than none. */
+/* A job with as many nodes as are missing, or are set to drain, others than those that it has and,
+ * at first, than those that it would keep away from: as for any job a node that is mistrusted is
+ * better than none. */
 static void ask_room(struct engine *e, struct run *run)
 {
 	struct open_call *f = begin_call(e, run, &run->attempt, DECISION_ASK_ROOM);

@@ -44,20 +44,21 @@ struct world {
 	 * then). */
 	int (*submit)(void *self, const struct run *run, const char *ledger_id, scheduler_done done,
 		      void *arg, struct err *err);
-	/* Makes the attempt's folder, unless it is made with its token: before its job is released, and behind the
-	 * submission unless the scheduler reads the files, for whoever waits for the job's number. NULL: `submit`
-	 * has done it. */
+	/* Makes the attempt's folder, unless it is made with its token: before its job is released,
+	 * and behind the submission unless the scheduler reads the files, for whoever waits for the
+	 * job's number. NULL: `submit` has done it. */
 	int (*prepare)(void *self, const struct run *run, struct err *err);
 	/* The run has gone on since its newest attempt was submitted, which is still held: tells
 	 * it. */
 	int (*retell)(void *self, const struct run *run, struct err *err);
-	/* Asks the scheduler whether such a job would begin at once (scheduler.h, room). As submit. */
+	/* Asks the scheduler whether such a job would begin at once (scheduler.h, room). As
+	 * submit. */
 	int (*room)(void *self, const struct run *run, scheduler_done done, void *arg,
 		    struct err *err);
 	/* Leaves the wish for a checkpoint where lbrun finds it. */
 	int (*save)(void *self, const struct run *run, struct err *err);
-	/* Leaves the order where lbrun finds it before it is signalled; that of one that goes on is for this
-	 * attempt alone. */
+	/* Leaves the order where lbrun finds it before it is signalled; that of one that goes on is
+	 * for this attempt alone. */
 	int (*order)(void *self, const struct run *run, struct err *err);
 	/* The run is over: what may still live of its newest attempts finds the order to end. */
 	int (*end_all)(void *self, const struct run *run, struct err *err);
@@ -69,9 +70,9 @@ struct world {
 	/* Was the newest attempt's job to wait for how others end (--dependency)? NULL: none does
 	 * here. */
 	bool (*depends)(void *self, const struct run *run);
-	/* What the job of the newest attempt asked for: names of reservations, comma-separated (owned
-	 * by the caller; NULL: none), and its time limit (0: none, or nobody said). Its files are read.
-	 * NULL: there is neither in this world. */
+	/* What the job of the newest attempt asked for: names of reservations, comma-separated
+	 * (owned by the caller; NULL: none), and its time limit (0: none, or nobody said). Its
+	 * files are read. NULL: there is neither in this world. */
 	void (*bounds)(void *self, const struct run *run, char **reservations, int64_t *limit_ms);
 	/* As array_tasks_count, of this run; NULL: there are no arrays in this world. */
 	bool (*tasks)(void *self, const struct run *run, int64_t *changed_ns, int64_t *done,

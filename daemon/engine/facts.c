@@ -30,8 +30,8 @@ static int64_t silent_since_ms(const struct attempt *a)
 	return a->heard_ms > a->watching_since_ms ? a->heard_ms : a->watching_since_ms;
 }
 
-/* Do most nodes of the launch say that nobody answers them? One alone may be cut off itself; of several that were lost
- * together nobody hears. Looked for only while lbrun is silent. */
+/* Do most nodes of the launch say that nobody answers them? One alone may be cut off itself; of
+ * several that were lost together nobody hears. Looked for only while lbrun is silent. */
 static void look_for_unheard(struct engine *e, struct run *run, int64_t now_ms)
 {
 	struct attempt *a = &run->attempt;
@@ -64,8 +64,8 @@ static void look_for_unheard(struct engine *e, struct run *run, int64_t now_ms)
 
 /* Once it is over, what a network file system still hides is looked for until the grace is over. Of
  * a job that the scheduler does not know nothing but its files can tell; of one that waits in line
- * the polls tell when that is over, unless the scheduler falls silent. One that trains without a word for long needs
- * no look each half second. */
+ * the polls tell when that is over, unless the scheduler falls silent. One that trains without a
+ * word for long needs no look each half second. */
 static int64_t look_pause_ms(struct engine *e, const struct run *run, int64_t now_ms)
 {
 	const struct attempt *a = &run->attempt;
@@ -136,7 +136,8 @@ static bool does_depend(const struct engine *e, const struct run *run, const str
 	return counts && e->world->depends && e->world->depends(e->world->self, run);
 }
 
-/* Did the job lose its first node, where lbrun is, and kept others? What is cut off says nothing. */
+/* Did the job lose its first node, where lbrun is, and kept others? What is cut off says
+ * nothing. */
 static bool has_lost_host(const struct run *run, const struct facts *f)
 {
 	const struct attempt *a = f->a;

@@ -216,8 +216,8 @@ void engine_run_got_on(struct engine *e, struct run *run)
 	suspects_forget(&run->suspects, CAUSE_NONE);
 }
 
-/* Of "NODE: what", once in an attempt; of a node that the job does not have we believe nothing. False: so it
- * is. */
+/* Of "NODE: what", once in an attempt; of a node that the job does not have we believe nothing.
+ * False: so it is. */
 static bool name_node(struct engine *e, struct run *run, const char *text,
 		      char name[HOST_MAX_BYTES + 1])
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* outages.c - asks the schedulers which nodes are going away, and tells the attempts that run on them
- * (struct leaving). What becomes of those, decide/moving.h says. */
+/* outages.c - asks the schedulers which nodes are going away, and tells the attempts that run on
+ * them (struct leaving). What becomes of those, decide/moving.h says. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,7 +57,8 @@ static void set_text(struct leaving *l, const json_t *row)
 	free(text);
 }
 
-/* Of what drains the first node counts for people, else what begins first. 0 is "never" to others. */
+/* Of what drains the first node counts for people, else what begins first. 0 is "never" to
+ * others. */
 static void add_begin(struct leaving *l, const json_t *row, int64_t begins_ms)
 {
 	begins_ms = begins_ms > 0 ? begins_ms : 1;
@@ -166,7 +167,8 @@ static void take_outages(struct engine *e, const struct poller *p, const struct 
 	}
 }
 
-/* What is known holds while the scheduler says nothing at all; not where it answers other questions. */
+/* What is known holds while the scheduler says nothing at all; not where it answers other
+ * questions. */
 static bool are_outages_void(struct poller *p, const struct scheduler_reply *reply)
 {
 	if (reply->result == SCHEDULER_OK) {

@@ -50,8 +50,8 @@ struct run {
 	size_t gpu_count;
 	int64_t gpu_use_ms; /* wall clock; 0 = nothing was told */
 
-	/* Of one that is being submitted: what it is made of (`env` and `script` of the request), for its files
-	 * are not written yet; borrowed. NULL: they are. */
+	/* Of one that is being submitted: what it is made of (`env` and `script` of the request),
+	 * for its files are not written yet; borrowed. NULL: they are. */
 	const json_t *given;
 	struct run_spec spec;
 	struct policy policy; /* points into spec */

@@ -53,7 +53,8 @@ static void take_row(struct run *run, const struct ledger_run *row)
 
 static void take_policy(struct run *run)
 {
-	/* an attempt that ends for other nodes ends as one that is preempted: that must be no end of the run */
+	/* an attempt that ends for other nodes ends as one that is preempted: that must be no end
+	 * of the run */
 	bool may_move = run->scheduler && run->scheduler->ops->room &&
 			(run->spec.rules[CAUSE_PREEMPTED] == SPEC_RULE_AUTO ||
 			 run->spec.rules[CAUSE_PREEMPTED] == SPEC_RELAUNCH);
@@ -207,7 +208,8 @@ int engine_load_run(struct engine *e, const struct ledger_run *row, bool is_know
 		return -1;
 	}
 	take_policy(run);
-	if (!is_slurm) /* elsewhere nothing is gained by waiting in line, and there is one machine */
+	/* elsewhere nothing is gained by waiting in line, and there is one machine */
+	if (!is_slurm)
 		run->policy.may_do_with_fewer = run->policy.grows_back = false;
 	take_pause(run, now_ms, engine_wall(e));
 	if (ledger_attempt_each(e->ledger, run->id, take_attempt, run, err) < 0 ||

@@ -75,10 +75,11 @@ void engine_event(struct engine *e, const struct run *run, const char *kind, con
 		  const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 
 /* write.c */
-/* An attempt that was given up may live on where nobody sees it, or be started again by a controller
- * that came back: without a newer claim to fence it only an order ends it, and a run is not held or
- * over before that order lies there. The attempt's end is committed already, so whatever its lbrun
- * makes of the order changes nothing. False: it could not be left (a full disk); try again. */
+/* An attempt that was given up may live on where nobody sees it, or be started again by a
+ * controller that came back: without a newer claim to fence it only an order ends it, and a run is
+ * not held or over before that order lies there. The attempt's end is committed already, so
+ * whatever its lbrun makes of the order changes nothing. False: it could not be left (a full disk);
+ * try again. */
 bool engine_end_survivors(struct engine *e, struct run *run, enum run_state to);
 /* So many nodes fewer than its spec names the attempt has; 0: that is not known, or none. */
 int64_t engine_missing_nodes(const struct run *run);
@@ -88,7 +89,8 @@ bool engine_write(struct engine *e, struct run *run, const struct decision *d);
 /* prepare.c */
 /* Writes the files of `a`, the run's attempt or its prequeued one, unless they are there. */
 int engine_prepare(struct engine *e, struct run *run, const struct attempt *a, struct err *err);
-/* For whoever releases the job behind our back. That they cannot be written is for the release to find out. */
+/* For whoever releases the job behind our back. That they cannot be written is for the release to
+ * find out. */
 void engine_prepare_early(struct engine *e, struct run *run, const struct attempt *a);
 
 /* prequeued.c; engine_write_prequeued as engine_write */
@@ -111,11 +113,12 @@ void engine_launch_blames(struct engine *e, struct run *run, enum cause cause, c
 /* failed: those of its nodes that did it; "": nobody knows, or none did. */
 void engine_blame_nodes(struct engine *e, struct run *run, const struct decision *end,
 			const char *failed);
-/* The run's attempt has begun (its trainer is about to), or the run made progress: what that proves of its
- * suspects. */
+/* The run's attempt has begun (its trainer is about to), or the run made progress: what that proves
+ * of its suspects. */
 void engine_run_began(struct engine *e, struct run *run);
 void engine_run_got_on(struct engine *e, struct run *run);
-/* Which of the attempt's nodes ended its job, as far as the scheduler can tell; "": nobody knows. Owned by the caller. */
+/* Which of the attempt's nodes ended its job, as far as the scheduler can tell; "": nobody knows.
+ * Owned by the caller. */
 char *engine_failed_nodes(const struct run *run);
 /* The attempt's first node, where lbrun is; "": not known. Owned by the caller. */
 char *engine_host(const struct run *run);

@@ -77,7 +77,8 @@ static void tell_absence(struct engine *e, struct run *run)
 		     duration_text(engine_wall(e) - run->absent_since_ms, long_), why);
 }
 
-/* Of a job that this process has just released what was seen before says that it is held: by nobody else. */
+/* Of a job that this process has just released what was seen before says that it is held: by nobody
+ * else. */
 static bool waits_for_poll(struct engine *e, const struct run *run)
 {
 	const struct attempt *a = &run->attempt;

@@ -157,8 +157,8 @@ static void checkpoint_text(const struct run *run, char *out, size_t size)
 		snprintf(out, size, " of step %lld", (long long)run->checkpoint_step);
 }
 
-/* The act comes after the commit: if lbd dies before it, this was said, and the next checkpoint brings it
- * again. */
+/* The act comes after the commit: if lbd dies before it, this was said, and the next checkpoint
+ * brings it again. */
 static void write_grow(struct engine *e, struct run *run)
 {
 	char step[48];

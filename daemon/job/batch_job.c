@@ -52,7 +52,8 @@ static char *option_of(const char *key, const json_t *value)
 	return option;
 }
 
-/* The spec's own settings, as words of sbatch. Of a range of nodes Slurm gives as many as are free. */
+/* The spec's own settings, as words of sbatch. Of a range of nodes Slurm gives as many as are
+ * free. */
 static void words_of_spec(const struct run *run, struct strv *words)
 {
 	const struct run_spec *spec = &run->spec;
@@ -105,8 +106,8 @@ static void exclude_nodes(struct batch_job *job, const char *excluded)
 	free(all);
 }
 
-/* The site's plugins are sbatch's: a job that libslurm submits has none of what they do. Without Slurm
- * their options are told as those of other clusters are. */
+/* The site's plugins are sbatch's: a job that libslurm submits has none of what they do. Without
+ * Slurm their options are told as those of other clusters are. */
 static const char *no_plugins(const struct config *config, bool has_cluster)
 {
 	if (!has_cluster || config->submit_with == SUBMIT_WITH_SBATCH)

@@ -41,14 +41,15 @@ void batch_job_set_output(struct batch_job *job, const struct run *run, const ch
 /* Does the job wait for how others end, so that it may never be allowed to begin? */
 bool batch_job_may_be_doomed(const struct config *config, const struct run *run);
 
-/* The reservations that its job may use, comma-separated, NULL: none, owned by the caller; and its time
- * limit, 0: none was named. Nothing where spec or script cannot be read. */
+/* The reservations that its job may use, comma-separated, NULL: none, owned by the caller; and its
+ * time limit, 0: none was named. Nothing where spec or script cannot be read. */
 void batch_job_bounds(const struct config *config, const struct run *run, char **reservations,
 		      int64_t *limit_ms);
 
 /* The batch script that Slurm gets: its first lines, the comments that a script begins with (Slurm
- * reads #BB and #DW there), then the rest, which no shell reaches: scontrol write batch_script shows it. `is_read`: sbatch will read it, and is
- * not to find options a second time: "#lbd#SBATCH". */
+ * reads #BB and #DW there), then the rest, which no shell reaches: scontrol write batch_script
+ * shows it. `is_read`: sbatch will read it, and is not to find options a second time:
+ * "#lbd#SBATCH". */
 char *batch_job_wrap(const char *first_lines, const char *text, bool is_read);
 
 /* The environment that sbatch would have given the script, from the submitter's. */

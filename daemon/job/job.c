@@ -128,7 +128,8 @@ static int64_t script_warn_ms(const json_t *fields)
 	return to_script ? 1000 * js_int(fields, "warn_time", 0) : 0;
 }
 
-/* Owned by the caller; NULL: none. A script has the environment that sbatch makes, unless it is asked for. */
+/* Owned by the caller; NULL: none. A script has the environment that sbatch makes, unless it is
+ * asked for. */
 static char *cache_of(const struct config *config, const struct run_spec *spec)
 {
 	const char *folder = spec->cache_folder;

@@ -25,13 +25,14 @@ char *job_script(const struct config *config, const struct scheduler *scheduler,
 		 const char *text);
 char **job_command(const struct config *config, const struct run *run);
 
-/* Writes attempts/N with attempt.json and job.sh, unless they are there with its token: whatever its job is to find
- * when it begins. node_mtbf_s: between troubles of one node, for those who choose how often to save. */
+/* Writes attempts/N with attempt.json and job.sh, unless they are there with its token: whatever
+ * its job is to find when it begins. node_mtbf_s: between troubles of one node, for those who
+ * choose how often to save. */
 int job_write(const struct config *config, const struct run *run, double node_mtbf_s,
 	      struct err *err);
 
-/* Submits it held; where the scheduler reads them its files are written before, else job_write is due before
- * the job is released. -1 when it cannot be prepared; `done` is then not called. */
+/* Submits it held; where the scheduler reads them its files are written before, else job_write is
+ * due before the job is released. -1 when it cannot be prepared; `done` is then not called. */
 int job_submit(const struct config *config, const struct run *run, double node_mtbf_s,
 	       const char *ledger_id, scheduler_done done, void *arg, struct err *err);
 

@@ -19,8 +19,8 @@
 
 enum {
 	LEAST_MS = 1000,
-	/* writing takes one part in so many of the time, at most; but one look that took long (a slow
-	 * disk, a process that was stopped in it) must not silence the next minutes */
+	/* writing takes one part in so many of the time, at most; but one look that took long (a
+	 * slow disk, a process that was stopped in it) must not silence the next minutes */
 	SHARE = 100,
 	MOST_MS = TEAM_REFRESH_MS / 6,
 	END_BYTES = 64, /* for what follows the runs */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* sync.h - `lbctl sync` every now and then, for the trackers of [sync]: a process of its own, so that a
- * tracker that is slow or broken holds nothing up. */
+/* sync.h - `lbctl sync` every now and then, for the trackers of [sync]: a process of its own, so
+ * that a tracker that is slow or broken holds nothing up. */
 #ifndef DAEMON_NOTIFY_SYNC_H
 #define DAEMON_NOTIFY_SYNC_H
 

@@ -19,7 +19,8 @@ enum {
 
 struct team_goodput {
 	struct lbd *lbd;
-	/* {ID:{"state","counted_ms","goodput"}}: of the export before this one, and so far of this one */
+	/* {ID:{"state","counted_ms","goodput"}}: of the export before this one, and so far of this
+	 * one */
 	json_t *known, *used;
 	int64_t begun_ms;
 	bool has_counted, is_behind;

@@ -54,11 +54,12 @@ static void print_setting(FILE *to, const char *name, const char *value)
 static const char body[] =
 	"LB_DAEMON_JOB=$SLURM_JOB_ID\n"
 	"export LB_HOME LB_DAEMON_JOB\n"
-	"[ \"${SLURM_JOB_ID:+x}\" ] || { echo 'this is a batch script: lbctl daemon start --in-slurm' >&2; "
-	"exit 2; }\n"
+	"[ \"${SLURM_JOB_ID:+x}\" ] || { echo 'this is a batch script: lbctl daemon start "
+	"--in-slurm' >&2; exit 2; }\n"
 	"\n"
 	"queue_next() {\n"
-	"	until [ -n \"$(squeue -h -u \"$(id -un)\" -n \"$SLURM_JOB_NAME\" -t PENDING -o %i)\" ] ||\n"
+	"	until [ -n \"$(squeue -h -u \"$(id -un)\" -n \"$SLURM_JOB_NAME\" -t PENDING -o "
+	"%i)\" ] ||\n"
 	"		sbatch --parsable \"$LB_HOME/lbd.job\"; do\n"
 	"		sleep 10\n"
 	"	done\n"
@@ -78,7 +79,8 @@ static const char body[] =
 	"	while kill -0 \"$pid\" 2>/dev/null; do wait \"$pid\"; status=$?; done\n"
 	"	pid=\n"
 	"	[ $status != 0 ] || break\n"
-	"	[ -n \"$is_over\" ] || { echo \"lbd ended with status $status; once more in 10 s\" >&2; sleep 10; }\n"
+	"	[ -n \"$is_over\" ] || { echo \"lbd ended with status $status; once more in 10 "
+	"s\" >&2; sleep 10; }\n"
 	"done\n";
 
 int in_slurm_print(const struct config *config, FILE *to, struct err *err)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* rebuild.c - a run's folder becomes rows again: its record says what was wanted, its spools are read
- * by the engine as on the day they were written. */
+/* rebuild.c - a run's folder becomes rows again: its record says what was wanted, its spools are
+ * read by the engine as on the day they were written. */
 #include "daemon/recover/rebuild.h"
 
 #include <math.h>

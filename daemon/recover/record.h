@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* record.h - runs/NAME/record.json: what the ledger says of a run and its jobs, beside the files that
- * say the rest. With it a lost ledger is made anew (recover.h), and a run that was killed stays killed.
+/* record.h - runs/NAME/record.json: what the ledger says of a run and its jobs, beside the files
+ * that say the rest. With it a lost ledger is made anew (recover.h), and a run that was killed
+ * stays killed.
  *
  *   {"version":1,"ledger":ID,"owner","owner_uid","state","cause","text","scheduler","group","wanted",
  *    "wanted_by","wanted_reason","wanted_switch","wanted_ms","created_ms","ended_ms","backoff_until_ms",

@@ -71,7 +71,8 @@ static bool is_sound(const char *path)
 	return sound;
 }
 
-/* What SQLite keeps beside a file that was not closed in peace: without it the file is another one. */
+/* What SQLite keeps beside a file that was not closed in peace: without it the file is another
+ * one. */
 static const char *const beside[] = { "-wal", "-journal" };
 enum { BESIDE = sizeof(beside) / sizeof(beside[0]) };
 

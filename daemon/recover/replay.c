@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* replay.c - the world of that day, for the engine: spools are read with the clock of the line that is read. */
+/* replay.c - the world of that day, for the engine: spools are read with the clock of the line that
+ * is read. */
 #include "daemon/recover/replay.h"
 
 #include <stdio.h>

@@ -45,8 +45,8 @@ void goodput_count(const struct goodput_attempt *attempts, size_t count, int64_t
 /* How many launches ended otherwise than completed, and not by a person's order. */
 int64_t goodput_interruptions(const struct goodput *g);
 
-/* Between its end and a restart nobody wanted the run: that stretch of its pauses, as far as it lies
- * between since_ms and end_ms, is no time of the run's. */
+/* Between its end and a restart nobody wanted the run: that stretch of its pauses, as far as it
+ * lies between since_ms and end_ms, is no time of the run's. */
 void goodput_leave_out(struct goodput *out, int64_t from_ms, int64_t to_ms, int64_t since_ms,
 		       int64_t end_ms);
 

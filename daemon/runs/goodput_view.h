@@ -13,7 +13,8 @@ struct goodput_history;
 struct goodput_history *goodput_history_read(struct ledger *ledger, const struct ledger_run *run,
 					     struct err *err);
 void goodput_history_free(struct goodput_history *history); /* NULL is fine */
-/* Between two moments of wall time, as far as the run lived then; since_ms 0: from its beginning. */
+/* Between two moments of wall time, as far as the run lived then; since_ms 0: from its
+ * beginning. */
 void goodput_history_count(const struct goodput_history *history, int64_t since_ms,
 			   int64_t until_ms, struct goodput *out);
 

@@ -117,7 +117,8 @@ void probe_ask(struct lbd *lbd, const struct run *run,
 	probe_over(p, &err, 0);
 }
 
-/* Where the scheduler knows no questions it is no other process either, and its word is late or none. */
+/* Where the scheduler knows no questions it is no other process either, and its word is late or
+ * none. */
 void probe_job(struct lbd *lbd, const char *name, int64_t until_ms,
 	       void (*told)(void *arg, uint32_t job_id), void *arg)
 {

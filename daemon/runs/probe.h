@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* probe.h - what the scheduler is asked while a person waits. Would it take such a job? Asked before a
- * run is made, so that what would be refused leaves nothing behind. And which number has the job? A run
- * is committed by then: it goes on whoever waits. */
+/* probe.h - what the scheduler is asked while a person waits. Would it take such a job? Asked
+ * before a run is made, so that what would be refused leaves nothing behind. And which number has
+ * the job? A run is committed by then: it goes on whoever waits. */
 #ifndef DAEMON_RUNS_PROBE_H
 #define DAEMON_RUNS_PROBE_H
 
@@ -15,8 +15,8 @@ enum { PROBE_PATIENCE_MS = 5000 }; /* so long a person waits for the scheduler, 
 void probe_ask(struct lbd *lbd, const struct run *run,
 	       void (*done)(void *arg, const struct err *why), void *arg);
 
-/* `told` is called once, perhaps at once: with the number of the job that is being submitted for this
- * run, or with 0 when there is none until `until_ms` (monotonic), or nobody would say. */
+/* `told` is called once, perhaps at once: with the number of the job that is being submitted for
+ * this run, or with 0 when there is none until `until_ms` (monotonic), or nobody would say. */
 void probe_job(struct lbd *lbd, const char *run, int64_t until_ms,
 	       void (*told)(void *arg, uint32_t job_id), void *arg);
 

@@ -42,10 +42,11 @@ int spec_check_followed(const struct lbd *lbd, const char *key, const struct key
 
 /* --- submission_folder.c: -1 with err --------------------------------------------------------- */
 int submission_choose_name(struct submission *s, struct err *err);
-/* --snapshot (submission_copy.c): the copy of the code becomes RUN/code, and the spec means that. */
+/* --snapshot (submission_copy.c): the copy of the code becomes RUN/code, and the spec means
+ * that. */
 int submission_take_copy(struct submission *s, struct err *err);
-/* Makes it, with what lbworker checks of a training; every option of the job is understood then. The caller
- * removes it. */
+/* Makes it, with what lbworker checks of a training; every option of the job is understood then.
+ * The caller removes it. */
 int submission_make_folder(struct submission *s, struct err *err);
 /* Writes all else, while the scheduler is asked. */
 int submission_fill_folder(const struct submission *s, struct err *err);

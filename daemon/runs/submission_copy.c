@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* submission_copy.c - submit --snapshot: the run trains from the copy of its code that the client has
- * made. Whatever of the spec names a place in the repository then names that of the copy. */
+/* submission_copy.c - submit --snapshot: the run trains from the copy of its code that the client
+ * has made. Whatever of the spec names a place in the repository then names that of the copy. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,8 @@ struct moved {
 	const char *from, *to; /* the repository and its copy, both without a / at the end */
 };
 
-/* Where `path` lies in the copy, owned; NULL: it is not below the repository, or not in the copy. */
+/* Where `path` lies in the copy, owned; NULL: it is not below the repository, or not in the
+ * copy. */
 static char *moved_path(const struct moved *m, const char *path)
 {
 	size_t len = strlen(m->from);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* submission_folder.c - the name of a new run, and its folder: it keeps the text as it was submitted
- * (submitted.toml) beside what became of it with every --set (spec.toml). */
+/* submission_folder.c - the name of a new run, and its folder: it keeps the text as it was
+ * submitted (submitted.toml) beside what became of it with every --set (spec.toml). */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -145,8 +145,8 @@ static char *output_folder(const char *path, const char *workdir)
 			      : path_join("%s/%.*s", workdir, (int)(len - 1), path);
 }
 
-/* Slurm ends a job whose output cannot be written before it has begun, and says FAILED. A folder that
- * is not here may be on the nodes. */
+/* Slurm ends a job whose output cannot be written before it has begun, and says FAILED. A folder
+ * that is not here may be on the nodes. */
 static void note_output(struct submission *s, const json_t *fields)
 {
 	static const char *const outputs[][2] = { { "std_out", "--output" },

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* submission_spec.c - what was submitted becomes a spec: the file, what the command line says on top of it, and
- * all that can be wrong with that. */
+/* submission_spec.c - what was submitted becomes a spec: the file, what the command line says on
+ * top of it, and all that can be wrong with that. */
 #include <string.h>
 #include <sys/stat.h>
 

@@ -113,7 +113,8 @@ static void refuse_uncommitted(struct submission *s, struct err *err)
 	refuse(s, err, !is_unsure);
 }
 
-/* The job is told to whoever asked as soon as Slurm has taken it; the ledger learns of it then, too. */
+/* The job is told to whoever asked as soon as Slurm has taken it; the ledger learns of it then,
+ * too. */
 static void on_job(void *arg, uint32_t job_id)
 {
 	struct submission *s = arg;

@@ -88,7 +88,8 @@ static char *change_text(const json_t *change, const json_t *o, char **set)
 	}
 	return json_array_size(json_object_get(o, "avoided")) == 0
 		       ? NULL
-		       : xstrdup("on the nodes that lbd avoids: lbctl nodes, lbctl nodes forgive NODE");
+		       : xstrdup("on the nodes that lbd avoids: lbctl nodes, lbctl nodes forgive "
+				 "NODE");
 }
 
 static void add_sooner(json_t *o, const json_t *body)

@@ -178,8 +178,8 @@ static bool real_exited(void *self, const struct run *run, struct attempt_exit *
 	return has_exited;
 }
 
-/* Notes of one launch: of the newest that there are, unless lbrun has told of a newer one. One that does not tell
- * of how many nodes it is one says nothing. */
+/* Notes of one launch: of the newest that there are, unless lbrun has told of a newer one. One that
+ * does not tell of how many nodes it is one says nothing. */
 static void count_note(const struct attempt_unheard *note, int64_t *launch, struct unheard *out)
 {
 	if (note->launch < *launch || note->nodes < 2)

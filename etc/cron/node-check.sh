@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 #LB OVERLAP=skip
 #LB TIMEOUT=30m
-# node-check.sh - a nightly look at the node it runs on: clocks, memory errors, disks, GPUs. It fails
-# with what it found, so that [notify] tells people.
+# node-check.sh - a nightly look at the node it runs on: clocks, memory errors, disks, GPUs. It
+# fails with what it found, so that [notify] tells people.
 #
 # Copy it into cron/cron.daily; as a batch script with `#SBATCH --array` it visits many nodes.
 set -eu

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* old-glibc.h - put in front of every file of a build that is to run on glibc 2.28 (EL8): these had a
- * new version in 2.29, which differs in how errors are told, not in results. */
+/* old-glibc.h - put in front of every file of a build that is to run on glibc 2.28 (EL8): these had
+ * a new version in 2.29, which differs in how errors are told, not in results. */
 #ifndef PACKAGING_OLD_GLIBC_H
 #define PACKAGING_OLD_GLIBC_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* old-math.h - old-glibc.h for libraries that are linked in (SQLite): the linker sends their calls here
- * (--wrap). Compiled by itself. */
+/* old-math.h - old-glibc.h for libraries that are linked in (SQLite): the linker sends their calls
+ * here (--wrap). Compiled by itself. */
 #define OLD(result, name, parameters, arguments) \
 	extern result old_##name parameters; \
 	extern result __wrap_##name parameters; \

@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# symbols.sh FILE… - do these programs run on glibc 2.28 (EL8, Debian 10)? Says of each what it needs, and
-# ends with 1 where a newer glibc or a library of another project is needed. What is a file of its own for
-# their sake may need libslurm and libmpich (the ABI of MPICH, which Intel's and Cray's MPI have, too).
+# symbols.sh FILE… - do these programs run on glibc 2.28 (EL8, Debian 10)? Says of each what it
+# needs, and ends with 1 where a newer glibc or a library of another project is needed. What is a
+# file of its own for their sake may need libslurm and libmpich (the ABI of MPICH, which Intel's and
+# Cray's MPI have, too).
 set -eu
 most=2.28
 status=0

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* mpi.c - ranks that srun or mpiexec started, over MPI; a library of its own (liblbmpi.so), so that a
- * site without MPI lacks nothing else.
+/* mpi.c - ranks that srun or mpiexec started, over MPI; a library of its own (liblbmpi.so), so that
+ * a site without MPI lacks nothing else.
  *
  * Calls do not block but are asked about, between short sleeps: a blocking one on fewer cores than
  * ranks takes ten times as long, and could not keep to a deadline.
  *
  * Any thread may call MPI, one at a time (MPI_THREAD_SERIALIZED, which takes no lock within MPICH):
- * who waits lets others in while it sleeps, so that a rank can end all in the midst of an exchange. */
+ * who waits lets others in while it sleeps, so that a rank can end all in the midst of an
+ * exchange. */
 #include <mpi.h>
 #include <pthread.h>
 #include <signal.h>
@@ -115,8 +116,8 @@ static int test_all(struct mpi *m)
 
 /* --- who is missing --------------------------------------------------------------------------- */
 
-/* Most wait for one that waits itself, and nobody sees whom that one waits for. So who has waited for
- * too long asks all others; those that only wait answer, and the rest is named. */
+/* Most wait for one that waits itself, and nobody sees whom that one waits for. So who has waited
+ * for too long asks all others; those that only wait answer, and the rest is named. */
 
 static void send_word(int rank, enum tag tag)
 {
@@ -264,8 +265,8 @@ static void leave(int signo)
 	_exit(1);
 }
 
-/* The launcher ends all, ourselves first: the last chance to say why. MPI_Abort may end in abort(), which would look like
- * a crash of this rank, when mostly it tells of another. */
+/* The launcher ends all, ourselves first: the last chance to say why. MPI_Abort may end in abort(),
+ * which would look like a crash of this rank, when mostly it tells of another. */
 static void mpi_fail(struct comm *comm, const char *text)
 {
 	(void)comm;

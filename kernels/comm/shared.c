@@ -3,8 +3,8 @@
  *
  * shared.c - ranks on one machine: a ring of bytes in shared memory for each ordered pair.
  *
- * The memory is anonymous and older than the ranks, so that there is no name to agree on, nothing to
- * be left behind, and nobody else to come in. Who waits sleeps a little longer each time. */
+ * The memory is anonymous and older than the ranks, so that there is no name to agree on, nothing
+ * to be left behind, and nobody else to come in. Who waits sleeps a little longer each time. */
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -175,7 +175,8 @@ static void nap(unsigned turn)
 		nanosleep(&pause, NULL);
 }
 
-/* One look at everybody. *missing: one of those that owe us bytes or room, or -1 when all is done. */
+/* One look at everybody. *missing: one of those that owe us bytes or room, or -1 when all is
+ * done. */
 static bool turn(struct shared *s, const struct comm_part *send, const struct comm_part *receive,
 		 int *missing)
 {

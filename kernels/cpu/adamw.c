@@ -40,8 +40,8 @@ static void adamw_task(const void *args, size_t index, unsigned worker)
 	}
 }
 
-/* bf16 is the upper half of fp32: adding 16 random bits below carries up with the right chance. Inf and NaN
- * stay what they are. */
+/* bf16 is the upper half of fp32: adding 16 random bits below carries up with the right chance. Inf
+ * and NaN stay what they are. */
 CPU_INLINE uint16_t narrow_by_chance(float x, uint32_t random16)
 {
 	uint32_t bits = bits_of(x);

@@ -5,10 +5,10 @@
  *
  * One file holds one operation: its formula and its split into tasks stand on top. Loops are plain
  * C; the folder is compiled once for each set of instructions (Makefile), and load.h picks one when
- * a program starts. Sums keep 16 partial sums in a fixed order (struct vec16), whatever the width of the
- * machine, and nothing is contracted to fused multiply-adds: all sets agree to the bit. Only what
- * multiplies (products/) fuses, with AVX-512, AVX2 and NEON alike; the base instructions of x86
- * cannot, and differ from them in the last bits there. */
+ * a program starts. Sums keep 16 partial sums in a fixed order (struct vec16), whatever the width
+ * of the machine, and nothing is contracted to fused multiply-adds: all sets agree to the bit. Only
+ * what multiplies (products/) fuses, with AVX-512, AVX2 and NEON alike; the base instructions of
+ * x86 cannot, and differ from them in the last bits there. */
 #ifndef KERNELS_CPU_CPU_H
 #define KERNELS_CPU_CPU_H
 
@@ -250,7 +250,8 @@ static inline struct cpu_heads cpu_heads(const struct attention *a)
 
 /* memory.c */
 uint64_t cpu_available(const struct device *dev);
-/* At least `bytes`, aligned, in large pages where it fills some; for free(). NULL without memory. */
+/* At least `bytes`, aligned, in large pages where it fills some; for free(). NULL without
+ * memory. */
 void *cpu_aligned(size_t bytes);
 
 /* Pieces of bias_forward, gelu_forward and gelu_backward, by one thread. */
@@ -258,7 +259,8 @@ void cpu_bias_add(float *y, const float *bias, size_t count);
 void cpu_gelu(float *out, const float *x, size_t count, enum gelu_form form);
 void cpu_gelu_slope(float *dx, const float *dout, const float *x, size_t count,
 		    enum gelu_form form);
-/* The same as gates of one row: out = gelu(gate) up, tanh form; gradients may be in place of gate and up. */
+/* The same as gates of one row: out = gelu(gate) up, tanh form; gradients may be in place of gate
+ * and up. */
 void cpu_gelu_gate(float *out, const float *gate, const float *up, size_t count);
 void cpu_gelu_gate_slope(float *dgate, float *dup, const float *dout, const float *gate,
 			 const float *up, size_t count);

@@ -84,7 +84,7 @@ void cpu_cross_entropy(struct device *dev, float *loss, void *logits, const int3
 	pool_run(dev->pool, rows, cross_entropy_task, &h);
 }
 
-/* --- with more terms ---------------------------------------------------------------------------- */
+/* --- with more terms -------------------------------------------------------------------------- */
 
 enum { CAP_BLOCK = 16384 };
 

@@ -2,8 +2,8 @@
 /* embedding.c - out[r] = table[token[r]], and its gradient dtable[token[r]] += dout[r].
  *
  * Forward: a task copies some rows. Backward: a task owns some columns and walks all rows, so that
- * two rows with the same token are added in row order and without locks. A table may be a slice of the
- * vocabulary; then other tokens are zeros, and left alone. */
+ * two rows with the same token are added in row order and without locks. A table may be a slice of
+ * the vocabulary; then other tokens are zeros, and left alone. */
 #include "kernels/cpu/cpu.h"
 
 enum { COLUMNS_PER_TASK = 64 };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* experts.c - rows to some of several experts and back, and which (struct routing).
  *
- * Forward: scores of a row, the K experts with the largest of them, their weights. Then all places are
- * sorted by expert, and in each by row, so that every product and every sum has one order. Backward,
- * with g the gradient of a row's weights w, c = scale, and S the sum of its K scores s:
+ * Forward: scores of a row, the K experts with the largest of them, their weights. Then all places
+ * are sorted by expert, and in each by row, so that every product and every sum has one order.
+ * Backward, with g the gradient of a row's weights w, c = scale, and S the sum of its K scores s:
  *   ds = c (g - (g . s)/S)/S, or c g when they are not normed;  softmax: dz = p (dp - p . dp) with
  *   dp = ds + push;  sigmoid: dz = (ds + push) s (1 - s).
  * A task owns some rows, or some places. */
@@ -60,8 +60,8 @@ static float wish(const float *scores, const float *bias, size_t expert)
 	return bias ? scores[expert] + bias[expert] : scores[expert];
 }
 
-/* The next best that is not chosen yet, of two alike the first. What is no number is chosen only where
- * nothing else is left. */
+/* The next best that is not chosen yet, of two alike the first. What is no number is chosen only
+ * where nothing else is left. */
 static size_t next_best(const struct routing *r, const float *scores, const float *bias,
 			const int32_t *chosen, size_t count)
 {

@@ -7,7 +7,8 @@
  *
  * erfc is Numerical Recipes' (3rd edition, 6.2.2) exp of a polynomial in 1/(1 + z/2): 1.2e-7
  * relative over the whole range, so the small tail of negative x keeps its digits; branch-free.
- * A task owns BLOCK elements. As a gate (GeGLU, Shazeer 2020): out = g P(g) u; gated.c walks its rows. */
+ * A task owns BLOCK elements. As a gate (GeGLU, Shazeer 2020): out = g P(g) u; gated.c walks its
+ * rows. */
 #include "kernels/cpu/cpu.h"
 
 #include <math.h>
@@ -118,7 +119,7 @@ void cpu_gelu_backward(struct device *dev, void *dx, const void *dout, const voi
 	pool_run(dev->pool, cpu_tasks(count, BLOCK), backward_task, &g);
 }
 
-/* --- as a gate --------------------------------------------------------------------------------- */
+/* --- as a gate -------------------------------------------------------------------------------- */
 
 void cpu_gelu_gate(float *out, const float *gate, const float *up, size_t count)
 {

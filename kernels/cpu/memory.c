@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* memory.c - memory in large pages, and how much is still ours: what the kernel calls available, or what
- * a limit of our control group (a batch job's, a container's) leaves, whichever is less. */
+/* memory.c - memory in large pages, and how much is still ours: what the kernel calls available, or
+ * what a limit of our control group (a batch job's, a container's) leaves, whichever is less. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>

@@ -4,8 +4,8 @@
  * A round starts by a new `round` number. Who waits for one, or for its end, spins a little before
  * it sleeps: a training step has some hundred rounds a second apart by microseconds, and a sleep
  * costs more than that. Where other programs want our cores, spinning takes time from them that the
- * kernel then takes from us, in whole slices and in the midst of a task: there we sleep at once, and
- * are woken before those who never sleep. Being thrown off a core tells that it is so. */
+ * kernel then takes from us, in whole slices and in the midst of a task: there we sleep at once,
+ * and are woken before those who never sleep. Being thrown off a core tells that it is so. */
 #include "kernels/cpu/pool.h"
 
 #include <pthread.h>

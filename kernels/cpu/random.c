@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* random.c - random words of consecutive elements: the blocks of philox.h in vectors.
  *
- * A lane of 64 bits holds a word of a block in its lower half, which is all that a multiplication of 32 by
- * 32 bits looks at. So a product is the block's next word as it stands, and, moved down, a part of
- * another; what stands in upper halves is never cleared. */
+ * A lane of 64 bits holds a word of a block in its lower half, which is all that a multiplication
+ * of 32 by 32 bits looks at. So a product is the block's next word as it stands, and, moved down, a
+ * part of another; what stands in upper halves is never cleared. */
 #include "kernels/cpu/round.h"
 
 #if defined(__SSE2__)
 #include <immintrin.h>
 #endif
 
-/* ORDER: the even lanes are the first half of a vector's blocks, so that unpacking puts words in order. */
+/* ORDER: the even lanes are the first half of a vector's blocks, so that unpacking puts words in
+ * order. */
 #if defined(__AVX512F__)
 enum { LANES = 8 };
 #define ORDER 0, 4, 1, 5, 2, 6, 3, 7

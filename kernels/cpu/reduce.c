@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* reduce.c - sums of two arrays, one of them times a factor; and sum of squares: fp32 within pieces of PIECE elements, fp64 across them, in order.
+/* reduce.c - sums of two arrays, one of them times a factor; and sum of squares: fp32 within pieces
+ * of PIECE elements, fp64 across them, in order.
  *
  * A task owns BLOCK elements and leaves one fp64 partial sum; the caller adds those in order. The
  * split depends on the count only, so the sum is the same for any number of threads. */

@@ -121,10 +121,11 @@ void cpu_rmsnorm_backward(struct device *dev, void *dx, float *dweight, const vo
 	pool_run(dev->pool, cpu_tasks(dim, COLUMNS_PER_TASK), rmsnorm_weight_task, &b);
 }
 
-/* --- of query and key heads (Dehghani et al. 2023) -------------------------------------------------
+/* --- of query and key heads (Dehghani et al. 2023) -----------------------------------------------
  *
- * A piece is what is normed as one: a head, or all heads of a row. Backward: the weights first, a task
- * owns some columns and walks all pieces in order; then dqkv in place, a task owns some rows. */
+ * A piece is what is normed as one: a head, or all heads of a row. Backward: the weights first, a
+ * task owns some columns and walks all pieces in order; then dqkv in place, a task owns some
+ * rows. */
 
 /* Queries, or keys, in each row. */
 struct qk_side {

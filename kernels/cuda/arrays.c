@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* arrays.c - arrays of one rank to the others, by NCCL on a stream of their own, the lane (struct
  * arrays_table of kernels/comm.h). Each exchange is forked from the device's stream by an event and
- * joined to it by another, its ticket, so that within a recorded program it is a branch of the graph.
- * A thread of its own looks at what is under way: arrays_watch.c. */
+ * joined to it by another, its ticket, so that within a recorded program it is a branch of the
+ * graph. A thread of its own looks at what is under way: arrays_watch.c. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 
 enum { POLL_NS = 200000 };
 
-/* --- calls ------------------------------------------------------------------------------------- */
+/* --- calls ------------------------------------------------------------------------------------ */
 
 /* A communicator that does not block says "in progress" and is asked again. */
 static enum nccl_result settle(struct arrays *a, enum nccl_result result)
@@ -251,7 +251,7 @@ static enum comm_result failed(struct arrays *a, char *why)
 	return result;
 }
 
-/* --- open and close ---------------------------------------------------------------------------- */
+/* --- open and close --------------------------------------------------------------------------- */
 
 static void close_arrays(struct arrays *a)
 {
@@ -352,8 +352,8 @@ static struct arrays *open_arrays(struct device *dev, const struct arrays_option
 	pthread_mutex_init(&a->call, NULL);
 	pthread_mutex_init(&a->lock, NULL);
 	dev->arrays = a;
-	/* It would map the arrays of recorded exchanges into other processes, which memory of several chunks
-	 * (shares.c) does not allow. */
+	/* It would map the arrays of recorded exchanges into other processes, which memory of
+	 * several chunks (shares.c) does not allow. */
 	setenv("NCCL_GRAPH_REGISTER", "0", 0);
 	if (!make_lane(a))
 		arrays_fail(a, COMM_FAILED, dev->error);

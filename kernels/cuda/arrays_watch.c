@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* arrays_watch.c - the thread that looks at exchanges that are under way, and what is wrong with them. */
+/* arrays_watch.c - the thread that looks at exchanges that are under way, and what is wrong with
+ * them. */
 #include "kernels/cuda/arrays_watch.h"
 
 #include <stdio.h>

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* arrays_watch.h - exchanges of arrays that are under way (arrays.c), and the watchdog over them.
  *
- * A kernel of NCCL whose peer is gone never ends, and whoever waits for the stream waits with it. So a
- * thread of our own looks at what is under way: the events behind each exchange, the library's own
- * errors, and the words of other ranks. What stands still for too long is aborted, and the reason kept. */
+ * A kernel of NCCL whose peer is gone never ends, and whoever waits for the stream waits with it.
+ * So a thread of our own looks at what is under way: the events behind each exchange, the library's
+ * own errors, and the words of other ranks. What stands still for too long is aborted, and the
+ * reason kept. */
 #ifndef KERNELS_CUDA_ARRAYS_WATCH_H
 #define KERNELS_CUDA_ARRAYS_WATCH_H
 

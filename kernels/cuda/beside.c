@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* beside.c - a second stream, for products that nothing behind them waits for: the gradient of a
- * matrix fills what the gradient of its input leaves idle. Forked from the first stream by one event
- * and joined by another, so that both become branches of one graph. */
+ * matrix fills what the gradient of its input leaves idle. Forked from the first stream by one
+ * event and joined by another, so that both become branches of one graph. */
 #include "kernels/cuda/cuda.h"
 
 /* dev->stream is then the second one, dev->beside the first. */

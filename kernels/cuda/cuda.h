@@ -2,10 +2,10 @@
 /* cuda.h - what the files of the CUDA backend share: the device, its errors, the operations.
  *
  * ops/ holds our own kernels, lib/ what NVIDIA's libraries compute (products: cuBLASLt, attention:
- * cuDNN), device/ the table of both, this folder what they need of the device. One .cu file holds one operation: formula and thread
- * mapping on top, kernels that take one struct, and launchers that are entries of the table in
- * kernels/backend.h. Everything is queued on dev->stream; nothing here waits unless its comment
- * says so. */
+ * cuDNN), device/ the table of both, this folder what they need of the device. One .cu file holds
+ * one operation: formula and thread mapping on top, kernels that take one struct, and launchers
+ * that are entries of the table in kernels/backend.h. Everything is queued on dev->stream; nothing
+ * here waits unless its comment says so. */
 #ifndef KERNELS_CUDA_CUDA_H
 #define KERNELS_CUDA_CUDA_H
 
@@ -35,9 +35,10 @@ struct place {
 #define AT(operation, a, b, c, d) (&(struct place){ operation, { a, b, c, d }, __FILE__, __LINE__ })
 #endif
 
-/* Weights. Computing in bf16, matrices lie as two arrays where their fp32 would lie: bf16, rounded to
- * nearest, ties away from 0, then the lower halves of their bits; x is (bf16 << 16) + (int16_t)lower
- * (ops/split.cu). Vectors are fp32, with a copy in bf16. Computing in fp32 there are neither. */
+/* Weights. Computing in bf16, matrices lie as two arrays where their fp32 would lie: bf16, rounded
+ * to nearest, ties away from 0, then the lower halves of their bits; x is (bf16 << 16) +
+ * (int16_t)lower (ops/split.cu). Vectors are fp32, with a copy in bf16. Computing in fp32 there are
+ * neither. */
 struct weight_range {
 	float *master;
 	size_t count, split; /* of these, so many at the beginning in two halves */
@@ -78,7 +79,8 @@ struct work_area {
 struct gemm_state;      /* lib/gemm.c */
 struct expected;        /* expected.c */
 struct attention_state; /* lib/attention.c */
-struct marks; /* beside.c: from fork to its end what is queued goes beside the rest; false: not, or a failure. */
+/* beside.c: from fork to its end what is queued goes beside the rest; false: not, or a failure. */
+struct marks;
 bool cuda_fork(struct device *dev, const struct place *at);
 void cuda_fork_end(struct device *dev, const struct place *at);
 void cuda_join_beside(struct device *dev);
@@ -94,8 +96,10 @@ struct device {
 	bool deterministic;
 	bool waits_always; /* LB_CUDA_WAIT=1: errors are told by the operation at fault */
 	bool is_recording;
-	bool begins_early; /* a kernel before the one in front is through (after_earlier()); LB_CUDA_EARLY=0: not */
-	bool is_fused; /* operands of few bits come with what writes them, and in one pass; LB_CUDA_FUSED=0: not */
+	/* a kernel before the one in front is through (after_earlier()); LB_CUDA_EARLY=0: not */
+	bool begins_early;
+	/* operands of few bits come with what writes them, and in one pass; LB_CUDA_FUSED=0: not */
+	bool is_fused;
 	int processors; /* multiprocessors */
 	int capability; /* 90: 9.0 */
 	void (*warn)(const char *text);
@@ -156,15 +160,18 @@ void cuda_free_host(struct device *dev, void *memory);
 /* At least that many bytes for one operation; NULL (and a failure) without memory. Grows, with a
  * wait, in the first steps only. */
 void *cuda_scratch(struct device *dev, const struct place *at, size_t bytes);
-/* The same of an area of one's own, which its owner gives back. What lay there is gone when it grows. */
+/* The same of an area of one's own, which its owner gives back. What lay there is gone when it
+ * grows. */
 void *cuda_grown(struct device *dev, const struct place *at, struct work_area *area, size_t bytes);
-/* A piece of weights in the compute type; `weights` itself in fp32, or where it is no such piece. */
+/* A piece of weights in the compute type; `weights` itself in fp32, or where it is no such
+ * piece. */
 const void *cuda_narrow(const struct device *dev, const float *weights);
 /* The same of a matrix; a failure where it computes in bf16 and this is none of its own. */
 const void *cuda_table(struct device *dev, const struct place *at, const float *weights);
 /* The lower halves of a piece of matrices, beside cuda_narrow(); NULL: it is not split. */
 uint16_t *cuda_lower(const struct device *dev, const float *weights);
-/* Brings `count` of the vectors' copies up to date; writes matrices, from fp32 [count]; and reads them. */
+/* Brings `count` of the vectors' copies up to date; writes matrices, from fp32 [count]; and reads
+ * them. */
 void cuda_narrow_vectors(struct device *dev, float *weights, size_t count);
 void cuda_split_weights(struct device *dev, float *weights, const float *from, size_t count);
 void cuda_join_weights(struct device *dev, float *to, const float *weights, size_t count,
@@ -174,8 +181,8 @@ size_t cuda_run(const struct device *dev, const void *at, size_t count, bool *is
 /* The range of weights that `at` lies in, or NULL. */
 const struct weight_range *cuda_weights_at(const struct device *dev, const void *at);
 
-/* shares.c. Addresses for so many bytes, laid out as the runs say, with *taken bytes behind them; NULL: there is
- * no room. Whether this driver can, and may. */
+/* shares.c. Addresses for so many bytes, laid out as the runs say, with *taken bytes behind them;
+ * NULL: there is no room. Whether this driver can, and may. */
 struct mapping *cuda_map(size_t bytes, const struct byte_run *run, size_t runs, size_t *taken);
 void *cuda_mapped_at(const struct mapping *m);
 void cuda_unmap(struct mapping *m); /* NULL is fine */
@@ -222,7 +229,8 @@ void cuda_marks_destroy(struct device *dev);
 void cuda_range_push(struct device *dev, const char *name);
 void cuda_range_pop(struct device *dev);
 
-/* lib/gemm.c, and lib/narrow.c for operands of few bits. open: cuBLASLt; false with a line in why. */
+/* lib/gemm.c, and lib/narrow.c for operands of few bits. open: cuBLASLt; false with a line in
+ * why. */
 bool cuda_gemm_open(struct device *dev, char *why);
 void cuda_gemm_close(struct device *dev);
 /* The library's, as "cuBLASLt 13.1". */
@@ -231,8 +239,8 @@ void cuda_gemm(struct device *dev, const struct gemm *g);
 char *cuda_choices(struct device *dev);
 int cuda_choose(struct device *dev, const char *text);
 
-/* lib/attention.c, and ops/attention_own.cu for what cuDNN does not do. open() is for bf16, which is
- * hopeless without cuDNN: false and a failure. */
+/* lib/attention.c, and ops/attention_own.cu for what cuDNN does not do. open() is for bf16, which
+ * is hopeless without cuDNN: false and a failure. */
 bool cuda_attention_open(struct device *dev);
 void cuda_attention_close(struct device *dev);
 void cuda_attention_forward(struct device *dev, void *out, float *lse, const void *qkv,

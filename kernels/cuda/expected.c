@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* expected.c - an operand of few bits that is made by the operation which writes it.
  *
- * What is wanted of it is told before it is written (lib/expect.c), the operation asks for that (ops/finish.cuh), and the
- * product what there is. What does not fit together on this way is made by passes of its own, with the same bits. */
+ * What is wanted of it is told before it is written (lib/expect.c), the operation asks for that
+ * (ops/finish.cuh), and the product what there is. What does not fit together on this way is made
+ * by passes of its own, with the same bits. */
 #include "kernels/cuda/few_bits.h"
 
 #include <stdlib.h>
@@ -28,7 +29,8 @@ static bool is_power_of_two(size_t n)
 	return n > 0 && (n & (n - 1)) == 0;
 }
 
-/* What shares a scale ends with a run of `unit`, and is vectors of one warp; or all of it does, by past steps. */
+/* What shares a scale ends with a run of `unit`, and is vectors of one warp; or all of it does, by
+ * past steps. */
 static bool is_finished(const struct device *dev, const struct few_bits *m, size_t count,
 			size_t unit)
 {

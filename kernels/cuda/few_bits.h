@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* few_bits.h - operands as numbers of few bits (kernels/formats/operand.h) on the device: operands/scales.cu and
- * operands/quantize.cu make them, lib/narrow.c multiplies them. */
+/* few_bits.h - operands as numbers of few bits (kernels/formats/operand.h) on the device:
+ * operands/scales.cu and operands/quantize.cu make them, lib/narrow.c multiplies them. */
 #ifndef KERNELS_CUDA_FEW_BITS_H
 #define KERNELS_CUDA_FEW_BITS_H
 
@@ -26,9 +26,10 @@ struct few_bits {
 	/* One of: numbers [rows, columns] without gaps ... */
 	void *values;
 	bool values_fp32;
-	/* ... or codes, what is summed over along memory; and the same with the other side along it, or NULL. Rows
-	 * and columns are multiples of 16 then, unless the codes lie as the operand does. A byte each; with
-	 * LAYOUT_E4M3 two in a byte, the first in its lower half. */
+	/* ... or codes, what is summed over along memory; and the same with the other side along
+	 * it, or NULL. Rows and columns are multiples of 16 then, unless the codes lie as the
+	 * operand does. A byte each; with LAYOUT_E4M3 two in a byte, the first in its lower
+	 * half. */
 	uint8_t *codes, *turned;
 	void *scales; /* with codes, as the layout has them */
 	enum scale_layout layout;
@@ -38,7 +39,9 @@ struct few_bits {
 struct finishing {
 	float *amax; /* the largest |x| goes there, as a maximum of what is there; NULL: not */
 	struct few_bits
-		made; /* codes with LAYOUT_VEC128 or LAYOUT_SCALAR, or values, as it lies; use NULL: neither */
+		/* codes with LAYOUT_VEC128 or LAYOUT_SCALAR, or values, as it lies; use NULL:
+		 * neither */
+		made;
 };
 /* expected.c: the one that is expected, or has been written. */
 struct expected {
@@ -54,20 +57,22 @@ struct expected {
 };
 bool expected_open(struct device *dev); /* false: no memory */
 void expected_close(struct device *dev);
-/* What products ask: whether use->amax holds the largest number of the operand that lies there; and what has been made
- * where f is wanted, NULL: nothing. */
+/* What products ask: whether use->amax holds the largest number of the operand that lies there; and
+ * what has been made where f is wanted, NULL: nothing. */
 bool expected_amax(const struct device *dev, const void *in, const struct stored *shape,
 		   const struct operand_use *use);
 const struct few_bits *expected_numbers(const struct device *dev, const struct few_bits *f);
-/* What they tell: a product has read it, or wrote there anew; it has been made for the next product, in expected->area. */
+/* What they tell: a product has read it, or wrote there anew; it has been made for the next
+ * product, in expected->area. */
 void expected_read(struct device *dev);
 void expected_overwritten(struct device *dev, const void *by);
 void expected_put(struct device *dev, const struct few_bits *f);
 void expected_forget(struct device *dev);
 
-/* Whether what is written to `out` next, `count` elements, is expected (backend.h: expect) by products
- * that want more of it. Scales are local to a run of at most a warp's vectors of 16 bytes, and end with a run of
- * `unit` elements, 0: there are none, it has only the largest; or past steps give one for all. */
+/* Whether what is written to `out` next, `count` elements, is expected (backend.h: expect) by
+ * products that want more of it. Scales are local to a run of at most a warp's vectors of 16 bytes,
+ * and end with a run of `unit` elements, 0: there are none, it has only the largest; or past steps
+ * give one for all. */
 bool cuda_finishing(struct device *dev, const struct place *at, const void *out, size_t count,
 		    size_t unit, struct finishing *f);
 /* lib/expect.c */
@@ -75,13 +80,14 @@ void cuda_expect(struct device *dev, const void *out, const struct gemm *product
 
 /* Queues it. A failure is kept. */
 void cuda_few_bits(struct device *dev, const struct place *at, const struct few_bits *f);
-/* operands/square.cu: the same of up to two, of one operand, one as it lies, one turned, in one pass. False: they are none
- * of those for which it is made, and nothing is queued. */
+/* operands/square.cu: the same of up to two, of one operand, one as it lies, one turned, in one
+ * pass. False: they are none of those for which it is made, and nothing is queued. */
 bool cuda_few_bits_at_once(struct device *dev, const struct place *at, const struct few_bits *f,
 			   size_t count);
 /* operands/row.cu: the same of one whose rows, as they lie, have one scale each. */
 bool cuda_few_bits_of_rows(struct device *dev, const struct place *at, const struct few_bits *f);
-/* operands/delayed.cu: the rest, where what is made came with the operation that wrote it, by past steps. */
+/* operands/delayed.cu: the rest, where what is made came with the operation that wrote it, by past
+ * steps. */
 void cuda_few_bits_settle(struct device *dev, const struct place *at, const struct few_bits *made);
 /* Bytes of work area that takes. */
 size_t cuda_few_bits_area(const struct operand_cast *cast, const struct stored *shape);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* parts.c - memory of models that lie on several ranks: what is reserved is taken whole, and what is
- * discarded stays; of weights other ranks want what products read. */
+/* parts.c - memory of models that lie on several ranks: what is reserved is taken whole, and what
+ * is discarded stays; of weights other ranks want what products read. */
 #include "kernels/cuda/cuda.h"
 
 #include <stdlib.h>
@@ -33,7 +33,7 @@ void *cuda_weights_wanted(struct device *dev, float *weights, size_t *each)
 	return lower ? (void *)(lower - cuda_weights_at(dev, weights)->split) : weights;
 }
 
-/* --- arrays of which this rank keeps parts ------------------------------------------------------ */
+/* --- arrays of which this rank keeps parts ---------------------------------------------------- */
 
 /* Of elements of so many bytes. */
 static struct byte_run run_of(const struct share *s, size_t origin, size_t each, int rest)

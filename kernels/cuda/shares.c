@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* shares.c - arrays of which this rank keeps parts: each parameter has its address, and addresses whose
- * parameters are here in turn, or never, are of the same memory.
+/* shares.c - arrays of which this rank keeps parts: each parameter has its address, and addresses
+ * whose parameters are here in turn, or never, are of the same memory.
  *
- * CUDA's virtual memory: a range of addresses, and memory in chunks of some MiB behind them. All of it is laid
- * out once: nothing is mapped, waited for or lost while a step runs, so a pass with its gathers can be one
- * recorded program. Of memory that two addresses share, only what was written through one of them is read
- * there, by work behind it in the queue. */
+ * CUDA's virtual memory: a range of addresses, and memory in chunks of some MiB behind them. All of
+ * it is laid out once: nothing is mapped, waited for or lost while a step runs, so a pass with its
+ * gathers can be one recorded program. Of memory that two addresses share, only what was written
+ * through one of them is read there, by work behind it in the queue. */
 #include <cuda.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +26,7 @@ struct mapping {
 	size_t pieces, room;
 };
 
-/* --- the driver's functions, which no library of the runtime has -------------------------------- */
+/* --- the driver's functions, which no library of the runtime has ------------------------------ */
 
 struct driver {
 	__typeof__(&cuMemGetAllocationGranularity) granularity;
@@ -75,10 +75,10 @@ static CUmemAllocationProp of_this_gpu(void)
 	return prop;
 }
 
-/* --- whose chunk it is -------------------------------------------------------------------------- */
+/* --- whose chunk it is ------------------------------------------------------------------------ */
 
-/* PRIVATE: of its address alone. Else of a turn, the at-th of its chunks; the first turn is of what is never
- * read. */
+/* PRIVATE: of its address alone. Else of a turn, the at-th of its chunks; the first turn is of what
+ * is never read. */
 enum { PRIVATE = -1, NEVER_READ = 0 };
 struct chunk {
 	int turn;
@@ -113,7 +113,7 @@ static struct chunk *chunks_of(size_t chunks, size_t each, const struct byte_run
 	return chunk;
 }
 
-/* --- memory behind the addresses ---------------------------------------------------------------- */
+/* --- memory behind the addresses -------------------------------------------------------------- */
 
 /* What a turn has taken: a handle for each of its chunks. */
 struct turn {
@@ -264,7 +264,8 @@ static bool gpu_maps(void)
 	       ask(&maps, wanted, gpu) == CUDA_SUCCESS && maps;
 }
 
-/* LB_CUDA_SHARES=0: all memory is taken, as where a driver has no such functions, or a GPU no such memory. */
+/* LB_CUDA_SHARES=0: all memory is taken, as where a driver has no such functions, or a GPU no such
+ * memory. */
 bool cuda_may_share(void)
 {
 	const char *how = getenv("LB_CUDA_SHARES");

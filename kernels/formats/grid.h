@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* grid.h - rounding to a format in fp32 arithmetic, on hosts and on devices: the same as format.c, to
- * the bit.
+/* grid.h - rounding to a format in fp32 arithmetic, on hosts and on devices: the same as format.c,
+ * to the bit.
  *
  * A number of the exponent E has the unit q = 2^(E-Y). |x|/q is exact, and so is its whole part n,
  * up to 2^(Y+1); what is behind the point says whether n becomes n+1. Then n q is the number, and

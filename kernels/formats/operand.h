@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* operand.h - how an operand of a product becomes numbers of few bits: a format, and scales that bring
- * the operand into its range.
+/* operand.h - how an operand of a product becomes numbers of few bits: a format, and scales that
+ * bring the operand into its range.
  *
  * An element x under a scale s is stored as the code of x/s; the product multiplies code times s.
  * Sources of the scales, all from a, the largest |x| that shares one:
@@ -9,7 +9,8 @@
  *   floor 2^(floor(log2 a) - emax)         OCP MX specification 1.0, 6.3
  *   up    the least 2^e with a <= 2^e max  NVIDIA, arXiv 2506.08027
  *   even  as floor, of a rounded to the format's mantissa    torchao, ScaleCalculationMode.EVEN
- *   e4m3  two levels: S = A / (max 448) of the tensor, s = e4m3(a/max / S) S   arXiv 2509.25149, C */
+ *   e4m3  two levels: S = A / (max 448) of the tensor, s = e4m3(a/max / S) S: arXiv 2509.25149,
+ *         C */
 #ifndef KERNELS_FORMATS_OPERAND_H
 #define KERNELS_FORMATS_OPERAND_H
 
@@ -30,8 +31,8 @@ enum scale_kind {
 
 enum { OPERAND_ALL = 0, HADAMARD_SIZE = 16, AMAX_HISTORY_MAX = 1024 };
 
-/* One slot of a recipe. What shares a scale: `along` elements of the axis that is summed over, times
- * `across` of the other; OPERAND_ALL: all there are. */
+/* One slot of a recipe. What shares a scale: `along` elements of the axis that is summed over,
+ * times `across` of the other; OPERAND_ALL: all there are. */
 struct operand_cast {
 	struct format format; /* bits 0: the operand stays as it is */
 	enum rounding rounding;
@@ -48,8 +49,9 @@ struct operand_cast {
 	uint16_t history;
 };
 
-/* What became of an operand, added up. binade[i]: how many elements have |x/s| from 2^(i + BINADE_FIRST) on
- * and below twice that; those beyond either end are counted there, zeros nowhere. */
+/* What became of an operand, added up. binade[i]: how many elements have |x/s| from 2^(i +
+ * BINADE_FIRST) on and below twice that; those beyond either end are counted there, zeros
+ * nowhere. */
 enum { BINADES = 64, BINADE_FIRST = -40 };
 struct operand_stats {
 	uint64_t count, saturated, zeroed; /* zeroed: not zero before */
@@ -59,24 +61,25 @@ struct operand_stats {
 	uint64_t binade[BINADES];
 };
 
-/* The amax of past steps in floats: the largest so far of the present one, how many there are, and these, newest
- * first. */
+/* The amax of past steps in floats: the largest so far of the present one, how many there are, and
+ * these, newest first. */
 enum { AMAX_NOW, AMAX_FILLED, AMAX_PAST };
 
 /* An operand in one product. */
 struct operand_use {
 	const struct operand_cast *cast;
 	struct random_stream random;
-	/* In the device's memory: key and step come from there, as a program that is recorded asks; NULL: from
-	 * `random` */
+	/* In the device's memory: key and step come from there, as a program that is recorded asks;
+	 * NULL: from `random` */
 	const struct random_stream *now;
 	/* Added to; NULL: not wanted. A device of a memory of its own leaves it alone. */
 	struct operand_stats *stats;
 	/* AMAX_PAST + cast->history floats, at least, in the device's memory; NULL without */
 	float *history;
 	bool notes; /* the history takes the largest |x| of this tensor, if larger */
-	/* One float in the device's memory, of what several products read: the largest |x|. amax_known: it is there
-	 * already; else a cast that asks for it (operand_asks_amax) leaves it. NULL without */
+	/* One float in the device's memory, of what several products read: the largest |x|.
+	 * amax_known: it is there already; else a cast that asks for it (operand_asks_amax) leaves
+	 * it. NULL without */
 	float *amax;
 	bool amax_known;
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* scale.h - from the largest number of a block to its scale (operand.h has the formulas), on hosts and
- * on devices. */
+/* scale.h - from the largest number of a block to its scale (operand.h has the formulas), on hosts
+ * and on devices. */
 #ifndef KERNELS_FORMATS_SCALE_H
 #define KERNELS_FORMATS_SCALE_H
 
@@ -46,7 +46,8 @@ FORMAT_INLINE struct scale power_of_two(int e)
 	return s;
 }
 
-/* floor(log2(x)) of an x > 0 that is a float or the quotient of two; whether it is a power of two. */
+/* floor(log2(x)) of an x > 0 that is a float or the quotient of two; whether it is a power of
+ * two. */
 FORMAT_INLINE int floor_log2(double x, bool *is_power)
 {
 	uint64_t bits;
@@ -163,8 +164,8 @@ FORMAT_INLINE float tensor_scale_by_rule(const struct scale_rule *r, float amax)
 	return scale > least ? scale : least;
 }
 
-/* Delayed scaling: notes this tensor's amax, where `notes`, and answers with the largest of the past, of which
- * `length` are looked at; without a past, with this. */
+/* Delayed scaling: notes this tensor's amax, where `notes`, and answers with the largest of the
+ * past, of which `length` are looked at; without a past, with this. */
 FORMAT_INLINE float delayed_amax(float *history, uint32_t length, bool notes, float amax)
 {
 	float most = 0;
@@ -184,7 +185,8 @@ FORMAT_INLINE void amax_into_past(float *history, uint32_t length)
 	float now = history[AMAX_NOW];
 
 	history[AMAX_NOW] = 0;
-	/* the operand was not used; or the step is left out, and must not spoil those that follow */
+	/* the operand was not used; or the step is left out, and must not spoil those that
+	 * follow */
 	if (now == 0 || !(now - now == 0))
 		return;
 	for (uint32_t i = length - 1; i > 0; i--)

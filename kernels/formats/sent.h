@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* sent.h - weights on their way to other ranks as codes of 8 bits under one scale for a matrix, on hosts and
- * on devices.
+/* sent.h - weights on their way to other ranks as codes of 8 bits under one scale for a matrix, on
+ * hosts and on devices.
  *
- * The scale is that of the whole matrix (scale.h, SCALE_FP32, to nearest), so a product makes the same codes
- * of what has come as of what was sent: a number that came is a code times the scale, up to an error of less
- * than half a step of the format, and comes back to that code; and the largest code comes as +-amax itself,
- * so that amax, and with it the scale, is the same to the bit. It holds where weights are kept in bf16, too:
- * amax is one of them. */
+ * The scale is that of the whole matrix (scale.h, SCALE_FP32, to nearest), so a product makes the
+ * same codes of what has come as of what was sent: a number that came is a code times the scale, up
+ * to an error of less than half a step of the format, and comes back to that code; and the largest
+ * code comes as +-amax itself, so that amax, and with it the scale, is the same to the bit. It
+ * holds where weights are kept in bf16, too: amax is one of them. */
 #ifndef KERNELS_FORMATS_SENT_H
 #define KERNELS_FORMATS_SENT_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* peak.c - each thread keeps enough independent vector accumulators in registers to fill the
- * pipelines of any x86 since Haswell; the widest instructions that we use (instructions.h) are chosen
- * at run time. */
+ * pipelines of any x86 since Haswell; the widest instructions that we use (instructions.h) are
+ * chosen at run time. */
 #include "kernels/machine/peak.h"
 
 #if defined(__x86_64__)

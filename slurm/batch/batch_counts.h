@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* batch_counts.h - counts as options write them. Slurm's have 32 bits: what no cluster has stops at the
- * largest, UINT32_MAX. */
+/* batch_counts.h - counts as options write them. Slurm's have 32 bits: what no cluster has stops at
+ * the largest, UINT32_MAX. */
 #ifndef SLURM_BATCH_BATCH_COUNTS_H
 #define SLURM_BATCH_BATCH_COUNTS_H
 

@@ -66,8 +66,8 @@ static int by_number(const void *a, const void *b)
 	return strverscmp(json_string_value(*x), json_string_value(*y));
 }
 
-/* Of the nodes that were named the first `count`, as sbatch sorts them: no more tasks are there to run on
- * them. */
+/* Of the nodes that were named the first `count`, as sbatch sorts them: no more tasks are there to
+ * run on them. */
 static void keep_first_nodes(struct sums *s, size_t count)
 {
 	json_t *names = hosts_expand(js_str(s->fields, "req_nodes", "")), *kept = json_array();

@@ -7,8 +7,8 @@
 
 #include "common/base/err.h"
 
-/* Completes fields in place: min_nodes, max_nodes, num_tasks, min_cpus, implied_tasks ... -1 with err where
- * sbatch refuses ("--nodelist: names 3 nodes, but --nodes allows 2"). */
+/* Completes fields in place: min_nodes, max_nodes, num_tasks, min_cpus, implied_tasks ... -1 with
+ * err where sbatch refuses ("--nodelist: names 3 nodes, but --nodes allows 2"). */
 int batch_sums(json_t *fields, struct err *err);
 
 #endif

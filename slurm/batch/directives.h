@@ -33,8 +33,8 @@ struct directives {
 	struct directive *items; /* in the order of their effect */
 	size_t count;
 	/* Options that plugins of the site give to sbatch: "image=" has a value, "fast" has none; a
-	 * NULL-terminated list, borrowed, NULL = there are none. What is given of them is passed on as
-	 * it is: "--image=docker:x". */
+	 * NULL-terminated list, borrowed, NULL = there are none. What is given of them is passed on
+	 * as it is: "--image=docker:x". */
 	char *const *plugin_options;
 	const char *no_plugins; /* why a job cannot have them; NULL = it can */
 	struct strv passed;
@@ -53,8 +53,8 @@ void directives_clear(struct directives *d);
 /* -1 with err where "image=" cannot be one of plugin_options: it is no name, or sbatch's own. */
 int directives_check_plugin_option(const char *option, struct err *err);
 
-/* The first line of options that stands behind the first command, where nobody reads it; 0 = there is
- * none, or it may belong to another script, written out by this one. */
+/* The first line of options that stands behind the first command, where nobody reads it; 0 = there
+ * is none, or it may belong to another script, written out by this one. */
 int directives_first_unread(const char *text, size_t len);
 
 /* What sbatch asks of a script before it takes it: "#!", no NUL, no "\r\n", some text. */

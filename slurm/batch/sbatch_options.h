@@ -33,8 +33,10 @@ struct sbatch_option {
 		   const char *value, struct err *err);
 	const char *field; /* for `set`; a refusal's reason for refused options */
 	int64_t min, max;  /* of numbers */
-	int64_t constant; /* in which options with the same `set` differ: --requeue 1, --no-requeue 0 */
-	bool of_cluster; /* names a part of a cluster, or is Slurm's to do: without it this is told */
+	/* in which options with the same `set` differ: --requeue 1, --no-requeue 0 */
+	int64_t constant;
+	/* names a part of a cluster, or is Slurm's to do: without it this is told */
+	bool of_cluster;
 };
 
 extern const struct sbatch_option sbatch_options[];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* sbatch_setters.c - what each option of sbatch asks for whose value is a number, a name or a time; those
- * of words: sbatch_words.c.
+/* sbatch_setters.c - what each option of sbatch asks for whose value is a number, a name or a time;
+ * those of words: sbatch_words.c.
  *
  * What sbatch accepts without effect on the job is accepted; what could not be honoured is refused
  * with a way out. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* sbatch_tres.c - options of newer releases: what is for each task (--tres-per-task, --tres-bind), in the words
- * of --cpus-per-task, --gpus-per-task and --gpu-bind, which every release has; --mem-update. */
+/* sbatch_tres.c - options of newer releases: what is for each task (--tres-per-task, --tres-bind),
+ * in the words of --cpus-per-task, --gpus-per-task and --gpu-bind, which every release has;
+ * --mem-update. */
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>

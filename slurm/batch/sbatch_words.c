@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* sbatch_words.c - what each option of sbatch asks for whose value is one of some words, or a list of
- * them. */
+/* sbatch_words.c - what each option of sbatch asks for whose value is one of some words, or a list
+ * of them. */
 #include <ctype.h>
 #include <stddef.h>
 #include <stdlib.h>

@@ -32,8 +32,8 @@ static void remember(const struct look *look)
 	}
 }
 
-/* A job that is COMPLETING because it was sent back into the queue waits there, as soon as its nodes
- * are free, and perhaps not until the next poll. */
+/* A job that is COMPLETING because it was sent back into the queue waits there, as soon as its
+ * nodes are free, and perhaps not until the next poll. */
 static void tell_requeued(struct seen *job)
 {
 	for (size_t i = 0; job->is_ending && i < known_count; i++) {
@@ -83,8 +83,8 @@ static int64_t controller_start(void)
 	return start;
 }
 
-/* A controller that died may have forgotten that it had given the job nodes, and one of them that: asked once for all
- * jobs of a poll. */
+/* A controller that died may have forgotten that it had given the job nodes, and one of them that:
+ * asked once for all jobs of a poll. */
 static void tell_controller_start(struct look *look)
 {
 	int64_t start = -1;

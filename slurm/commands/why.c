@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* why.c - why a job waits, or whether one would, asked of squeue, scontrol and sbatch --test-only; slurm/pipe/inquiry.h makes
- * the answer of it. */
+/* why.c - why a job waits, or whether one would, asked of squeue, scontrol and sbatch --test-only;
+ * slurm/pipe/inquiry.h makes the answer of it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -4,8 +4,8 @@
  *
  * calls.h - what the operations of lbd-slurm share: libslurm, with its errors judged.
  *
- * One operation at a time, in one thread but for check.c. Every call may block for as long as libslurm likes: lbd
- * holds the deadline and the SIGKILL. */
+ * One operation at a time, in one thread but for check.c. Every call may block for as long as
+ * libslurm likes: lbd holds the deadline and the SIGKILL. */
 #ifndef SLURM_HELPER_CALLS_H
 #define SLURM_HELPER_CALLS_H
 
@@ -25,7 +25,8 @@ int slurm_ready(struct answer *a);
  * takes a new configuration of the controller to change. */
 bool slurm_qos_counts(void);
 
-/* What a call returned, but 0 where a site keeps that to itself (PrivateData): then it is not there. */
+/* What a call returned, but 0 where a site keeps that to itself (PrivateData): then it is not
+ * there. */
 int slurm_or_nothing(int rc);
 
 /* Judges a failed call. `has_acted`: it was one that changes something. Always -1. */
@@ -42,8 +43,8 @@ int slurm_find(struct answer *a, const json_t *request, uint32_t *job_id);
 /* The record of one job id; NULL with *a set. The caller releases *list, not the record. */
 const slurm_job_info_t *slurm_record(struct answer *a, uint32_t job_id, job_info_msg_t **list);
 
-/* When the job could start if none were ahead of it (seconds since the epoch), or 0 with Slurm's error in
- * *code. Nothing is submitted. */
+/* When the job could start if none were ahead of it (seconds since the epoch), or 0 with Slurm's
+ * error in *code. Nothing is submitted. */
 int64_t slurm_will_run(job_desc_msg_t *desc, int *code);
 
 /* An array is known by its own id; one of its tasks has the same. */

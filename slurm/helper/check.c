@@ -127,8 +127,8 @@ static void refuse(const struct draft *d, int code, const struct heard *heard, s
 			   slurm_strerror(code), colon, said);
 }
 
-/* The cluster is read while Slurm plans the job, unless it was read a moment ago: who submits many jobs
- * asks for it once. A job is refused only by what it is now. */
+/* The cluster is read while Slurm plans the job, unless it was read a moment ago: who submits many
+ * jobs asks for it once. A job is refused only by what it is now. */
 struct look {
 	pthread_t thread;
 	bool is_begun; /* the thread reads it */

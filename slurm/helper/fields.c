@@ -103,8 +103,8 @@ static char *with_prefix(struct kept *kept, const char *prefix, const char *list
 	return keep(kept, out);
 }
 
-/* "a100:2" and 4 CPUs → "cpu=4,gres/gpu:a100=2" (TASK_COUNT), and a GPU is bound to its task unless it is said
- * otherwise. */
+/* "a100:2" and 4 CPUs → "cpu=4,gres/gpu:a100=2" (TASK_COUNT), and a GPU is bound to its task unless
+ * it is said otherwise. */
 static void put_per_task(const json_t *fields, job_desc_msg_t *desc, struct kept *kept)
 {
 	const char *gpus = js_str(fields, "gpus_per_task", NULL);

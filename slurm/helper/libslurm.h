@@ -14,7 +14,7 @@
 
 #define SLURM_SINCE(major, minor) (SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(major, minor, 0))
 
-/* --- members of a job's description that come and go ------------------------------------------- */
+/* --- members of a job's description that come and go ------------------------------------------ */
 
 /* Each stands for its argument where the release has the member, else for nothing. */
 #if SLURM_SINCE(21, 8)
@@ -89,8 +89,8 @@
 #define BIND_GPU "gpu:"
 #endif
 
-/* Since 23.11 sbatch says all that is for each task in one place, CPUs too: "cpu:4,gres/gpu:1", with "=" since
- * 24.05. */
+/* Since 23.11 sbatch says all that is for each task in one place, CPUs too: "cpu:4,gres/gpu:1",
+ * with "=" since 24.05. */
 #define TASKS_HAVE_TRES SLURM_SINCE(23, 11)
 #if SLURM_SINCE(24, 5)
 #define TASK_COUNT "="
@@ -98,7 +98,7 @@
 #define TASK_COUNT ":"
 #endif
 
-/* --- errors and constants ---------------------------------------------------------------------- */
+/* --- errors and constants --------------------------------------------------------------------- */
 
 /* Numbers that no call returns. */
 #if !SLURM_SINCE(21, 8)
@@ -114,7 +114,7 @@
 #define CPU_FREQ_SCHEDUTIL 0 /* no such governor */
 #endif
 
-/* --- calls and types --------------------------------------------------------------------------- */
+/* --- calls and types -------------------------------------------------------------------------- */
 
 /* As sbatch begins; libslurm itself would say "no" where nothing was said. */
 static inline void libslurm_init_desc(job_desc_msg_t *desc)

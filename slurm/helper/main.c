@@ -17,8 +17,8 @@ static const struct op ops[] = {
 	{ NULL, NULL },
 };
 
-/* The jobs of a large site are tens of megabytes, every few seconds: taking them from the kernel and
- * giving them back was a third of what a poll cost. Up to this much stays. */
+/* The jobs of a large site are tens of megabytes, every few seconds: taking them from the kernel
+ * and giving them back was a third of what a poll cost. Up to this much stays. */
 enum { KEPT_BYTES = 64 * 1024 * 1024 };
 
 int main(int argc, char **argv)

@@ -90,9 +90,9 @@ static int64_t idle_excluded(const slurm_job_info_t *job, node_info_msg_t **node
 	return count;
 }
 
-/* Slurm tells that a node ended the job, not which, and while the job completes it tells no more of what was
- * down: all nodes that went down since it began, as long as their names fit; lbd knows which it had. They are
- * looked at once for all jobs of a poll. */
+/* Slurm tells that a node ended the job, not which, and while the job completes it tells no more of
+ * what was down: all nodes that went down since it began, as long as their names fit; lbd knows
+ * which it had. They are looked at once for all jobs of a poll. */
 static const char *failed_nodes(const slurm_job_info_t *job, node_info_msg_t **nodes,
 				char out[JOB_FAILED_BYTES])
 {
@@ -118,8 +118,8 @@ static const char *failed_nodes(const slurm_job_info_t *job, node_info_msg_t **n
 	return out;
 }
 
-/* A controller that died may have forgotten that it had given the job nodes, and one of them that: asked once for all jobs
- * of a poll. */
+/* A controller that died may have forgotten that it had given the job nodes, and one of them that:
+ * asked once for all jobs of a poll. */
 static int64_t controller_start(const slurm_job_info_t *job, slurm_conf_t **conf)
 {
 	if ((job->job_state & SJ_MASK) != SJ_CANCELLED || (job->nodes && job->nodes[0]) ||

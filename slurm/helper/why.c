@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* why.c - why a job waits, or whether one would, asked of libslurm; slurm/pipe/inquiry.h makes the answer of it. */
+/* why.c - why a job waits, or whether one would, asked of libslurm; slurm/pipe/inquiry.h makes the
+ * answer of it. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>

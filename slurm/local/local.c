@@ -9,7 +9,8 @@
  * are free when nothing of the job is left: every descendant carries its token in its environment,
  * and what outlives the first process for long is killed.
  *
- * An array is as many jobs as it has tasks; calls are for all of them, and a poll tells of them as one.
+ * An array is as many jobs as it has tasks; calls are for all of them, and a poll tells of them as
+ * one.
  *
  * The job script is expected to exec lbrun, which is thus the job's first process. lbrun sets
  * FD_CLOEXEC on descriptor LB_LOCK_FD and never closes it: so the lock lasts exactly as long as
@@ -17,8 +18,8 @@
  * job that ended while no lbd watched is lost, and what lbrun wrote down is the only word on it.
  *
  * At the time limit it is as in Slurm: SIGUSR1 to lbrun some time before, SIGTERM at the limit, and
- * half a minute later the end. The limit is lbd's to keep: one that passes while no lbd runs is kept
- * as soon as there is one.
+ * half a minute later the end. The limit is lbd's to keep: one that passes while no lbd runs is
+ * kept as soon as there is one.
  *
  * Cancel asks lbrun by SIGQUIT, as it alone can end what left its session; asked again, lbrun, its
  * session and every descendant that can still be found are killed. */

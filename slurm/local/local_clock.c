@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* local_clock.c - what happens to local jobs without being asked: their end, their time limit, the turn of
- * the next. */
+/* local_clock.c - what happens to local jobs without being asked: their end, their time limit, the
+ * turn of the next. */
 #include <signal.h>
 #include <stdint.h>
 

@@ -6,8 +6,8 @@
  *   CUDA_VISIBLE_DEVICES                    the GPUs that it was given, by their place on the bus
  *   CUDA_DEVICE_ORDER=PCI_BUS_ID            … which this makes CUDA count by; empty: none
  *   SLURM_GPUS_ON_NODE, SLURM_CPUS_PER_TASK, SLURM_CPUS_ON_NODE, SLURM_MEM_PER_NODE where asked
- *   for, SLURM_ARRAY_JOB_ID, SLURM_ARRAY_TASK_ID, _COUNT, _MIN, _MAX, _STEP in the tasks of an array,
- *   as job scripts read them
+ *   for, SLURM_ARRAY_JOB_ID, SLURM_ARRAY_TASK_ID, _COUNT, _MIN, _MAX, _STEP in the tasks of an
+ *   array, as job scripts read them
  *
  * and no SLURM_JOB_ID or SLURM_NTASKS: trainers would take the machine for a cluster. */
 #ifndef SLURM_LOCAL_LOCAL_ENV_H

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* local_state.c - jobs of the local scheduler: their records, their first processes, their end by force. */
+/* local_state.c - jobs of the local scheduler: their records, their first processes, their end by
+ * force. */
 #include "slurm/local/local_state.h"
 
 #include <signal.h>

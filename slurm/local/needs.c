@@ -33,8 +33,8 @@ static int check_kind(const json_t *fields, struct err *err)
 	return 0;
 }
 
-/* The rest of what one machine does not read is about how many tasks lie where, which matters to srun
- * alone. */
+/* The rest of what one machine does not read is about how many tasks lie where, which matters to
+ * srun alone. */
 char *needs_unused(const json_t *fields)
 {
 	enum { LIST_BYTES = 512 };

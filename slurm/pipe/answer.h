@@ -27,8 +27,8 @@ int answers_open(void);
 /* Tells lbd that Slurm is about to be asked to change something. */
 void answer_acting(const struct answer *a);
 
-/* Tells lbd the number that Slurm gave to the job: whoever waits for it need not wait until the job is
- * read back. */
+/* Tells lbd the number that Slurm gave to the job: whoever waits for it need not wait until the job
+ * is read back. */
 void answer_job(const struct answer *a, uint32_t job_id);
 
 /* Tells lbd of a job (wire.h, "rows"), at the latest with the answer. */

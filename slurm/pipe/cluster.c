@@ -260,7 +260,8 @@ static void check_time(json_t *list, const json_t *fields, const struct cluster_
 	add(list, "MaxTime", p->max_minutes, minutes,
 	    minutes < 0
 		    ? xasprintf(
-			      "partition %s lets a job run for %s, this one asks for time without end",
+			      "partition %s lets a job run for %s, this one asks for time without "
+			      "end",
 			      p->name, most)
 		    : xasprintf("partition %s lets a job run for %s, this one asks for %s", p->name,
 				most, asked));
@@ -307,15 +308,14 @@ static void check_nodes(json_t *list, const struct needs *n, const struct cluste
 		   n->gpu_type ? "GPUs of its type" : "GPUs");
 	if (c->features < n->nodes)
 		add(list, "Features", c->features, n->nodes,
-		    xasprintf(
-			    "%u nodes of partition %s have the features %s, the job asks for %" PRId64,
-			    c->features, p->name, n->features, n->nodes));
+		    xasprintf("%u nodes of partition %s have the features %s, the job asks for "
+			      "%" PRId64,
+			      c->features, p->name, n->features, n->nodes));
 	if (json_array_size(list) == 0 && c->all < n->nodes)
 		add(list, "Nodes", c->all, n->nodes,
-		    xasprintf(
-			    "%u nodes of partition %s are all that the job asks for at once (CPUs, memory, "
-			    "GPUs, features, not excluded); it asks for %" PRId64,
-			    c->all, p->name, n->nodes));
+		    xasprintf("%u nodes of partition %s are all that the job asks for at once "
+			      "(CPUs, memory, GPUs, features, not excluded); it asks for %" PRId64,
+			      c->all, p->name, n->nodes));
 }
 
 json_t *cluster_exceeded(const struct cluster *c, const json_t *fields,

@@ -20,8 +20,8 @@ enum site {
 	SITE_UNREAD /* only its commands know where they have theirs from */
 };
 
-/* The file that its controller names in "SLURM_CONF  = /opt/slurm/etc/slurm.conf", where this machine has it, too: for
- * us and all that we start. */
+/* The file that its controller names in "SLURM_CONF  = /opt/slurm/etc/slurm.conf", where this
+ * machine has it, too: for us and all that we start. */
 static enum site take_named_file(const char *config)
 {
 	static const char name[] = "\nSLURM_CONF";
@@ -42,15 +42,16 @@ static enum site take_named_file(const char *config)
 	return site;
 }
 
-/* Nobody was asked for a configuration: what could not be fetched from a server that is named is another matter. */
+/* Nobody was asked for a configuration: what could not be fetched from a server that is named is
+ * another matter. */
 static bool is_none(const struct said *said)
 {
 	return strstr(said->errors, "configuration source") && !getenv("SLURM_CONF_SERVER") &&
 	       !strstr(said->errors, "remote configs");
 }
 
-/* No file at the usual places: Slurm may have been built for another one (/opt/slurm/etc), or ask a server
- * for its configuration (SLURM_CONF_SERVER, DNS). Its commands know. */
+/* No file at the usual places: Slurm may have been built for another one (/opt/slurm/etc), or ask a
+ * server for its configuration (SLURM_CONF_SERVER, DNS). Its commands know. */
 static enum site ask_commands(void)
 {
 	static const char *const words[] = { "timeout", "10", "scontrol", "show", "config", NULL };
@@ -85,7 +86,8 @@ static enum site find_site(struct err *err)
 	return site;
 }
 
-/* The last one counts: "lbd-slurm 0.1.0 (Slurm 24.11.5)", "slurm 24.11.5" → 2411; 0: none is named. */
+/* The last one counts: "lbd-slurm 0.1.0 (Slurm 24.11.5)", "slurm 24.11.5" → 2411; 0: none is
+ * named. */
 static int release_in(const char *text)
 {
 	int release = 0;
@@ -171,7 +173,8 @@ static int take_library(char *const *unfit, struct slurm_helper *out, struct err
 	return 0;
 }
 
-/* Where even their configuration has to be fetched none of them runs while that server does not answer. */
+/* Where even their configuration has to be fetched none of them runs while that server does not
+ * answer. */
 static int take_commands(struct slurm_helper *out, enum site site, struct err *err)
 {
 	static const char *const needed[] = { "squeue", "sbatch", "scancel", "scontrol" };

@@ -40,17 +40,17 @@ struct inquiry {
 	const char *account, *qos, *reservation;
 	int64_t nodes, time_minutes; /* -1: no end */
 	unsigned uid;
-	/* When the job would start if none were ahead (seconds since the epoch, 0: never), in another
-	 * partition than its own or NULL, and without its excluded nodes if it is to be forgiven.
-	 * Asks Slurm. */
+	/* When the job would start if none were ahead (seconds since the epoch, 0: never), in
+	 * another partition than its own or NULL, and without its excluded nodes if it is to be
+	 * forgiven. Asks Slurm. */
 	int64_t (*plan)(const struct inquiry *inquiry, const char *partition, bool is_forgiven);
 	void *arg; /* for plan */
 };
 
 void inquire(const struct inquiry *inquiry);
 
-/* Would a job like the request's begin at once, with nobody in line in any of its partitions? Refuses where not,
- * with why. Of the inquiry a, request, cluster, jobs and plan count. */
+/* Would a job like the request's begin at once, with nobody in line in any of its partitions?
+ * Refuses where not, with why. Of the inquiry a, request, cluster, jobs and plan count. */
 void inquire_room(const struct inquiry *inquiry);
 
 #endif

@@ -13,12 +13,13 @@ struct limit_of {
 	unsigned uid;
 };
 
-/* Asks for the limit that the reason names: {"limit","allowed","used","text"}, a new reference; "used"
- * is absent where the limit is one for each job. NULL: it is none of accounting, or not told. */
+/* Asks for the limit that the reason names: {"limit","allowed","used","text"}, a new reference;
+ * "used" is absent where the limit is one for each job. NULL: it is none of accounting, or not
+ * told. */
 json_t *limit_figures(const struct limit_of *of);
 
-/* The same in what scontrol printed, one record a line. *parent, which may be NULL, gets the name of the
- * account above, "" = none. Pure. */
+/* The same in what scontrol printed, one record a line. *parent, which may be NULL, gets the name
+ * of the account above, "" = none. Pure. */
 json_t *limit_figures_read(const struct limit_of *of, const char *text, char *parent, size_t size);
 
 #endif

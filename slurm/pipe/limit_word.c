@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* limit_word.c - finds the word of a limit in a refusal of the scheduler, and says what it means. */
+/* limit_word.c - finds the word of a limit in a refusal of the scheduler, and says what it
+ * means. */
 #include "slurm/pipe/limit_word.h"
 
 #include <stdio.h>

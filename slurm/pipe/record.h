@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The value behind " NAME=" in the line, up to a blank; borrowed. NULL, *len 0: it is not there, or "(null)",
- * "N/A" or empty. */
+/* The value behind " NAME=" in the line, up to a blank; borrowed. NULL, *len 0: it is not there, or
+ * "(null)", "N/A" or empty. */
 const char *record_value(const char *line, const char *name, size_t *len);
 
 /* The number that the value begins with; `none`: there is no number. */

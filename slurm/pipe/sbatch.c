@@ -58,7 +58,8 @@ static bool is_variable(const char *entry, const char *name)
 	return strncmp(entry, name, len) == 0 && entry[len] == '=';
 }
 
-/* What would have sbatch wait for the end, or send the job to another cluster, where nobody would find it. */
+/* What would have sbatch wait for the end, or send the job to another cluster, where nobody would
+ * find it. */
 static bool is_left_out(const char *entry)
 {
 	static const char *const names[] = { "SBATCH_WAIT", "SBATCH_CLUSTERS", "SLURM_CLUSTERS" };
@@ -90,8 +91,8 @@ static void env_make(struct strv *env, const json_t *request)
 
 /* --- what it said ----------------------------------------------------------------------------- */
 
-/* "12", or "12;cluster", in a line of its own: a site's wrapper may print more around it. 0: there is no such line,
- * or there are several. */
+/* "12", or "12;cluster", in a line of its own: a site's wrapper may print more around it. 0: there
+ * is no such line, or there are several. */
 static uint32_t number_in(const char *text)
 {
 	uint32_t found = 0;

@@ -18,8 +18,8 @@ int sbatch_submit(const json_t *request, struct answer *a, words_judge judge, ui
 /* Would sbatch take the request? 0, or -1 with its words: SCHEDULER_REFUSED if it says no. */
 int sbatch_test(const json_t *request, struct answer *a, words_judge judge);
 
-/* When it would start with these options besides, by --test-only: seconds since the epoch; 0: never, or it was
- * not told. */
+/* When it would start with these options besides, by --test-only: seconds since the epoch; 0:
+ * never, or it was not told. */
 int64_t sbatch_plan(const json_t *request, const char *const *more);
 
 #endif

@@ -7,8 +7,8 @@
 #include <functional>
 
 void emulated_enqueue(const std::function<void()> &work);
-/* The same on one of several streams: beside the first it is done as late as can be, when somebody waits
- * for it, so that what is written over too early shows. */
+/* The same on one of several streams: beside the first it is done as late as can be, when somebody
+ * waits for it, so that what is written over too early shows. */
 void emulated_enqueue_on(void *stream, const std::function<void()> &work);
 /* 90 is 9.0, unless LB_EMULATION_CAPABILITY says so. */
 int emulated_capability(void);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* flips.c - lbworker on hardware that computes something else once, by LB_CONTROL: in the pass number
- * LB_FLIP_AT (from 1 on) one bit of a weight, a gradient or an activation is the other one. "flip-anywhere":
- * another bit in each process. Each function stands in front of the real one (--wrap). */
+/* flips.c - lbworker on hardware that computes something else once, by LB_CONTROL: in the pass
+ * number LB_FLIP_AT (from 1 on) one bit of a weight, a gradient or an activation is the other one.
+ * "flip-anywhere": another bit in each process. Each function stands in front of the real one
+ * (--wrap). */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

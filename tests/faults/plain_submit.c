@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* plain_submit.c - a negative control, with plain_slurm.c: an lbd (controls/lbd) that submits as
- * most scripts do: its jobs are not held (plain_slurm.c), so their files are written before. What it did
- * not live to record it asks for again; nothing is searched for. */
+ * most scripts do: its jobs are not held (plain_slurm.c), so their files are written before. What
+ * it did not live to record it asks for again; nothing is searched for. */
 #include "daemon/engine/decide/reconcile.h"
 #include "daemon/job/job.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* operands.c - what a slot of a recipe makes of a matrix, for comparisons with others' arithmetic:
  *
- *   operands SLOT ROWS COLUMNS      fp32 from stdin, as the product sees it to stdout; the sum goes along rows
+ *   operands SLOT ROWS COLUMNS      fp32 from stdin, as the product sees it to stdout; the sum goes
+ *                                   along rows
  *   operands SLOT ROWS COLUMNS product   x x^T instead: [ROWS, ROWS]
  *   operands moments m|v COUNT      8-bit moments, there and back
  */

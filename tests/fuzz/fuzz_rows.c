@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz_rows.c - rows of a poll, as a helper of another build may send them: read whole, or refused. */
+/* fuzz_rows.c - rows of a poll, as a helper of another build may send them: read whole, or
+ * refused. */
 #include "tests/fuzz/fuzz.h"
 
 #include "slurm/polled.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* fuzz_spool.c - a spool: read in pieces of any size (sixteen at most: each costs an open) it gives
- * the same lines, and every byte up to the last newline is consumed once; read with plain steps, the
- * same ones, too. */
+ * the same lines, and every byte up to the last newline is consumed once; read with plain steps,
+ * the same ones, too. */
 #include "tests/fuzz/fuzz.h"
 
 #include <string.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz_tokenizer.c - a tokenizer's file of any kind that somebody else wrote, and what it makes of a text. */
+/* fuzz_tokenizer.c - a tokenizer's file of any kind that somebody else wrote, and what it makes of
+ * a text. */
 #include "tests/fuzz/fuzz.h"
 
 #include "common/base/log.h"

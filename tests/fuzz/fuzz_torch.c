@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz_torch.c - a file of torch.save that somebody else wrote: the whole archive, or its pickle alone in a sound one. */
+/* fuzz_torch.c - a file of torch.save that somebody else wrote: the whole archive, or its pickle
+ * alone in a sound one. */
 #include "tests/fuzz/fuzz.h"
 
 #include "common/base/log.h"

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# run.sh SECONDS PROGRAM - one fuzz target for so long, or until RUNS inputs if that is set, from its
-# committed seeds and what earlier runs have found worth keeping ($B/corpus). What breaks lies in $B/findings, with the
-# line that plays it again; how many inputs there were, in all runs together, in $B/counts.
-# Speaks TAP.
+# run.sh SECONDS PROGRAM - one fuzz target for so long, or until RUNS inputs if that is set, from
+# its committed seeds and what earlier runs have found worth keeping ($B/corpus). What breaks lies
+# in $B/findings, with the line that plays it again; how many inputs there were, in all runs
+# together, in $B/counts. Speaks TAP.
 set -u
 # what is freed is kept back for a shorter while: a quarter of a gigabyte is mostly page faults
 ASAN_OPTIONS=quarantine_size_mb=8:malloc_context_size=8${ASAN_OPTIONS:+:$ASAN_OPTIONS}
@@ -17,8 +17,8 @@ log=$B/findings/$name.log
 counts=$B/counts
 mkdir -p "$B/findings" "$B/corpus/$name" "$counts"
 
-# Adds what the last run has done, also one that was interrupted, to the count of all runs. One that was
-# killed has told how far it was now and then.
+# Adds what the last run has done, also one that was interrupted, to the count of all runs. One that
+# was killed has told how far it was now and then.
 tally() {
 	[ -e "$counts/$name.running" ] || return
 	runs=$(sed -n 's/^stat::number_of_executed_units: *//p; s/^#\([0-9]*\)[[:space:]].*/\1/p' "$log" | sort -n | tail -n 1)

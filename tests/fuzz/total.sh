@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# total.sh [-u TOTAL -s SECONDS] PROGRAM... - how many inputs these fuzz targets have had, in all runs
-# together; with -u they run, one after the other for SECONDS each, until it is so many. It may be
-# interrupted at any time and started again.
+# total.sh [-u TOTAL -s SECONDS] PROGRAM... - how many inputs these fuzz targets have had, in all
+# runs together; with -u they run, one after the other for SECONDS each, until it is so many. It may
+# be interrupted at any time and started again.
 set -u
 here=$(cd "$(dirname "$0")" && pwd -P)
 B=${B:?}

@@ -1,16 +1,19 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# check.sh - everything that needs a GPU, in parts of at most eight minutes each: B=build sh tests/gpu/check.sh
+# check.sh - everything that needs a GPU, in parts of at most eight minutes each: B=build sh
+# tests/gpu/check.sh
 #
-# PARTS="ops-bf16 steps-bf16" runs those (all, unless told); the most telling ones come first. Each is ok, FAILED or
-# skipped. What came out is kept in $LB_GPU_RESULTS as it comes, one line a part: a call that is cut short goes on where
-# it was with the next call, which leaves out what is ok already (FRESH=1: nothing is left out). The table of all parts
-# comes last. Exit 77 without a GPU.
+# PARTS="ops-bf16 steps-bf16" runs those (all, unless told); the most telling ones come first. Each
+# is ok, FAILED or skipped. What came out is kept in $LB_GPU_RESULTS as it comes, one line a part: a
+# call that is cut short goes on where it was with the next call, which leaves out what is ok
+# already (FRESH=1: nothing is left out). The table of all parts comes last. Exit 77 without a GPU.
 #
-# LB_GPU_RESULTS  (build/gpu-check) a folder: results, each part's output, trainings that parts share
+# LB_GPU_RESULTS  (build/gpu-check) a folder: results, each part's output, trainings that parts
+#                 share
 # What the machine lacks is installed by prepare.sh, or said: what can run without it runs.
-# A rehearsal with the emulated library, tests/system/gpu-check.t, makes it shorter: LB_GPU_STEPS (even; the warm-up is 10),
-# LB_GPU_SEQ, LB_GPU_ROUNDS, LB_GPU_RECIPES, LB_GPU_LONG_STEPS (a multiple of 20), _SEQ, _BATCH, _FLAVOR; LB_GPU_TOY=1: PyTorch computes on the CPU.
+# A rehearsal with the emulated library, tests/system/gpu-check.t, makes it shorter: LB_GPU_STEPS
+# (even; the warm-up is 10), LB_GPU_SEQ, LB_GPU_ROUNDS, LB_GPU_RECIPES, LB_GPU_LONG_STEPS (a
+# multiple of 20), _SEQ, _BATCH, _FLAVOR; LB_GPU_TOY=1: PyTorch computes on the CPU.
 # shellcheck disable=SC2086 # $bf16, $fixed, $large: words
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -69,11 +72,13 @@ part() {
 	[ "$word" != FAILED ] || grep -v '^ok' "$T/$part.log" | tail -n 15
 }
 
-# --- operations and whole models ---------------------------------------------------------------------
+# --- operations and whole models
+# ---------------------------------------------------------------------
 part ops-bf16 limited $MOST "$B/gpu/ops" --rounds "$rounds"
 part goldens-bf16 limited $MOST "$B/gpu/goldens" --bf16
 
-# --- trainings ---------------------------------------------------------------------------------------
+# --- trainings
+# ---------------------------------------------------------------------------------------
 [ -s "$T/text.tokens" ] || {
 	awk 'BEGIN { srand(5); for (i = 0; i < 400000; i++) printf "%c", 97 + int(rand() * rand() * 26) }' >"$T/text"
 	"$B/lbworker" prepare --out "$T/text.tokens" "$T/text" >/dev/null || exit 1
@@ -108,7 +113,8 @@ go_on() { # go_on FOLDER OPTIONS...: from its checkpoint
 	limited $MOST "$B/lbworker" train "$T/small.toml" --job.dump_folder "$T/$folder" "$@" >"$T/$folder.log"
 }
 losses() { sed -n 's/^step \([0-9]*\)\/[0-9]* loss \([0-9.]*\) grad_norm \([0-9.]*\) .*/\1 \2 \3/p' "$T/$1.log"; }
-# The mean gap of the last losses, and the largest of all from step FIRST on, against a tolerance each.
+# The mean gap of the last losses, and the largest of all from step FIRST on, against a tolerance
+# each.
 gap() { # gap HAVE WANT MEAN LARGEST [FIRST]
 	losses "$1" >"$T/a" && losses "$2" >"$T/b"
 	awk -v mean="$3" -v most="$4" -v first="${5:-1}" -v steps="$steps" -v tail="$tail" '
@@ -139,8 +145,9 @@ once() { [ -e "$T/one/checkpoints/step-$last" ] || train one --device cuda $fixe
 # Each has a cache of its own: what one has measured, the other has not.
 twice() { once && train two --device cuda $fixed && same one two "$last"; }
 part deterministic-twice twice
-# Operands of few bits, of every recipe: the CPU's codes and scales to the bit, then products of them, FP8 by the library
-# where it has it, and MXFP8 and NVFP4 on Blackwell; products whose sums have one term are exact. Trainings beside the CPU's with the same recipe.
+# Operands of few bits, of every recipe: the CPU's codes and scales to the bit, then products of
+# them, FP8 by the library where it has it, and MXFP8 and NVFP4 on Blackwell; products whose sums
+# have one term are exact. Trainings beside the CPU's with the same recipe.
 few_bits() {
 	for type in --fp32 "--seed 9"; do
 		limited $MOST "$B/gpu/ops" $type --only few_bits --rounds "$rounds" &&
@@ -207,15 +214,17 @@ evaluated() {
 }
 part eval evaluated
 
-# --- the rest of the operations --------------------------------------------------------------------------
+# --- the rest of the operations
+# --------------------------------------------------------------------------
 part ops-fp32 limited $MOST "$B/gpu/ops" --fp32 --rounds "$rounds"
 part ops-bf16-large limited $MOST "$B/gpu/ops" $large
 part ops-fp32-large limited $MOST "$B/gpu/ops" --fp32 $large
 part goldens-fp32 limited $MOST "$B/gpu/goldens"
 part goldens-deterministic limited $MOST "$B/gpu/goldens" --bf16 --deterministic
 
-# --- a long training on real text: this tree's own ------------------------------------------------------
-# Twice the same bits, the second time with three SIGKILL in between; each call goes on from the last checkpoint.
+# --- a long training on real text: this tree's own
+# ------------------------------------------------------ Twice the same bits, the second time with
+# three SIGKILL in between; each call goes on from the last checkpoint.
 long_steps=${LB_GPU_LONG_STEPS:-10000} long_seq=${LB_GPU_LONG_SEQ:-1024}
 long_last=$(printf %08d "$long_steps")
 cat >"$T/long.toml" <<-END
@@ -289,7 +298,8 @@ part long-text long long-whole
 part long-kills long_killed
 part long-beside-pytorch long_beside
 
-# --- memory and races ----------------------------------------------------------------------------------
+# --- memory and races
+# ----------------------------------------------------------------------------------
 sanitized() { # sanitized TOOL
 	[ -z "${LB_GPU_TOY:-}" ] || { echo "there is no GPU in a rehearsal"; return 77; }
 	prepare_sanitizer || return 77

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* goldens.c - loss and every gradient of small whole models on the CUDA backend, against what PyTorch
- * said in fp64 (tests/golden): once operation by operation, once while it is recorded, once replayed.
+/* goldens.c - loss and every gradient of small whole models on the CUDA backend, against what
+ * PyTorch said in fp64 (tests/golden): once operation by operation, once while it is recorded, once
+ * replayed.
  *
  *   goldens [--bf16] [--deterministic]
  *

@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# hip.sh FOLDER... - what became of each kernel for AMD (FOLDER/*.s, assembly for gfx90a): every source has kernels, none
-# spills to memory, none keeps an array there. Scalars that find no register lie in lanes of vector registers, as long
-# as there is no private memory: that is only said. Speaks TAP; a line per source.
+# hip.sh FOLDER... - what became of each kernel for AMD (FOLDER/*.s, assembly for gfx90a): every
+# source has kernels, none spills to memory, none keeps an array there. Scalars that find no
+# register lie in lanes of vector registers, as long as there is no private memory: that is only
+# said. Speaks TAP; a line per source.
 set -u
 count=0
 for code in $(for folder; do echo "$folder"/*.s; done); do

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# losses.sh [STEPS] - a training with each recipe of few bits on an emulated GPU beside the CPU's: the codes are the
-# same, so their losses may differ by the order of sums alone, however long it goes on.
+# losses.sh [STEPS] - a training with each recipe of few bits on an emulated GPU beside the CPU's:
+# the codes are the same, so their losses may differ by the order of sums alone, however long it
+# goes on.
 #   make check-losses [STEPS=200], or B=build sh tests/gpu/losses.sh [STEPS]; the last line counts
 set -u
 . "$(dirname "$0")/../ranks/training.sh"
@@ -18,8 +19,8 @@ train() { # train FILE DEVICE RECIPE: its losses in FILE
 		sed 's/^/# /' "$T/$1.err"
 	sed -n 's/^step \([0-9]*\)\/[0-9]* loss \([0-9.]*\) .*/\1 \2/p' "$T/$1.log" >"$T/$1"
 }
-# Later a code that rounds the other way makes more of a loss of 64 tokens, the more the fewer bits it has; over the
-# last quarter such codes cancel out.
+# Later a code that rounds the other way makes more of a loss of 64 tokens, the more the fewer bits
+# it has; over the last quarter such codes cancel out.
 compare() { # compare RECIPE FILE: the losses in gpu, and in that file
 	case $1 in *fp4*) apart=1e-1 drift=2e-3 ;; *) apart=2e-3 drift=1e-4 ;; esac
 	awk -v name="$1" -v steps="$steps" -v early=$early -v apart=$apart -v drift=$drift '

@@ -3,10 +3,10 @@
  *
  *   ops [--seed N] [--rounds N] [--large] [--fp32] [--deterministic] [--only OPERATION]
  *
- * Shapes and values are drawn anew each round: odd sizes, one row, a vocabulary that is a multiple of
- * nothing. What an operation must write holds NaN before. Inputs are rounded to bf16 for both sides
- * in bf16, so what differs is the operation alone. |got - want| <= absolute + relative |want| is
- * asked of every element; each line tells the worst one. The library is the one that the trainer
+ * Shapes and values are drawn anew each round: odd sizes, one row, a vocabulary that is a multiple
+ * of nothing. What an operation must write holds NaN before. Inputs are rounded to bf16 for both
+ * sides in bf16, so what differs is the operation alone. |got - want| <= absolute + relative |want|
+ * is asked of every element; each line tells the worst one. The library is the one that the trainer
  * would open, so LB_CUDA_LIBRARY may name the emulated one. Exit 77: there is no GPU. */
 #include <inttypes.h>
 #include <stdio.h>

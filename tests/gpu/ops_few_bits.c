@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* ops_few_bits.c - operands of few bits, for each slot of each recipe: codes, scales and their products with each
- * other have the CPU's bits; and products of such operands. */
+/* ops_few_bits.c - operands of few bits, for each slot of each recipe: codes, scales and their
+ * products with each other have the CPU's bits; and products of such operands. */
 #include "tests/gpu/suite.h"
 
 #include <math.h>
@@ -182,7 +182,7 @@ void ops_few_bits(struct suite *s)
 		}
 }
 
-/* --- weights for other ranks -------------------------------------------------------------------- */
+/* --- weights for other ranks ------------------------------------------------------------------ */
 
 /* What operations read of weights. */
 static const void *as_read(struct suite *s, const struct tensor *t)
@@ -237,7 +237,7 @@ void ops_sent(struct suite *s)
 	release(s, &all);
 }
 
-/* --- products ----------------------------------------------------------------------------------- */
+/* --- products --------------------------------------------------------------------------------- */
 
 /* One of the three products of a matrix of weights, in the order of recipe.h. */
 static struct gemm product_of(enum product product, size_t m, size_t n, size_t k)
@@ -287,8 +287,8 @@ static void one_product(struct suite *s, const struct recipe_row *row, enum prod
 	s->be->gemm(s->gpu, &g);
 	g.a = a->cpu, g.b = b->cpu, g.c = c->cpu, g.sum_a = has_sum ? sum->cpu : NULL;
 	backend_cpu()->gemm(s->cpu, &g);
-	/* Emulated in bf16, code times scale is rounded once more unless the scale is a power of two. And a matrix
-	 * unit adds up FP8 with some 14 bits, where ours are 24. */
+	/* Emulated in bf16, code times scale is rounded once more unless the scale is a power of
+	 * two. And a matrix unit adds up FP8 with some 14 bits, where ours are 24. */
 	bool is_rough = s->compute == COMPUTE_BF16;
 	double room = is_rough ? 40 : strstr(s->be->describe(s->gpu), "emulated") ? 1 : 1 << 18;
 	compare(s, "few_bits", "c", c, room * (double)k);
@@ -305,10 +305,11 @@ void ops_few_bits_products(struct suite *s)
 				one_product(s, recipe_row(r), (enum product)p);
 }
 
-/* --- products that must be exact ----------------------------------------------------------------- */
+/* --- products that must be exact -------------------------------------------------------------- */
 
-/* x by v on the diagonal: each sum has one term, so that C is codes times scales times v to the bit, by whatever
- * adds up. v and the largest number of x give the upper level of two a power of two. */
+/* x by v on the diagonal: each sum has one term, so that C is codes times scales times v to the
+ * bit, by whatever adds up. v and the largest number of x give the upper level of two a power of
+ * two. */
 static const struct exact {
 	const char *x, *one;
 	float v, most;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* ops_fused.c - operands of few bits that are made by the operation which writes them (backend.h: expect): the products
- * that read them, and the largest numbers of past steps, have the bits that passes of their own give, for every recipe. */
+/* ops_fused.c - operands of few bits that are made by the operation which writes them (backend.h:
+ * expect): the products that read them, and the largest numbers of past steps, have the bits that
+ * passes of their own give, for every recipe. */
 #include "tests/gpu/suite.h"
 
 #include <math.h>
@@ -11,7 +12,8 @@
 
 enum { USES_MAX = 4, HISTORY_FLOATS = AMAX_PAST + AMAX_HISTORY_MAX, STEPS_MAX = 3 };
 
-/* An operation and the products that read what it writes: one, of a layer's input; or two, of a gradient. */
+/* An operation and the products that read what it writes: one, of a layer's input; or two, of a
+ * gradient. */
 struct scene {
 	struct suite *s;
 	struct tensors all;
@@ -74,7 +76,8 @@ static void gelu_backward(struct scene *v)
 				v->rows * v->width, GELU_ERF);
 }
 
-/* Of what the library leaves of heads, in bf16; shared or not, mixed or not, turned, in part or not. */
+/* Of what the library leaves of heads, in bf16; shared or not, mixed or not, turned, in part or
+ * not. */
 static void attention_backward(struct scene *v)
 {
 	v->s->be->attention_backward(v->s->gpu, v->out->gpu, v->delta->gpu, v->attended->gpu,
@@ -119,7 +122,8 @@ static const struct {
 	{ "attention_backward", attention_backward, true },
 };
 
-/* In the order of recipe.h's slots, but of a gradient that of a pass: the weight's product first. */
+/* In the order of recipe.h's slots, but of a gradient that of a pass: the weight's product
+ * first. */
 static void take_slots(struct scene *v, const struct recipe_row *row, bool of_gradient)
 {
 	static const int slots[][USES_MAX] = { { 0, 1 }, { 4, 5, 2, 3 } };
@@ -191,7 +195,8 @@ static void set_uses(struct scene *v, bool knows)
 	}
 }
 
-/* What steps before these left: nothing, or as many as are looked at, or less; the older, the larger. */
+/* What steps before these left: nothing, or as many as are looked at, or less; the older, the
+ * larger. */
 static void make_past(struct scene *v)
 {
 	float *past = v->past->cpu;

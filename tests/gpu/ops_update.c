@@ -103,14 +103,15 @@ void ops_sum_squares(struct suite *s)
 	release(s, &all);
 }
 
-/* Numbers that rounding could lose: ties, the largest, the smallest, both infinities, both zeros. */
+/* Numbers that rounding could lose: ties, the largest, the smallest, both infinities, both
+ * zeros. */
 static const uint32_t edges[] = { 0x3f808000, 0x3f818000, 0xbf818000, 0x7f7fffff,
 				  0x7f7f8000, 0x00000001, 0x80000001, 0x00008000,
 				  0x00018000, 0x7f800000, 0xff800000, 0x80000000,
 				  0x3f807fff, 0x3f808001, 0x007fffff, 0x807f8000 };
 
-/* What was written as weights, matrices and vectors in one call, comes back to the bit, all of it and any
- * piece; so do normal numbers; a NaN is one still. */
+/* What was written as weights, matrices and vectors in one call, comes back to the bit, all of it
+ * and any piece; so do normal numbers; a NaN is one still. */
 void ops_weights(struct suite *s)
 {
 	size_t count = size(s, pick(s, 20000, 9000000)), matrices = between(s, 0, count);
@@ -162,7 +163,7 @@ void ops_normal(struct suite *s)
 	release(s, &all);
 }
 
-/* --- arrays of which this rank keeps parts -------------------------------------------------------- */
+/* --- arrays of which this rank keeps parts ---------------------------------------------------- */
 
 enum { RUNS = 3, TURNS = 2 };
 
@@ -177,8 +178,8 @@ static uint64_t held(const struct suite *s, const char *what)
 	return 0;
 }
 
-/* What is not ours of three runs is here in turn: it is what was written last, ours stays, and memory is less than
- * of all. */
+/* What is not ours of three runs is here in turn: it is what was written last, ours stays, and
+ * memory is less than of all. */
 void ops_shares(struct suite *s)
 {
 	struct tensors all = { .count = 0 };

@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: MIT
-# prepare.sh - what a machine may lack that has a GPU's driver and nothing else; sourced by check.sh and bench/gpu/run.sh,
-# which set me (their name, for messages), B (absolute) and T (a folder of their own).
+# prepare.sh - what a machine may lack that has a GPU's driver and nothing else; sourced by check.sh
+# and bench/gpu/run.sh, which set me (their name, for messages), B (absolute) and T (a folder of
+# their own).
 #
-#   liblbcuda.so  as it was built or carried; else it is built here, by the nvcc that there is or by PyPI's
-#   cuBLASLt and cuDNN  where the loader, a toolkit or the Python on PATH has them; else PyPI's nvidia-* wheels
+#   liblbcuda.so  as it was built or carried; else it is built here, by the nvcc that there is or by
+#                 PyPI's
+#   cuBLASLt and cuDNN  where the loader, a toolkit or the Python on PATH has them; else PyPI's
+#                       nvidia-* wheels
 #   PyTorch       of python3, where it sees the GPU; else PyPI's (only where a part asks for it)
 #
 #   compute-sanitizer  on PATH or in a toolkit; else PyPI's
 #
-# Wheels go to folders of $B/gpu and to nowhere else. What can not be had is said in one line. Nothing is installed where
-# there is no driver.
+# Wheels go to folders of $B/gpu and to nowhere else. What can not be had is said in one line.
+# Nothing is installed where there is no driver.
 #
 # LB_GPU_WHEELS  a folder of wheels that were carried: nothing is asked of PyPI
 # shellcheck shell=sh disable=SC2154 # me, B, T: see above
@@ -73,15 +76,16 @@ look_in() {
 driver_cuda() { nvidia-smi 2>/dev/null | sed -n 's/.*CUDA Version: *\([0-9.]*\).*/\1/p' | head -n 1; }
 has_driver() { ! env -u LB_CUDA_LIBRARY "$B/gpu/ops" --rounds 0 2>&1 | grep -q 'there is no driver'; }
 
-# --- liblbcuda.so ---------------------------------------------------------------------------------------
+# --- liblbcuda.so
+# ---------------------------------------------------------------------------------------
 find_nvcc() {
 	for nvcc in "${CUDA_HOME:-}/bin/nvcc" "$(command -v nvcc)" /usr/local/cuda/bin/nvcc /usr/local/cuda-*/bin/nvcc \
 		/opt/cuda/bin/nvcc "$(site nvcc)/nvidia/cu13/bin/nvcc"; do
 		[ ! -x "$nvcc" ] || { echo "${nvcc%/bin/nvcc}"; return; }
 	done
 }
-# PyPI's compiler: it is no whole toolkit before its libraries have names that a linker looks for and cuDNN's headers
-# lie beside the others.
+# PyPI's compiler: it is no whole toolkit before its libraries have names that a linker looks for
+# and cuDNN's headers lie beside the others.
 install_nvcc() {
 	version=$(driver_cuda)
 	case ${version:=13.0} in
@@ -105,10 +109,12 @@ build_library() {
 	}
 }
 
-# --- its libraries ------------------------------------------------------------------------------------
+# --- its libraries
+# ------------------------------------------------------------------------------------
 probe() { "$B/gpu/ops" --rounds 0 >"$T/probe" 2>&1; }
 lacks_library() { grep -q 'cannot open shared object file\|no cuDNN 9' "$T/probe"; }
-# That of the Python on PATH, wherever it keeps its packages; toolkits in places that the loader does not know.
+# That of the Python on PATH, wherever it keeps its packages; toolkits in places that the loader
+# does not know.
 find_libraries() {
 	# shellcheck disable=SC2046 # words
 	look_in $(python3 - 2>/dev/null <<-'PYTHON'
@@ -117,7 +123,8 @@ find_libraries() {
 	PYTHON
 	) /usr/local/cuda/lib64 /usr/local/cuda-*/lib64 /opt/cuda/lib64 /usr/lib/cuda/lib64
 }
-# As the driver's CUDA has them, where that is of the library's generation; cuDNN needs NVRTC to plan.
+# As the driver's CUDA has them, where that is of the library's generation; cuDNN needs NVRTC to
+# plan.
 install_libraries() {
 	cuda=$(grep -ao 'libcublasLt\.so\.[0-9]*' "$LB_CUDA_LIBRARY" | head -n 1)
 	cuda=${cuda##*.}
@@ -126,7 +133,8 @@ install_libraries() {
 	case $version in "$cuda".*) ;; *) version=$cuda ;; esac
 	wheels python "cuda-toolkit[cublas,nvrtc]==$version.*" "nvidia-cudnn-cu$cuda"
 }
-# prepare_libraries: as probe() ends at last; 77 without a GPU. T/probe says what there is, or why there is nothing.
+# prepare_libraries: as probe() ends at last; 77 without a GPU. T/probe says what there is, or why
+# there is nothing.
 prepare_libraries() {
 	end_left_running
 	if [ ! -x "$B/gpu/ops" ]; then
@@ -150,7 +158,8 @@ prepare_libraries() {
 	probe
 }
 
-# --- the peer ----------------------------------------------------------------------------------------------
+# --- the peer
+# ----------------------------------------------------------------------------------------------
 # python3 as it was before we looked for libraries: PyTorch brings its own.
 peer() { # peer SECONDS ARGUMENT...
 	seconds=$1
@@ -161,7 +170,8 @@ torch_works() {
 	peer 120 -c 'import sys, torch; torch.nn.RMSNorm; sys.exit(not (sys.argv[1] or torch.cuda.is_available()))' \
 		"${LB_GPU_TOY:-}" >/dev/null 2>&1
 }
-# A line, and false, where there is no PyTorch of 2.4 or later that sees the GPU and none can be installed.
+# A line, and false, where there is no PyTorch of 2.4 or later that sees the GPU and none can be
+# installed.
 prepare_torch() {
 	torch_works && return 0
 	PYTHONPATH=$(site torch)${PYTHONPATH:+:$PYTHONPATH}
@@ -171,8 +181,9 @@ prepare_torch() {
 	torch_works || { say "missing: a PyTorch that sees the GPU: $(site torch)"; return 1; }
 }
 
-# --- tools ----------------------------------------------------------------------------------------------
-# A line, and false, where there is no compute-sanitizer and none can be installed.
+# --- tools
+# ---------------------------------------------------------------------------------------------- A
+# line, and false, where there is no compute-sanitizer and none can be installed.
 prepare_sanitizer() {
 	! command -v compute-sanitizer >/dev/null || return 0
 	PATH=$PATH:$(site sanitizer)/nvidia/cu13/bin

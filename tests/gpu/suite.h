@@ -80,7 +80,8 @@ void shape(struct suite *s, const char *format, ...) __attribute__((format(print
 #define ON(tensor) (on_gpu ? (tensor)->gpu : (void *)(tensor)->cpu)
 /* clang-format on */
 
-/* One draw of each operation: ops_rows.c, ops_attention.c, ops_products.c, ops_update.c, ops_few_bits.c, ops_fused.c. */
+/* One draw of each operation: ops_rows.c, ops_attention.c, ops_products.c, ops_update.c,
+ * ops_few_bits.c, ops_fused.c. */
 void ops_rmsnorm(struct suite *s);
 void ops_layernorm(struct suite *s);
 void ops_bias(struct suite *s);

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # real.sh - a rank's own end behind the real torchrun and mpirun, told in lbd's words; run by make
-# check-launchers, with a Python that has PyTorch. tests/system/launchers.t has stand-ins for each of them.
+# check-launchers, with a Python that has PyTorch. tests/system/launchers.t has stand-ins for each
+# of them.
 #
 # Environment: TORCHRUN   the program (torchrun beside PYTHON)
 #              MPIRUN     Open MPI's (mpirun), with options; where it does not work, that is said

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* abi.c - is what kernels/nccl.h declares by hand what NVIDIA's own nccl.h says, and does its library have every
- * function that we look up? Compiled against the header of a release, then run with its library, without a driver
- * (make check-nccl): says the library's version. */
+/* abi.c - is what kernels/nccl.h declares by hand what NVIDIA's own nccl.h says, and does its
+ * library have every function that we look up? Compiled against the header of a release, then run
+ * with its library, without a driver (make check-nccl): says the library's version. */
 #include <nccl.h>
 
 #include <stddef.h>

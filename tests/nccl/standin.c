@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* standin.c - NCCL's functions that kernels/nccl.h names, between processes of one machine that share a
- * file, for tests without GPUs. On an emulated GPU (LB_CUDA_LIBRARY) what it sends is queued as kernels
- * are; else it is done at once.
+/* standin.c - NCCL's functions that kernels/nccl.h names, between processes of one machine that
+ * share a file, for tests without GPUs. On an emulated GPU (LB_CUDA_LIBRARY) what it sends is
+ * queued as kernels are; else it is done at once.
  *
- * LB_NCCL_STANDIN, words with commas between them, where R is a rank and N counts its groups from 1:
+ * LB_NCCL_STANDIN, words with commas between them, where R is a rank and N counts its groups from
+ * 1:
  *   version=CODE      what ncclGetVersion says; version=R:CODE of rank $LOCAL_RANK R only
  *   delay=US          each group waits up to that long before it begins, by a sequence of its own
  *   die=R:N, stop=R:N, stall=R:N, error=R:N
@@ -77,7 +78,7 @@ struct group {
 static struct group *open_group;
 static int depth;
 
-/* --- injected faults ---------------------------------------------------------------------------- */
+/* --- injected faults -------------------------------------------------------------------------- */
 
 /* The number behind "name=", or of "name=R:" for rank R; -1: not there. */
 static long asked(const char *name, int rank)
@@ -124,7 +125,7 @@ static bool suffer(nccl_comm c)
 	return atomic_load(&c->error) == NCCL_SUCCESS;
 }
 
-/* --- bytes -------------------------------------------------------------------------------------- */
+/* --- bytes ------------------------------------------------------------------------------------ */
 
 static bool push(struct ring *ring, const char *from, size_t bytes, size_t *done)
 {
@@ -255,7 +256,7 @@ static void enqueue(struct group *g)
 		work(g);
 }
 
-/* --- NCCL --------------------------------------------------------------------------------------- */
+/* --- NCCL ------------------------------------------------------------------------------------- */
 
 API enum nccl_result ncclGetVersion(int *version);
 API enum nccl_result ncclGetVersion(int *version)

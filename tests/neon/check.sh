@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# check.sh - the CPU backend as 64-bit Arm CPUs run it (NEON), compiled here and run by QEMU: the same bits
-# from each operation as with AVX2, and the unit tests of the kernels. How fast it is there, this does not tell.
+# check.sh - the CPU backend as 64-bit Arm CPUs run it (NEON), compiled here and run by QEMU: the
+# same bits from each operation as with AVX2, and the unit tests of the kernels. How fast it is
+# there, this does not tell.
 #
 #   B=build sh tests/neon/check.sh         apt install gcc-aarch64-linux-gnu qemu-user
 set -eu

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* abi.c - is what lbrun assumes of NVML what NVIDIA's own nvml.h says? Compiled, not run (make check-nvml):
- * every function that common/gpu/nvml.c looks up by its type, every structure member by member,
- * every number. */
+/* abi.c - is what lbrun assumes of NVML what NVIDIA's own nvml.h says? Compiled, not run (make
+ * check-nvml): every function that common/gpu/nvml.c looks up by its type, every structure member
+ * by member, every number. */
 #include <nvml.h>
 
 #include <stddef.h>

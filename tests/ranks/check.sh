@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 # check.sh - the same training on one rank and on several, in all the ways in which they can share a
 # model: every file of every checkpoint must be the same, to the bit, and controls must not.
-#   make check-ranks, or B=build sh tests/ranks/check.sh [short] [cuda]; the last line counts. cuda: on emulated
-#   GPUs, arrays between ranks by the stand-in of NCCL, which takes its time
+#   make check-ranks, or B=build sh tests/ranks/check.sh [short] [cuda]; the last line counts. cuda:
+#   on emulated GPUs, arrays between ranks by the stand-in of NCCL, which takes its time
 set -u
 . "$(dirname "$0")/training.sh"
 ranks_begin "$@"
@@ -164,8 +164,9 @@ for ranks in 1 2 3 4; do
 	goes_on llama whole-4-llama $ranks
 done
 
-# Stages of a pipeline: one rank's bits, by whatever number of stages, however layers lie on them, and however
-# each stage's ranks share samples and the stage. "1" is one rank, which all others are held against.
+# Stages of a pipeline: one rank's bits, by whatever number of stages, however layers lie on them,
+# and however each stage's ranks share samples and the stage. "1" is one rank, which all others are
+# held against.
 pp=--parallelism.pipeline_parallel_degree
 copies=--parallelism.data_parallel_replicate_degree
 shards=--parallelism.data_parallel_shard_degree
@@ -233,7 +234,8 @@ if [ -z "$short" ]; then
 		same "two stages, $other 2" extra 4 --model.n_layers 4 $other 2 $pp 2
 		rm -rf "$T/extra"
 	done
-	# In bf16 the stream is rounded between two stages before it is normed: the bits are those of so many stages.
+	# In bf16 the stream is rounded between two stages before it is normed: the bits are those
+	# of so many stages.
 	bf16="--training.mixed_precision_param bfloat16"
 	# shellcheck disable=SC2086 # words
 	{
@@ -256,8 +258,9 @@ if [ -z "$short" ]; then
 	done
 fi
 
-# Few bits: recipes, moments, weights without a copy of more bits; and Muon, which needs whole matrices. What is
-# rounded by chance is so by its place in the model and its sample, whoever holds it.
+# Few bits: recipes, moments, weights without a copy of more bits; and Muon, which needs whole
+# matrices. What is rounded by chance is so by its place in the model and its sample, whoever holds
+# it.
 while read -r extra; do
 	case $device:$short:$extra in
 	cuda:*quantize* | cuda:*dtype* | cuda:*8bit* | cuda:*Muon*) continue ;;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* controls.c - lbworker with one of those mistakes that tests/ranks/check.sh and ranks.t must see, by
- * LB_CONTROL.
+/* controls.c - lbworker with one of those mistakes that tests/ranks/check.sh and ranks.t must see,
+ * by LB_CONTROL.
  * Each function stands in front of the real one (--wrap). */
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +25,7 @@ static bool is_control(const char *name)
 	return control && strcmp(control, name) == 0;
 }
 
-/* --- arrival: gradients are added up as they come ------------------------------------------------ */
+/* --- arrival: gradients are added up as they come --------------------------------------------- */
 
 enum { PLACES = 4096 };
 
@@ -104,7 +104,7 @@ void __wrap_reduction_finish(struct reduction *r, int64_t leaves, size_t at, flo
 	memset(p->sum, 0, count * sizeof(float));
 }
 
-/* --- same-samples: every rank trains on those of rank 0 ------------------------------------------ */
+/* --- same-samples: every rank trains on those of rank 0 --------------------------------------- */
 
 static bool in_squares;
 
@@ -138,7 +138,7 @@ int __wrap_data_sample(const struct data *data, uint64_t number, int32_t *tokens
 	return __real_data_sample(data, number, tokens, targets, err);
 }
 
-/* --- wrong-sum: what rank 1 sends of an all-reduce of ones -------------------------------------------- */
+/* --- wrong-sum: what rank 1 sends of an all-reduce of ones ------------------------------------ */
 
 static void spoil(const struct ranks *ranks, const struct comm_part *send)
 {
@@ -149,7 +149,7 @@ static void spoil(const struct ranks *ranks, const struct comm_part *send)
 			((float *)send[r].at)[7] = 2;
 }
 
-/* --- local-norm: each rank clips by the norm of what it holds ------------------------------------ */
+/* --- local-norm: each rank clips by the norm of what it holds --------------------------------- */
 
 int __real_ranks_exchange(struct ranks *ranks, const struct comm_part *send,
 			  const struct comm_part *receive, struct err *err);
@@ -175,7 +175,7 @@ int __wrap_squares_sum(struct ranks *ranks, struct ranks *pipe, const struct mes
 	return rc;
 }
 
-/* --- other-data, other-config, other-version: on rank 1 only -------------------------------------- */
+/* --- other-data, other-config, other-version: on rank 1 only ---------------------------------- */
 
 int __real_ranks_compare(struct ranks *ranks, const struct ranks_facts *mine, struct err *err);
 int __wrap_ranks_compare(struct ranks *ranks, const struct ranks_facts *mine, struct err *err);
@@ -192,7 +192,7 @@ int __wrap_ranks_compare(struct ranks *ranks, const struct ranks_facts *mine, st
 	return __real_ranks_compare(ranks, &facts, err);
 }
 
-/* --- slices of a model, and of sequences; stages ---------------------------------------------------------------------------- */
+/* --- slices of a model, and of sequences; stages ---------------------------------------------- */
 
 /* norms-apart: each rank keeps the gradient of norms that its own rows gave. */
 void __real_model_sum_norms(const struct model *m);
@@ -232,7 +232,8 @@ size_t __wrap_context_position(const struct model *m, size_t t)
 
 /* --- too-early, one-by-one: exchanges beside what is computed ----------------------------- */
 
-/* LB_LINK=US:MB_PER_S: what an exchange takes at least, without a core, and how fast a rank can send. */
+/* LB_LINK=US:MB_PER_S: what an exchange takes at least, without a core, and how fast a rank can
+ * send. */
 static const struct comm_table *fast_table;
 
 static enum comm_result slow_exchange(struct comm *comm, const struct comm_part *send,
@@ -286,7 +287,8 @@ int __wrap_arrays_wait(struct ranks *ranks, uint64_t ticket, struct err *err)
 	return is_control("too-early") ? 0 : __real_arrays_wait(ranks, ticket, err);
 }
 
-/* --- wrong-product, wrong-memory, slow-product, clock: rank 1's, or that of LB_CONTROL_RANK ------- */
+/* --- wrong-product, wrong-memory, slow-product, clock: rank 1's, or that of LB_CONTROL_RANK
+ * ------- */
 
 static bool is_ours(void)
 {

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# gather.sh - weights that go to other ranks as FP8: the bits of one rank, and of ranks that give each other whole
-# weights, for fewer bytes; and a scale of a rank's own part must be seen.
+# gather.sh - weights that go to other ranks as FP8: the bits of one rank, and of ranks that give
+# each other whole weights, for fewer bytes; and a scale of a rank's own part must be seen.
 #   make check-ranks, or B=build sh tests/ranks/gather.sh [short] [cuda]; the last line counts
 set -u
 . "$(dirname "$0")/training.sh"

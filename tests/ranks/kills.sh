@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# kills.sh - random ranks of one training are killed at random moments, N times; each time it goes on
-# with another number of ranks. In the end its weights are those of an undisturbed training.
+# kills.sh - random ranks of one training are killed at random moments, N times; each time it goes
+# on with another number of ranks. In the end its weights are those of an undisturbed training.
 #   B=build sh tests/ranks/kills.sh [N] [SEED]; the last line counts
 set -u
 . "$(dirname "$0")/training.sh"

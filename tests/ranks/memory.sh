@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# memory.sh - what a rank's memory has been at most (VmHWM, less that of a model of no size), beside what
-# `lbworker plan --ranks` says, for each way of sharing a model; off by more than a fifth fails.
+# memory.sh - what a rank's memory has been at most (VmHWM, less that of a model of no size), beside
+# what `lbworker plan --ranks` says, for each way of sharing a model; off by more than a fifth
+# fails.
 #   make check-ranks, or B=build sh tests/ranks/memory.sh; the last line counts
 set -u
 . "$(dirname "$0")/training.sh"

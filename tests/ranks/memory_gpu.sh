@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# memory_gpu.sh - the most memory that a rank has taken of an emulated GPU, beside what `lbworker plan --ranks` says, for
-# ways of sharing a model; off by more than a twelfth fails, and without shares of memory it must be more.
+# memory_gpu.sh - the most memory that a rank has taken of an emulated GPU, beside what `lbworker
+# plan --ranks` says, for ways of sharing a model; off by more than a twelfth fails, and without
+# shares of memory it must be more.
 #   make check-ranks, or B=build sh tests/ranks/memory_gpu.sh [short]
 set -u
 . "$(dirname "$0")/training.sh"

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # parallel.sh - one training on one rank and on ranks that hold slices of the model, or share
-# sequences: gradients agree in fp32 within a tolerance, other ways of sharing samples give the same bits, and a checkpoint is gone on
-# from by any of them. Controls must not pass.
+# sequences: gradients agree in fp32 within a tolerance, other ways of sharing samples give the same
+# bits, and a checkpoint is gone on from by any of them. Controls must not pass.
 #   make check-ranks, or B=build sh tests/ranks/parallel.sh [short]; the last line counts
 set -u
 here=$(cd "$(dirname "$0")" && pwd -P) || exit 1
@@ -71,7 +71,8 @@ verdict() { # verdict STATUS NAME: counts it
 	fi
 }
 
-# Losses within 0.001, and, by the first moments, gradients of STEP within LIMIT of each tensor's largest.
+# Losses within 0.001, and, by the first moments, gradients of STEP within LIMIT of each tensor's
+# largest.
 near() { # near FOLDER FOLDER STEP LIMIT: prints the worst
 	paste "$T/$1.losses" "$T/$2.losses" |
 		awk '{ d = $1 - $2; if (NF != 2 || d > 0.001 || d < -0.001) bad = 1 } END { exit bad || NR == 0 }' &&

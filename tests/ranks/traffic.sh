@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# traffic.sh - bytes that rank 0 sends in a step, counted, beside what `lbworker plan --ranks` says, for each way of sharing
-# a model; off by more than a tenth fails.
+# traffic.sh - bytes that rank 0 sends in a step, counted, beside what `lbworker plan --ranks` says,
+# for each way of sharing a model; off by more than a tenth fails.
 #   make check-ranks, or B=build sh tests/ranks/traffic.sh; the last line counts
 set -u
 . "$(dirname "$0")/training.sh"

@@ -1,10 +1,11 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: MIT
-# training.sh - what the scripts beside it begin with, and the smallest training that ranks can share: its tokens for all
-# of them, its config for those that kill some or compare with plans.
+# training.sh - what the scripts beside it begin with, and the smallest training that ranks can
+# share: its tokens for all of them, its config for those that kill some or compare with plans.
 
-# What is built, in $B; a folder in $T, which goes in the end, with the process $worker where there is one; tokens in it.
-# WORDs are the script's own: short sets $short, cuda makes $device an emulated GPU, with the stand-in of NCCL between ranks.
+# What is built, in $B; a folder in $T, which goes in the end, with the process $worker where there
+# is one; tokens in it. WORDs are the script's own: short sets $short, cuda makes $device an
+# emulated GPU, with the stand-in of NCCL between ranks.
 # shellcheck disable=SC2034 # for the scripts that read it
 ranks_begin() { # ranks_begin [WORD…]
 	B=$(cd "${B:-build}" && pwd -P) || exit 1
@@ -64,8 +65,9 @@ ranks_planned_memory() { # ranks_planned_memory ROW
 	echo "$1" | sed -n 's/.* \([0-9.]*\) GiB  *\(fits\|too much\).*/\1/p' | awk '{ printf "%.0f", $1 * 1024 }'
 }
 
-# What measured RANKS OPTION… says beside planned ROW, where ROW is rank 0's in the plan of $T/small.toml and $model, for
-# each line RANKS OPTION… of the input; further apart than that SHARE fails. WHAT is what is measured, with its unit.
+# What measured RANKS OPTION… says beside planned ROW, where ROW is rank 0's in the plan of
+# $T/small.toml and $model, for each line RANKS OPTION… of the input; further apart than that SHARE
+# fails. WHAT is what is measured, with its unit.
 ranks_beside_plan() { # ranks_beside_plan SHARE WHAT
 	compared=0
 	off=0

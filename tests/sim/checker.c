@@ -52,7 +52,7 @@ static int64_t uptime(const struct check *c, int64_t now_ms)
 	return c->up_ms + (c->is_up ? now_ms - c->up_since_ms : 0);
 }
 
-/* --- trainers ------------------------------------------------------------------------------------ */
+/* --- trainers --------------------------------------------------------------------------------- */
 
 static void on_trainer(struct check *c, struct view *v, const struct fact *f, int change)
 {
@@ -127,7 +127,7 @@ static void check_lost_lines(struct check *c, const struct fact *f)
 		broken(c, f->run, f->at_ms, "lbrun left lines behind that the disk had room for");
 }
 
-/* --- states ------------------------------------------------------------------------------------------ */
+/* --- states ----------------------------------------------------------------------------------- */
 
 static void begin_anew(struct view *v)
 {
@@ -191,8 +191,8 @@ static void on_job_started(struct check *c, struct view *v, const struct fact *f
 	a->requeued_ms = 0;
 }
 
-/* However many attempts got lost before this one. lbd goes by its wall clock in this: after a jump it
- * cannot know. */
+/* However many attempts got lost before this one. lbd goes by its wall clock in this: after a jump
+ * it cannot know. */
 static void on_placed(struct check *c, struct view *v, const struct fact *f)
 {
 	struct attempt_view *a = attempt_of(v, f->attempt);
@@ -418,7 +418,7 @@ static void on_fact(struct check *c, struct view *v, const struct fact *f)
 	}
 }
 
-/* --- the end ------------------------------------------------------------------------------------------- */
+/* --- the end ---------------------------------------------------------------------------------- */
 
 static void check_rates(struct check *c)
 {

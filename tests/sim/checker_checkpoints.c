@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* checker_checkpoints.c - what a launch is started from: the newest checkpoint that has not failed, and
- * where all have, the newest. A checkpoint has failed when a launch from it ended by its own fault before
- * it got anywhere; what got beyond it clears it, and those of earlier steps. */
+/* checker_checkpoints.c - what a launch is started from: the newest checkpoint that has not failed,
+ * and where all have, the newest. A checkpoint has failed when a launch from it ended by its own
+ * fault before it got anywhere; what got beyond it clears it, and those of earlier steps. */
 #include "tests/sim/checker_internal.h"
 
 #include <string.h>

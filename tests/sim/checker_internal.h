@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* checker_internal.h - what the two halves of the checker share: checker.c goes through the history,
- * checker_ledger.c holds the ledger's last word against it. */
+/* checker_internal.h - what the two halves of the checker share: checker.c goes through the
+ * history, checker_ledger.c holds the ledger's last word against it. */
 #ifndef TESTS_SIM_CHECKER_INTERNAL_H
 #define TESTS_SIM_CHECKER_INTERNAL_H
 
@@ -35,7 +35,8 @@ struct seen_checkpoint {
 	int64_t stamp, step;
 	enum standing {
 		STANDING_SOUND,
-		STANDING_DOUBTFUL, /* a launch from it failed, and who starts the next may not know */
+		/* a launch from it failed, and who starts the next may not know */
+		STANDING_DOUBTFUL,
 		STANDING_FAILED,
 	} standing;
 };

@@ -66,9 +66,9 @@ static void read_run(struct check *c, int run)
 	}
 }
 
-/* Of an attempt whose trainer is gone lbd must have it all, but for what an lbrun with a full disk still
- * held when Slurm had ended its job, and wrote later. One that it gave up while the trainer lived on, unknown
- * to the scheduler, it need not have heard to its end. */
+/* Of an attempt whose trainer is gone lbd must have it all, but for what an lbrun with a full disk
+ * still held when Slurm had ended its job, and wrote later. One that it gave up while the trainer
+ * lived on, unknown to the scheduler, it need not have heard to its end. */
 static bool is_due(const struct check *c, const struct attempt_view *a, int64_t at_ms)
 {
 	if (a->ended_ms == 0)

@@ -160,7 +160,7 @@ void disk_save_handed(struct run_files *files, const struct handed *handed)
 	copy_handed(handed, &files->handed);
 }
 
-/* --- the spool as lbd reads it ------------------------------------------------------------------ */
+/* --- the spool as lbd reads it ---------------------------------------------------------------- */
 
 static json_t *line_of(const struct spool_record *r)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* disk.h - the shared file system: attempt folders with claim, order, spool and exit record, and each
- * run's checkpoints, with what is remembered of those that were handed to trainers. What one host writes
- * the others see after a moment. It may be full for a while. */
+/* disk.h - the shared file system: attempt folders with claim, order, spool and exit record, and
+ * each run's checkpoints, with what is remembered of those that were handed to trainers. What one
+ * host writes the others see after a moment. It may be full for a while. */
 #ifndef TESTS_SIM_DISK_H
 #define TESTS_SIM_DISK_H
 
@@ -86,8 +86,8 @@ static inline bool disk_is_full(const struct disk *disk, int64_t now_ms)
 
 /* Whole, or half written. */
 void disk_save(struct sim *sim, int run, int64_t step, bool is_whole, bool is_bad);
-/* As lbrun's search: 1 with the one to start from, 0 = none, -1 = none that may be used. *newest_step:
- * of all whole ones. */
+/* As lbrun's search: 1 with the one to start from, 0 = none, -1 = none that may be used.
+ * *newest_step: of all whole ones. */
 int disk_search(const struct run_files *files, const struct handed *handed,
 		const struct saved **found, int64_t *newest_step);
 /* All have this path; stamps tell them apart. */

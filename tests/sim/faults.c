@@ -9,7 +9,7 @@ static void fault(struct sim *sim, enum fault what, int run)
 	sim_fact(sim, FACT_FAULT, run, 0, what, 0);
 }
 
-/* --- the controller --------------------------------------------------------------------------------- */
+/* --- the controller --------------------------------------------------------------------------- */
 
 static void on_better(struct sim *sim, void *arg, uint64_t stamp)
 {
@@ -101,7 +101,7 @@ static void cold_start(struct sim *sim)
 	s->down_until_ms = sim->now_ms + rng_range(&sim->rng, 2, 120) * SECOND;
 }
 
-/* --- nodes --------------------------------------------------------------------------------------------- */
+/* --- nodes ------------------------------------------------------------------------------------ */
 
 static void on_node_fail(struct sim *sim, void *arg, uint64_t stamp)
 {
@@ -230,7 +230,7 @@ static void broken_node(struct sim *sim)
 	node->broken_until_ms = sim->now_ms + HOUR + rng_exp(&sim->rng, 6.0 * HOUR);
 }
 
-/* --- single jobs ----------------------------------------------------------------------------------------- */
+/* --- single jobs ------------------------------------------------------------------------------ */
 
 static bool is_controller_well(const struct sim *sim)
 {
@@ -293,7 +293,7 @@ static void lbrun_kill(struct sim *sim)
 	lbrun_signal(sim, p, SIGKILL);
 }
 
-/* --- the disk --------------------------------------------------------------------------------------------- */
+/* --- the disk --------------------------------------------------------------------------------- */
 
 static void disk_full(struct sim *sim)
 {
@@ -308,7 +308,7 @@ static void disk_full(struct sim *sim)
 	sim_after(sim, full_ms, on_better, NULL, FAULT_DISK_FREE);
 }
 
-/* --- lbd's host ------------------------------------------------------------------------------------------- */
+/* --- lbd's host ------------------------------------------------------------------------------- */
 
 static void clock_jump(struct sim *sim)
 {
@@ -330,7 +330,7 @@ static void reboot(struct sim *sim)
 			job_lose(sim, s->known[i]);
 }
 
-/* --- the table ----------------------------------------------------------------------------------------------- */
+/* --- the table -------------------------------------------------------------------------------- */
 
 static const struct {
 	size_t mean; /* offset in struct climate */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* handler_taps.c - lbd's handlers without a socket: a request goes in, its answer comes out here. */
+/* handler_taps.c - lbd's handlers without a socket: a request goes in, its answer comes out
+ * here. */
 #include "tests/sim/handler_taps.h"
 
 #include <stdlib.h>

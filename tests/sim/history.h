@@ -36,7 +36,8 @@ enum fact_kind {
 	FACT_JOB_CANCELLED,     /* by an administrator */
 	FACT_OVERTAKEN, /* its node was taken for maintenance; a: known since, b: it was well */
 	FACT_ROOM,      /* a: as many nodes are free as the run lacks */
-	FACT_ORDER_LEFT, /* lbd put it into the folder; a: order, b: the run goes on, 2: as its node is reserved */
+	/* lbd put it into the folder; a: order, b: the run goes on, 2: as its node is reserved */
+	FACT_ORDER_LEFT,
 	/* lbrun and its trainer; a: launch */
 	FACT_CLAIMED,      /* a: job id */
 	FACT_TURNED_AWAY,  /* a: job id */
@@ -44,8 +45,9 @@ enum fact_kind {
 	FACT_TRAINER_STARTED,
 	FACT_TRAINER_FROM, /* b: stamp of its checkpoint; 0: none */
 	FACT_TRAINER_GONE, /* the last of its processes */
-	FACT_TRAINER_ENDED, /* lbrun's verdict; b: cause, + 100 with progress, + 1000 for ever, + 10000
-					   the disk was to blame, + 100000 says lbrun, it does not count */
+	/* lbrun's verdict; b: cause, + 100 with progress, + 1000 for ever, + 10000 the disk was to
+	 * blame, + 100000 says lbrun, it does not count */
+	FACT_TRAINER_ENDED,
 	FACT_TRAINER_FROZEN,
 	FACT_TRAINER_THAWED,
 	FACT_TRAINER_HUNG,

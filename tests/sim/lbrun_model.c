@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* lbrun_model.c - the shell around lbrun's heart: what it sees of the world, and what its steps do. */
+/* lbrun_model.c - the shell around lbrun's heart: what it sees of the world, and what its steps
+ * do. */
 #include "tests/sim/lbrun_model.h"
 
 #include <signal.h>
@@ -16,7 +17,7 @@ enum {
 	EXIT_KILLED = 128 + SIGKILL,
 };
 
-/* --- the end of the process ----------------------------------------------------------------------- */
+/* --- the end of the process ------------------------------------------------------------------- */
 
 /* Its trainer is gone with it, and nobody judged that. */
 static void lose_trainer(struct sim *sim, struct lbrun *p)
@@ -52,7 +53,7 @@ void lbrun_vanish(struct sim *sim, struct lbrun *p)
 	p->job->lbrun = NULL;
 }
 
-/* --- what it sees --------------------------------------------------------------------------------- */
+/* --- what it sees ----------------------------------------------------------------------------- */
 
 static void gather(struct sim *sim, struct lbrun *p)
 {
@@ -91,7 +92,7 @@ static struct next decide(struct sim *sim, const struct lbrun *p)
 	return shepherd_decide(&seen, &p->policy, sim->now_ms);
 }
 
-/* --- a turn --------------------------------------------------------------------------------------- */
+/* --- a turn ----------------------------------------------------------------------------------- */
 
 static void stuck(struct sim *sim, const struct lbrun *p, const struct next *next)
 {
@@ -132,7 +133,7 @@ void lbrun_turn(struct sim *sim, struct lbrun *p)
 		agenda_add(&sim->agenda, next.at_ms, on_turn, p, ++p->stamp);
 }
 
-/* --- what comes to it ----------------------------------------------------------------------------- */
+/* --- what comes to it ------------------------------------------------------------------------- */
 
 /* As lbrun does every 2 s; here only when there is something to see. */
 static void on_look(struct sim *sim, void *arg, uint64_t stamp)
@@ -214,7 +215,7 @@ void lbrun_freeze(struct sim *sim, struct lbrun *p, int64_t until_ms)
 	agenda_add(&sim->agenda, until_ms, on_thaw, p, (uint64_t)until_ms);
 }
 
-/* --- the beginning -------------------------------------------------------------------------------- */
+/* --- the beginning ---------------------------------------------------------------------------- */
 
 /* As attempt.json has it by now. */
 static void read_params(const struct sim *sim, struct lbrun *p)

@@ -27,7 +27,7 @@ bool lbrun_is_frozen(const struct sim *sim, const struct lbrun *p)
 	return sim->now_ms < p->frozen_until_ms;
 }
 
-/* --- the spool ------------------------------------------------------------------------------------ */
+/* --- the spool -------------------------------------------------------------------------------- */
 
 static void on_poke(struct sim *sim, void *arg, uint64_t stamp)
 {
@@ -104,7 +104,7 @@ void lbrun_say(struct sim *sim, struct lbrun *p, const struct spool_record *reco
 		agenda_add(&sim->agenda, sim->now_ms + RETRY_MS, on_retry, p, 0);
 }
 
-/* --- what it sees --------------------------------------------------------------------------------- */
+/* --- what it sees ----------------------------------------------------------------------------- */
 
 static bool older_may_live(const struct sim *sim, const struct lbrun *p)
 {
@@ -156,7 +156,7 @@ void lbrun_look(struct sim *sim, struct lbrun *p)
 	}
 }
 
-/* --- the end of the process ----------------------------------------------------------------------- */
+/* --- the end of the process ------------------------------------------------------------------- */
 
 void lbrun_leave(struct sim *sim, struct lbrun *p)
 {

@@ -60,7 +60,7 @@ static void on_found(struct sim *sim, void *arg, uint64_t stamp)
 	lbrun_turn(sim, p);
 }
 
-/* --- the check of its node ------------------------------------------------------------------------ */
+/* --- the check of its node -------------------------------------------------------------------- */
 
 static void on_checked(struct sim *sim, void *arg, uint64_t stamp)
 {
@@ -139,8 +139,8 @@ static void act_trust(struct sim *sim, struct lbrun *p)
 	remember(sim, p);
 }
 
-/* A launch that failed by its own fault and got to nothing new: every later lbrun knows, unless that
- * could not be written, or another attempt has the run already. */
+/* A launch that failed by its own fault and got to nothing new: every later lbrun knows, unless
+ * that could not be written, or another attempt has the run already. */
 static void tell_failed(struct sim *sim, struct lbrun *p, const struct next *end)
 {
 	const struct trainer *t = &p->trainer;

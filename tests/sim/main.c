@@ -4,7 +4,8 @@
  *	sim --seeds N [--first K] [--jobs J]	worlds K … K+N-1, in J processes
  *	sim --seed K				one world, its broken promises in full
  *	sim --control NAME --seeds N	(sim.h: enum negative_control)
- *						a test of the test: some world must show the damage */
+ *						a test of the test: some world must show the
+ * 						damage */
 #include <getopt.h>
 #include <sqlite3.h>
 #include <stdio.h>

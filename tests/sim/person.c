@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* person.c - people submit, kill, hold, save and restart runs: each a request to lbd's own handlers.
- * While lbd is not there they try again. */
+/* person.c - people submit, kill, hold, save and restart runs: each a request to lbd's own
+ * handlers. While lbd is not there they try again. */
 #include <stdio.h>
 
 #include "tests/sim/handler_taps.h"

@@ -7,9 +7,10 @@
  *            slurm_model ──jobs──▶ lbrun_model ──▶ disk (attempt folders, checkpoints)
  *                                  (decide/: the real one, in a shell of ours; trainer_model)
  *
- * In a world without Slurm (is_local) the same model stands in for lbd's own scheduler: it loses nothing,
- * stands still while lbd is down, finds its jobs again, and a reboot ends all of them. slurm/local/local.c itself
- * is not in it: that is processes and files (tests/system/scheduler-local.t).
+ * In a world without Slurm (is_local) the same model stands in for lbd's own scheduler: it loses
+ * nothing, stands still while lbd is down, finds its jobs again, and a reboot ends all of them.
+ * slurm/local/local.c itself is not in it: that is processes and files
+ * (tests/system/scheduler-local.t).
  *
  * Everything that happens is an event of the agenda; every choice is a throw of the seed's dice. So
  * a seed is a world, and the same seed is the same world again. Times are true milliseconds since

@@ -367,8 +367,9 @@ void job_unrelease(struct sim *sim, struct job *job)
 	job_fact(sim, FACT_JOB_UNRELEASED, job);
 }
 
-/* Its node asked the controller that died whether it may launch it. It launches nothing then, and as the job may not
- * be requeued has it cancelled, when the new controller takes it for one that waits. */
+/* Its node asked the controller that died whether it may launch it. It launches nothing then, and
+ * as the job may not be requeued has it cancelled, when the new controller takes it for one that
+ * waits. */
 static void on_unconfirmed(struct sim *sim, void *arg, uint64_t stamp)
 {
 	struct job *job = arg;

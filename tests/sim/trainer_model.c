@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* trainer_model.c - a trainer and what it leaves behind: steps, checkpoints, hangs, ends of all kinds. */
+/* trainer_model.c - a trainer and what it leaves behind: steps, checkpoints, hangs, ends of all
+ * kinds. */
 #include <signal.h>
 
 #include "tests/sim/lbrun_model.h"
@@ -12,7 +13,7 @@ static void fact(struct sim *sim, const struct lbrun *p, enum fact_kind kind, in
 	sim_fact(sim, kind, p->run, p->folder->number, a, b);
 }
 
-/* --- its processes -------------------------------------------------------------------------------- */
+/* --- its processes ---------------------------------------------------------------------------- */
 
 static void on_trainer(struct sim *sim, void *arg, uint64_t stamp);
 
@@ -86,7 +87,7 @@ void trainer_thaw(struct sim *sim, struct lbrun *p)
 		fact(sim, p, FACT_TRAINER_THAWED, p->facts.launch.number, 0);
 }
 
-/* --- its end by others ---------------------------------------------------------------------------- */
+/* --- its end by others ------------------------------------------------------------------------ */
 
 static void on_obeyed(struct sim *sim, void *arg, uint64_t launch)
 {
@@ -131,7 +132,7 @@ void trainer_kill(struct sim *sim, struct lbrun *p)
 		sim_after(sim, 1, on_killed, p, (uint64_t)p->facts.launch.number);
 }
 
-/* --- its own life --------------------------------------------------------------------------------- */
+/* --- its own life ----------------------------------------------------------------------------- */
 
 void trainer_start(struct sim *sim, struct lbrun *p)
 {
@@ -265,7 +266,8 @@ static void on_trainer(struct sim *sim, void *arg, uint64_t stamp)
 		agenda_add(&sim->agenda, p->frozen_until_ms + 100, on_trainer, p, stamp);
 		return;
 	}
-	/* a few time limits, which is all that ends one that nobody watches, are longer than a world is quiet */
+	/* a few time limits, which is all that ends one that nobody watches, are longer than a
+	 * world is quiet */
 	may_hang = !sim->is_quiet || !sim->people[p->run].is_unwatched;
 	if (t->fails_early && may_hang && rng_chance(&sim->rng, 0.25))
 		hang(sim, p);

@@ -1,14 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# check.sh VERSION… - lbd against the Slurm of other releases, each in a root of its own: of the suite of
-# Debian or Ubuntu that has it, 20.11 (bullseye), 21.08 (jammy), 22.05 (bookworm), 23.11 (noble), 24.11
-# (trixie), 25.11 (resolute), 26.05 (sid), or all; any other one (23.02, or 24.05.3) built from Slurm's
-# source in Debian 12. Programs are built in there, with that suite's compiler and libraries, and system
-# tests are run with lbd-slurm and with lbd-slurm-commands. Ends with a table version x way x test; what
-# did not pass is kept beside the roots.
+# check.sh VERSION… - lbd against the Slurm of other releases, each in a root of its own: of the
+# suite of Debian or Ubuntu that has it, 20.11 (bullseye), 21.08 (jammy), 22.05 (bookworm), 23.11
+# (noble), 24.11 (trixie), 25.11 (resolute), 26.05 (sid), or all; any other one (23.02, or 24.05.3)
+# built from Slurm's source in Debian 12. Programs are built in there, with that suite's compiler
+# and libraries, and system tests are run with lbd-slurm and with lbd-slurm-commands. Ends with a
+# table version x way x test; what did not pass is kept beside the roots.
 #
 #   ROOTS=build/roots    where the roots are, or are made (root, debootstrap, network; minutes each)
-#   SLURM_SOURCE=DIR     a git repository of Slurm's source with its tags; all has 23.02, 24.05 and 25.05, too
+#   SLURM_SOURCE=DIR     a git repository of Slurm's source with its tags; all has 23.02, 24.05 and
+#                        25.05, too
 #   TESTS="kill.t …"     other tests      WAYS="library commands"      JOBS=2 tests at once
 #   TARBALL=FILE         the programs of a tarball instead of building (made in ROOTS/bullseye)
 #   AUTH=slurm           auth/slurm instead of munge (24.05 on; older ones are left out)
@@ -53,8 +54,8 @@ make_root() {	# VERSION SUITE ROOT
 	esac
 }
 
-# The tarball's programs as an installation has them, with the tests' own from where it was made; tests want
-# the helper that fits beside lbd.
+# The tarball's programs as an installation has them, with the tests' own from where it was made;
+# tests want the helper that fits beside lbd.
 unpack() {
 	rm -rf "$root/build/installed"
 	mkdir -p "$root/build/installed/bin/tests"

@@ -1,15 +1,16 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# one-minute.sh TARBALL - what docs/INSTALL.md types out: the tarball is unpacked and used by an ordinary
-# user in a Debian 11 on which nothing is installed (a root below ROOTS). A model is trained, its trainer
-# killed, and the run goes on from its newest checkpoint. Prints what a terminal would show; ends with 0
-# only where the story came to its end.
+# one-minute.sh TARBALL - what docs/INSTALL.md types out: the tarball is unpacked and used by an
+# ordinary user in a Debian 11 on which nothing is installed (a root below ROOTS). A model is
+# trained, its trainer killed, and the run goes on from its newest checkpoint. Prints what a
+# terminal would show; ends with 0 only where the story came to its end.
 set -eu
 src=$(cd "$(dirname "$0")/../.." && pwd -P)
 roots=${ROOTS:-$src/build/roots}
 user=games	# Debian has it everywhere
 
-# --- outside ---------------------------------------------------------------------------------------------
+# --- outside
+# ---------------------------------------------------------------------------------------------
 if [ "${1:-}" != --inside ]; then
 	[ $# = 1 ] || { sed -n 's/^# \(one-minute.sh .*\) - .*/usage: \1/p' "$0" >&2; exit 2; }
 	root=$roots/bullseye-clean
@@ -23,7 +24,8 @@ if [ "${1:-}" != --inside ]; then
 	exit
 fi
 
-# --- inside, as that user --------------------------------------------------------------------------------
+# --- inside, as that user
+# --------------------------------------------------------------------------------
 cd "$HOME"
 show() {
 	printf '$ %s\n' "$*"

@@ -1,18 +1,19 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # upgrade.sh TARBALL - Slurm is exchanged under runs that train: the cluster of one release is
-# stopped, its programs, plugins and libslurm are replaced by another's, and it comes back with its state,
-# while lbd and the trainers live on. From 24.11 to 26.05, in the root of 26.05 (check.sh makes it below
-# ROOTS; a network, for the other's packages), with the programs of a tarball as an installation has them.
-# Each run must keep its job and its trainer, and lbd go over to the other helper, or, where there is none,
-# to Slurm's commands. Speaks TAP.
+# stopped, its programs, plugins and libslurm are replaced by another's, and it comes back with its
+# state, while lbd and the trainers live on. From 24.11 to 26.05, in the root of 26.05 (check.sh
+# makes it below ROOTS; a network, for the other's packages), with the programs of a tarball as an
+# installation has them. Each run must keep its job and its trainer, and lbd go over to the other
+# helper, or, where there is none, to Slurm's commands. Speaks TAP.
 set -u
 src=$(cd "$(dirname "$0")/../.." && pwd -P)
 roots=${ROOTS:-$src/build/roots}
 from=trixie to=sid
 packages="slurmctld slurmd slurm-client slurm-wlm-basic-plugins"
 
-# --- outside -----------------------------------------------------------------------------------------
+# --- outside
+# -----------------------------------------------------------------------------------------
 if [ "${1:-}" != --inside ]; then
 	[ $# -ge 1 ] || { sed -n 's/^# \(upgrade.sh .*\) - .*/usage: \1/p' "$0" >&2; exit 2; }
 	root=$roots/$to
@@ -36,7 +37,8 @@ if [ "${1:-}" != --inside ]; then
 	exit
 fi
 
-# --- inside ------------------------------------------------------------------------------------------
+# --- inside
+# ------------------------------------------------------------------------------------------
 mount -t tmpfs over /mnt && mkdir /mnt/new /mnt/work &&
 	mount -t overlay -o lowerdir=/usr,upperdir=/mnt/new,workdir=/mnt/work over /usr || exit 1
 place=/build/upgrade
@@ -117,7 +119,8 @@ keeps_all() {	# WHAT
 }
 turn=1
 
-# --- the upgrade ------------------------------------------------------------------------------------------
+# --- the upgrade
+# ------------------------------------------------------------------------------------------
 stop_daemons
 install_slurm sid
 lbctl submit --name meanwhile -- true >/dev/null
@@ -135,7 +138,8 @@ is "$(in_use)" lbd-slurm-45 "its library gone, lbd goes over to the helper for 2
 unlike "$(lbctl daemon status)" 'take longer|there is no helper' "with nothing slower in use"
 keeps_all "the other helper"
 
-# --- no library at all --------------------------------------------------------------------------------------
+# --- no library at all
+# --------------------------------------------------------------------------------------
 rm -f $library/libslurm.so.*
 ldconfig
 kill -KILL "$(helper_pid)"
@@ -144,7 +148,8 @@ like "$(lbctl daemon status)" "libslurm.so.[0-9]*.*Slurm's commands serve, which
 	"without any libslurm the commands serve, and status says why"
 keeps_all "commands"
 
-# --- and back: another lbd, another login ---------------------------------------------------------------------
+# --- and back: another lbd, another login
+# ---------------------------------------------------------------------
 cp -a $place/sid/usr/lib/x86_64-linux-gnu/libslurm.so.* $library/
 ldconfig
 lbd_stop

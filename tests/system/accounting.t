@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Limits of accounting, with a real slurmdbd: what would be refused for good is refused at once, what waits
-# for its turn says for whose limit, with its figures.
+# Limits of accounting, with a real slurmdbd: what would be refused for good is refused at once,
+# what waits for its turn says for whose limit, with its figures.
 . "$(dirname "$0")/lib.sh"
 need slurmdbd slurmdbd
 need mariadbd mariadb-server-core
@@ -41,7 +41,8 @@ refused 'slurm.qos: brief: over a limit: QOSMaxWallDurationPerJobLimit: its QOS 
 	--set slurm.qos=brief --set slurm.time=10m
 is "$(squeue -h | wc -l) $(lbctl ls --all --json)" "0 []" "nothing is left of them"
 
-# --- waiting for a limit -----------------------------------------------------------------------------
+# --- waiting for a limit
+# -----------------------------------------------------------------------------
 submit() {	# NAME OPTION…
 	name=$1
 	shift
@@ -74,8 +75,9 @@ refused 'slurm.account: small: over a limit: AssocMaxSubmitJobLimit: its account
 lbctl kill --yes 'one*' 'narrow*' 'small*' >/dev/null
 for run in one1 one2 narrow1 narrow2 small1 small2; do run_reaches $run killed 30; done
 
-# --- a limit that a relaunch meets ----------------------------------------------------------------------
-# Others of the account have taken its place in the queue meanwhile: no reason to give the run up.
+# --- a limit that a relaunch meets
+# ---------------------------------------------------------------------- Others of the account have
+# taken its place in the queue meanwhile: no reason to give the run up.
 lbctl submit --name back --set slurm.account=small --set slurm.time=5m --set restart.in_place=0 \
 	--set restart.backoff_first=200ms -- sh -c 'until [ -e "$LB_RUN_DIR/die" ]; do sleep 0.1; done
 		[ "$LB_ATTEMPT" -gt 1 ]' >/dev/null

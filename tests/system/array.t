@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# An array of which one task dies without a word, on a node that lost its power perhaps, and is purged from
-# Slurm before lbd looks: the run is not completed, and another attempt does what is missing.
+# An array of which one task dies without a word, on a node that lost its power perhaps, and is
+# purged from Slurm before lbd looks: the run is not completed, and another attempt does what is
+# missing.
 . "$(dirname "$0")/lib.sh"
 
 printf '[poll]\ninterval = "200ms"\nidle_interval = "500ms"\n' >"$LB_HOME/lbd.toml"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# audit.t - lbworker audit: a saved checkpoint is computed once more, and one bit that was computed otherwise is
-# found, with whose fault it is.  B=build prove --exec sh tests/system/audit.t
+# audit.t - lbworker audit: a saved checkpoint is computed once more, and one bit that was computed
+# otherwise is found, with whose fault it is.  B=build prove --exec sh tests/system/audit.t
 . "$(dirname "$0")/trainer.sh"
 
 awk 'BEGIN { srand(3); for (i = 0; i < 30000; i++) printf "%c", 97 + int(rand() * rand() * 26) }' >"$T/text"

@@ -59,7 +59,8 @@ run_reaches again completed 60
 is "$(lbctl status again --json | json attempts.0.launches.#)" 2 \
 	"a script that failed is launched again"
 
-# --- --wrap, and what a relaunch waits for ----------------------------------------------------------
+# --- --wrap, and what a relaunch waits for
+# ----------------------------------------------------------
 wrapped='echo "$SLURM_JOB_NAME $SLURM_NTASKS" "$@"; echo "a  b" >&2'
 job=$(sbatch --parsable -n2 --mem=100M -o theirs.out -e theirs.err --wrap "$wrapped")
 wait_for '[ -s theirs.err ]' 60
@@ -83,8 +84,9 @@ like "$(cat "$LB_HOME/runs/begin/second")" 'Dependency=\(null\)' "… which wait
 when() { date -d "$(grep -o "$1=[^ ]*" "$LB_HOME/runs/begin/second" | cut -d= -f2)" +%s; }
 ok "… nor for its time" test $(($(when EligibleTime) - $(when SubmitTime))) -lt 10
 
-# --- a script that requeues itself --------------------------------------------------------------------
-# The usual idiom; Slurm refuses, for bringing it back is lbd's, and status 0 is not the end of the work.
+# --- a script that requeues itself
+# -------------------------------------------------------------------- The usual idiom; Slurm
+# refuses, for bringing it back is lbd's, and status 0 is not the end of the work.
 cat >requeue.slurm <<'END'
 #!/bin/bash
 #SBATCH --mem=100M --signal=B:USR1@60 --time=10
@@ -108,7 +110,8 @@ scancel --batch --signal=USR1 "$(lbctl status whole --json | json attempts.0.job
 run_reaches whole completed 90
 is "$(lbctl status whole --json | json attempts.0.cause)" timeout "… also where it calls scontrol by its whole path"
 
-# One that asks for it at once, each time, would flood the scheduler: its pauses grow as any other's.
+# One that asks for it at once, each time, would flood the scheduler: its pauses grow as any
+# other's.
 cat >flood.slurm <<'END'
 #!/bin/bash
 #SBATCH --mem=100M

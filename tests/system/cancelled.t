@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Jobs that end "cancelled", and a controller that dies in the first seconds of a job on purpose: a run is
-# over for good when a person is known to have wanted that, and only then.
+# Jobs that end "cancelled", and a controller that dies in the first seconds of a job on purpose: a
+# run is over for good when a person is known to have wanted that, and only then.
 . "$(dirname "$0")/lib.sh"
 
 attempts() { lbctl status "$1" --json | json attempts.#; }
@@ -28,8 +28,8 @@ END
 chmod +x "$T/bin/sacct"
 PATH=$T/bin:$PATH
 MC_KILLWAIT=2
-# A controller that comes back believes of jobs that have ended that they run, for minutes, until their node
-# speaks to it again: those must not take the place of others.
+# A controller that comes back believes of jobs that have ended that they run, for minutes, until
+# their node speaks to it again: those must not take the place of others.
 MC_CPUS=64
 export MC_KILLWAIT MC_CPUS
 cluster_start 1
@@ -62,7 +62,8 @@ run_reaches waits killed 60
 is "$(attempts waits)" 1 "cancelled while it waited: that was a person"
 
 # --- what it depends on failed ------------------------------------------------------------------
-# Slurm cancels such a job, or leaves it; it forgets why (MinJobAge), and would let the next one run.
+# Slurm cancels such a job, or leaves it; it forgets why (MinJobAge), and would let the next one
+# run.
 failed=$(sbatch --parsable --hold -o /dev/null --wrap 'exit 3')
 for kill in yes no; do
 	lbctl submit --name "dep-$kill" --dependency="afterok:$failed" --kill-on-invalid-dep=$kill \
@@ -85,8 +86,8 @@ like "$err" "--dependency=afterok:$failed.* can never be satisfied: a job there 
 	"it is refused, with the reason"
 
 # --- the controller dies ----------------------------------------------------------------------
-# One that has forgotten a start cancels the job, which waits by then, when its node gives up ("Could not confirm
-# batch launch"): as root, moments after it has come back.
+# One that has forgotten a start cancels the job, which waits by then, when its node gives up
+# ("Could not confirm batch launch"): as root, moments after it has come back.
 lbctl submit --name unsure --begin=now+1hour -- true >/dev/null
 run_reaches unsure queued 30
 wait_for '[ "$(squeue -h -j "$(job unsure 0)" -o %r)" = BeginTime ]' 30
@@ -100,16 +101,17 @@ is "$(lbctl status unsure --json | json attempts.0.cause)" launch_fail \
 	"cancelled as it waited, by a controller that has just come back: that may have been its node"
 lbctl kill --now unsure >/dev/null
 
-# What it had not saved it forgets: the release and the start, the start, or nothing. Whatever it makes of
-# the job that runs, no run is ended by that. Of one that it has forgotten altogether accounting knows that
-# Slurm ended it; without accounting that takes minutes (tests/unit/test_reconcile.c).
+# What it had not saved it forgets: the release and the start, the start, or nothing. Whatever it
+# makes of the job that runs, no run is ended by that. Of one that it has forgotten altogether
+# accounting knows that Slurm ended it; without accounting that takes minutes
+# (tests/unit/test_reconcile.c).
 cat >"$T/answer" <<'END'
 for run in r1 r2 r3 r4; do lbctl status $run --json; done 2>/dev/null |
 	sed 's/"job_id"/\n&/g' | sed -n 's/^"job_id":\([0-9]*\),"submit_time":\([0-9]*\).*/\1 \2/p' |
 	while read -r job submitted; do echo "$job|CANCELLED by 0|0:15|None|100|101|n1|$submitted"; done
 END
-# It gives numbers away again, too: a job whose number still runs is not started, and the node is drained
-# until an administrator has had a look.
+# It gives numbers away again, too: a job whose number still runs is not started, and the node is
+# drained until an administrator has had a look.
 resume() {
 	[ -z "$(sinfo -h -t drain -o %N)" ] || scontrol update nodename=n1 state=resume
 }

@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # A minute of faults that a seed draws, all kinds at once, judged by witnesses alone:
-# tests/faults/chaos.py. `make chaos MINUTES=60` is the same file. Then the negative control: a job that
-# runs twice, with an lbrun whose claims of attempts are taken out; the witnesses must see two trainers.
+# tests/faults/chaos.py. `make chaos MINUTES=60` is the same file. Then the negative control: a job
+# that runs twice, with an lbrun whose claims of attempts are taken out; the witnesses must see two
+# trainers.
 #
 # Environment: MINUTES (1), SEED (drawn)
 if [ -z "${DISK:-}" ]; then

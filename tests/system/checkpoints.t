@@ -28,7 +28,8 @@ peak_tflops = 1
 EOF_SPEC
 
 lbd_start
-# SIGSTOP while its checkpoints are damaged, so that no new one comes: once it has stopped, for a rename on its way is done first.
+# SIGSTOP while its checkpoints are damaged, so that no new one comes: once it has stopped, for a
+# rename on its way is done first.
 trainer() { pgrep -f "lbworker train $LB_HOME/runs/$1/spec.toml"; }
 checkpoints() { ls -d "$LB_HOME/runs/$1/checkpoints"/step-???????? 2>/dev/null; }
 freeze_with_three() {
@@ -63,7 +64,8 @@ passed "with no valid checkpoint among several the run stops"
 like "$(lbctl status none --json | json text)" 'no valid checkpoint in .*checkpoints' "it says so"
 is "$(lbctl status none --json | json attempts.1.launches.#)" 0 "no trainer was started"
 
-# --- the look itself dies (for want of memory, say), or the disk fails it: that says nothing of what is there
+# --- the look itself dies (for want of memory, say), or the disk fails it: that says nothing of
+# what is there
 looks() {	# NAME ACTION [VARIABLE]
 	printf '%s\n' "LB_FAILPOINT=search.look:$2" ${3:+"$3"} >"$T/env-$1"
 	chmod 600 "$T/env-$1"
@@ -83,7 +85,8 @@ for action in kill error; do
 	lbctl kill --now $action >/dev/null
 done
 
-# --- lbworker itself says that training diverged: restart.rollback hears it ------------------------------
+# --- lbworker itself says that training diverged: restart.rollback hears it
+# ------------------------------
 lbctl submit "$T/run.toml" --name wild --set optimizer.lr=100 --set model.init_std=10 \
 	--set training.max_norm=0 --set lr_scheduler.warmup_steps=0 --set restart.rollback=1 >/dev/null
 run_reaches wild failed 90

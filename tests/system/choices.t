@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Multiple choice: each answer's log-likelihood, acc and acc_norm as lm-evaluation-harness has them
-# (tests/golden/choices, which tests/text/choices.py made with it); and files that hold no questions.
+# (tests/golden/choices, which tests/text/choices.py made with it); and files that hold no
+# questions.
 . "$(dirname "$0")/lib.sh"
 gold=$src/tests/golden/choices
 

@@ -48,7 +48,8 @@ is "$(cat "$T/again/src/train.py" "$T/again/src/a new file.py")" "lr = 2
 $(printf '\tx')
 def f(): pass" "and gives the code of the run"
 
-# As within one second: the edit leaves size and times as the index has them, and the index is no younger.
+# As within one second: the edit leaves size and times as the index has them, and the index is no
+# younger.
 (
 	cd "$T/exp" || exit 1
 	git config core.trustctime false

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Every block of docs/cookbook, as it stands there, in its order. Stand-ins play what a test machine lacks: torchrun
-# and nsys, an srun that knows containers (pyxis), torchtitan and LitGPT, the person's scripts, and GPUs that are files.
+# Every block of docs/cookbook, as it stands there, in its order. Stand-ins play what a test machine
+# lacks: torchrun and nsys, an srun that knows containers (pyxis), torchtitan and LitGPT, the
+# person's scripts, and GPUs that are files.
 . "$(dirname "$0")/lib.sh"
 
 export MC_GPUS=8 MC_CPUS=64
@@ -36,7 +37,8 @@ for word; do
 done
 exec "$real_srun" "\$@"
 END
-# Twenty steps, saved at 10 and 20 as the library does it; rank 0 only; the first launch dies behind step 10 where DIES is there.
+# Twenty steps, saved at 10 and 20 as the library does it; rank 0 only; the first launch dies behind
+# step 10 where DIES is there.
 cat >"$T/standin.py" <<'END'
 import os, signal, sys, time
 def train(folder, files, prefix="step-"):

@@ -60,7 +60,8 @@ crash_until_over() {
 	all_over || wait_for all_over 60
 }
 
-# Debian 11's sqlite3 knows no strict tables: lbd looks as well, whenever it starts, and refuses damage.
+# Debian 11's sqlite3 knows no strict tables: lbd looks as well, whenever it starts, and refuses
+# damage.
 is_sound() {
 	said=$(sqlite3 "$LB_HOME/ledger.db" 'PRAGMA integrity_check' 2>&1)
 	case $said in
@@ -103,8 +104,9 @@ ok "submitted to the local scheduler" submit_all local
 crash_until_over
 check_runs local
 
-# The ledger cannot be written for a second, from the moment a run is released: who is refused meanwhile
-# leaves nothing behind that the next commit would carry in. A second may be over before we ask: then again.
+# The ledger cannot be written for a second, from the moment a run is released: who is refused
+# meanwhile leaves nothing behind that the next commit would carry in. A second may be over before
+# we ask: then again.
 refused() {
 	LB_FAILPOINT=released.written:error lbd_start
 	tried=$((tried + 1))
@@ -127,8 +129,8 @@ is "$([ -e "$LB_HOME/runs/$full" ] && echo there)" "" "nor does its folder stay"
 lbctl kill --now "waits$tried" >/dev/null
 lbd_stop
 
-# The last sync of a commit fails: it was made, and lbd cannot know. The next one does, and finds the
-# folder, too. The commit of the submission is one of the first.
+# The last sync of a commit fails: it was made, and lbd cannot know. The next one does, and finds
+# the folder, too. The commit of the submission is one of the first.
 unsure=0
 for n in 1 2 3 4 5 6 7 8; do
 	LB_FAILPOINT=ledger.committed:error@$n lbd_try

@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What a script of cron meets is what lbd(8) says, byte for byte, and nothing else: what a login gives, of
-# lbd's own environment what lbctl submit takes along, then the file "environment", then the crontab's lines.
-# Names and values are such as people have: empty, of several lines, in quotes, no UTF-8, shell functions.
+# What a script of cron meets is what lbd(8) says, byte for byte, and nothing else: what a login
+# gives, of lbd's own environment what lbctl submit takes along, then the file "environment", then
+# the crontab's lines. Names and values are such as people have: empty, of several lines, in quotes,
+# no UTF-8, shell functions.
 . "$(dirname "$0")/lib.sh"
 
 cat >"$T/front.py" <<'END'

@@ -54,11 +54,13 @@ CATCH_UP=all
 OVERLAP=queue
 * * * * * /bin/true
 END
-# First by a clock as slow as ours: the job is known before its first minute, however slowly lbd starts.
+# First by a clock as slow as ours: the job is known before its first minute, however slowly lbd
+# starts.
 lbd_at "2026-11-01 12:00:30" 1
 wait_for 'lbctl cron | grep -q "^true "' 20
 lbd_stop
-# Each lbd begins half a minute after the last time that is known: how far a fast clock gets is the machine's affair.
+# Each lbd begins half a minute after the last time that is known: how far a fast clock gets is the
+# machine's affair.
 from_s=$(date -d "2026-11-01 12:00:30" +%s)
 for _ in 1 2 3 4 5; do
 	lbd_at "@$from_s" 120
@@ -146,7 +148,8 @@ like "$(lbctl logs "$run")" '^made it: counts$' \
 	"what a script says to sbatch counts; what makes no sense here does no harm"
 lbd_stop
 
-# --- at once, with why not, and with an environment ----------------------------------------------------
+# --- at once, with why not, and with an environment
+# ----------------------------------------------------
 rm -r "$cron"
 mkdir -m 755 "$cron" "$cron/cron.daily"
 export PYTHONPATH=/from/lbd SECRET_TOKEN=x

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 # shellcheck disable=SC2086 # names of users hold no blanks
 # A member fills the folder of switches: with 20,000 files that do not count, with 70,000 that could
-# hide an order, with more orders than one may leave, with somebody else's file. lbd serves the owner
-# meanwhile, an order that names its run counts at once, and looking costs next to nothing.
+# hide an order, with more orders than one may leave, with somebody else's file. lbd serves the
+# owner meanwhile, an order that names its run counts at once, and looking costs next to nothing.
 . "$(dirname "$0")/lib.sh"
 . "$suite/users.sh"
 
@@ -57,7 +57,8 @@ took=$(($(now_ms) - begin))
 diag "lbd was ready after $took ms"
 ok "lbd starts as fast as ever" in_time $took $((2500 * slow))
 
-# --- an order among very many ----------------------------------------------------------------------
+# --- an order among very many
+# ----------------------------------------------------------------------
 crowd 70000 'zz-%d.kill'
 served "among 70,000 switches"
 begin=$(now_ms)
@@ -91,7 +92,8 @@ passed "a glob is found, too"
 as $member sh -c "find $S -name 'zz-*' -delete; find $S -name 'x*' -delete"
 rm -f "$S"/*.kill
 
-# --- whose order ------------------------------------------------------------------------------------
+# --- whose order
+# ------------------------------------------------------------------------------------
 mkdir -m 777 "$T/open"
 as_owner lbctl submit --name moved --set watch.kill_grace=1s -- sleep 6543 >/dev/null
 run_reaches moved running 30

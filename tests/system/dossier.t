@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What lbctl stacks opens: stacks, the ranks' flight recorders (who is missing from a collective), and NCCL's own
-# view. Four stand-ins for ranks of PyTorch hear their pipes and dump as it does, one stands for NCCL's RAS.
+# What lbctl stacks opens: stacks, the ranks' flight recorders (who is missing from a collective),
+# and NCCL's own view. Four stand-ins for ranks of PyTorch hear their pipes and dump as it does, one
+# stands for NCCL's RAS.
 . "$(dirname "$0")/lib.sh"
 
 cat >"$T/ranks.py" <<'END'
@@ -70,7 +71,8 @@ lbctl kill --now h1 >/dev/null
 run_reaches h1 killed 20
 like "$(lbctl stacks h1)" 'rank 2 is missing' "they can be opened when it is over"
 
-# --- what else the recorders may tell ------------------------------------------------------------------
+# --- what else the recorders may tell
+# ------------------------------------------------------------------
 dumps() { # PYTHON EXPRESSION of the entries of rank `r`: the verdict on three ranks
 	rm -rf "$T/flight"
 	mkdir "$T/flight"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# experts.t - models with experts, trained: the same bits on any number of ranks and threads and after a stop,
-# even loads, counts, and what is refused.
+# experts.t - models with experts, trained: the same bits on any number of ranks and threads and
+# after a stop, even loads, counts, and what is refused.
 # B=build prove --exec sh tests/system/experts.t
 . "$(dirname "$0")/trainer.sh"
 

@@ -86,7 +86,8 @@ for command in ls submit kill nodes; do
 	ok "lbctl help $command where there is no UTF-8" only_ascii lbctl help $command
 done
 
-# The README's way from a folder of text to generated text, word for word; its configuration is smaller.
+# The README's way from a folder of text to generated text, word for word; its configuration is
+# smaller.
 mkdir -p "$T/there/etc/train" "$T/there/texts/more"
 sed 's/^flavor = .*/flavor = "debugmodel"/; s/^seq_len = .*/seq_len = 64/; s/^steps = .*/steps = 6/' \
 	"$src/etc/train/demo.toml" >"$T/there/etc/train/demo.toml"

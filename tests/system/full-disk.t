@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # A disk that is full for a while, below lbrun's spool: a trainer goes on, what it told meanwhile is
-# written in its turn, once; and one that dies of it is started again. Below lbd: no run is given up.
+# written in its turn, once; and one that dies of it is started again. Below lbd: no run is given
+# up.
 . "$(dirname "$0")/lib.sh"
 . "$suite/attempt.sh"
 
@@ -122,8 +123,9 @@ is "$(run_state waits)" completed "a run whose attempt met a full disk is tried 
 like "$(grep -c INJECTED "$T/strace.out")" '^2$' "the disk was full for it, twice"
 is "$(lbctl status waits --json | json attempts.#)" 1 "and that took it no attempt"
 
-# A ledger is made anew, and there is room for its log, but none to bring that into the file: the file
-# alone, which is put in place, would be a part of it. First without a fault, to count the writes.
+# A ledger is made anew, and there is room for its log, but none to bring that into the file: the
+# file alone, which is put in place, would be a part of it. First without a fault, to count the
+# writes.
 lbctl daemon stop >/dev/null	# strace would not pass a signal on
 lbd_stop
 db=$LB_HOME/ledger.db

@@ -1,16 +1,17 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# gpu-bench.t - a rehearsal of gpu-bench, and of what it and gpu-check install: the emulated library in the GPU's place, the
-# smallest shapes, and stand-ins for PyTorch, llm.c and PyPI's wheels, so that on the day there is a GPU nothing fails for the
-# scripts' own sake.  B=build prove --exec sh tests/system/gpu-bench.t
+# gpu-bench.t - a rehearsal of gpu-bench, and of what it and gpu-check install: the emulated library
+# in the GPU's place, the smallest shapes, and stand-ins for PyTorch, llm.c and PyPI's wheels, so
+# that on the day there is a GPU nothing fails for the scripts' own sake.  B=build prove --exec sh
+# tests/system/gpu-bench.t
 . "$(dirname "$0")/trainer.sh"
 
 need_emulated
 python=$(command -v python3) || { echo "Bail out! there is no python3"; exit 1; }
 case $B in /*) ;; *) B=$PWD/$B ;; esac
 
-# A python3 in front of the real one: its PyTorch prints what bench/gpu/pytorch.py prints, or fails as that does where
-# memory is short; its pip installs from the carried wheels only.
+# A python3 in front of the real one: its PyTorch prints what bench/gpu/pytorch.py prints, or fails
+# as that does where memory is short; its pip installs from the carried wheels only.
 mkdir "$T/bin" "$T/carried" && cat >"$T/bin/python3" <<-END
 	#!/bin/sh
 	case "\$*" in
@@ -26,7 +27,8 @@ mkdir "$T/bin" "$T/carried" && cat >"$T/bin/python3" <<-END
 END
 chmod +x "$T/bin/python3"
 PATH=$T/bin:$PATH
-# A checkout of llm.c, as far as it is read: its Makefile builds a program that prints llm.c's lines.
+# A checkout of llm.c, as far as it is read: its Makefile builds a program that prints llm.c's
+# lines.
 mkdir -p "$T/llm.c/llmc" && echo '// cudaMemAdvise(p, n, PreferredLocation, cudaCpuDeviceId)' >"$T/llm.c/llmc/common.cuh"
 printf 'train_gpt2cu:\n\tcp program $@ && chmod +x $@\n' >"$T/llm.c/Makefile"
 cat >"$T/llm.c/program" <<-'END'
@@ -47,7 +49,8 @@ grep -q '^124M-pytorch 124M PyTorch - (gpu-bench: missing: torch: neither here n
 ok $? "without PyTorch its parts have a line each that says so"
 touch "$T/torch"
 
-# Killed while PyTorch measures: what is done stays, the rest comes with the next call, and nothing runs beside it.
+# Killed while PyTorch measures: what is done stays, the rest comes with the next call, and nothing
+# runs beside it.
 touch "$T/pause"
 setsid env B="$B" LB_GPU_TOY=1 LB_CUDA_LIBRARY="$emulated" LB_GPU_RESULTS="$T/results" PARTS="124M-ours 124M-pytorch" \
 	sh bench/gpu/run.sh >"$T/out" 2>"$T/err" &
@@ -90,8 +93,10 @@ bench PARTS=7B-ours
 [ $? = 2 ] && grep -q 'gpu-bench: PARTS: there is no 7B-ours, allowed are: 124M-ours ' "$T/err"
 ok $? "a part that there is not is said"
 
-# --- what is installed --------------------------------------------------------------------------------------
-# A library that needs libcublasLt.so.99, which is nowhere but in a wheel that was carried, and a driver that has no device.
+# --- what is installed
+# -------------------------------------------------------------------------------------- A library
+# that needs libcublasLt.so.99, which is nowhere but in a wheel that was carried, and a driver that
+# has no device.
 mkdir "$T/driver" "$T/nvidia" && echo 'int nothing;' >"$T/empty.c" &&
 	gcc -shared -fPIC -o "$T/driver/libcuda.so.1" "$T/empty.c" &&
 	gcc -shared -fPIC -Wl,-soname,libcublasLt.so.99 -o "$T/nvidia/libcublasLt.so.99" "$T/empty.c" &&

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# gpu-check.t - a rehearsal of gpu-check: everything that waits for a GPU, with the emulated library in its
-# place and shorter, so that on the day there is one nothing fails for the script's own sake.
+# gpu-check.t - a rehearsal of gpu-check: everything that waits for a GPU, with the emulated library
+# in its place and shorter, so that on the day there is one nothing fails for the script's own sake.
 #   B=build prove --exec sh tests/system/gpu-check.t
 . "$(dirname "$0")/trainer.sh"
 

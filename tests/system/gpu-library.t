@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# gpu-library.t - what nvcc made for real GPUs, as far as it can be shown without one: the library loads and finds no
-# driver; no kernel spills; cuDNN plans its attention.  B=build prove --exec sh tests/system/gpu-library.t
+# gpu-library.t - what nvcc made for real GPUs, as far as it can be shown without one: the library
+# loads and finds no driver; no kernel spills; cuDNN plans its attention.  B=build prove --exec sh
+# tests/system/gpu-library.t
 . "$(dirname "$0")/gpu.sh"
 
 ! ldd "$B/lbworker" | grep -q libasan || {

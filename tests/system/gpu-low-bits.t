@@ -1,11 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# gpu-low-bits.t - recipes of few bits on the CUDA backend, run on the host (tests/emulation): the CPU's codes and
-# scales to the bit, by FP8 products of the library and emulated; whole trainings go as on the CPU, and go on to the bit.
+# gpu-low-bits.t - recipes of few bits on the CUDA backend, run on the host (tests/emulation): the
+# CPU's codes and scales to the bit, by FP8 products of the library and emulated; whole trainings go
+# as on the CPU, and go on to the bit.
 #   B=build prove --exec sh tests/system/gpu-low-bits.t
 . "$(dirname "$0")/gpu.sh"
 
-# --- operands and products ---------------------------------------------------------------------------
+# --- operands and products
+# ---------------------------------------------------------------------------
 agree "every slot of every recipe has the CPU's codes and scales, to the bit" --fp32 --only few_bits --rounds 2
 agree "and from bf16" --only few_bits --rounds 2 --seed 7
 cp "$T/ops" "$T/forward"
@@ -48,7 +50,8 @@ for type in --fp32 --seed\ 3 --deterministic\ --seed\ 4; do
 	agree "what is made with the operation that writes it has the same bits (${type%% *})" $type --only fused --rounds 1
 done
 
-# --- whole trainings -----------------------------------------------------------------------------------
+# --- whole trainings
+# -----------------------------------------------------------------------------------
 small_training "total_steps = 8"
 losses() { sed -n 's/^step \([0-9]*\)\/[0-9]* loss \([0-9.]*\) .*/\1 \2/p' "$T/$1.log"; }
 near() { # near FOLDER FOLDER STEPS TOLERANCE: as many steps, losses no further apart (relative)
@@ -105,8 +108,8 @@ for recipe in tensorwise delayed blockwise rowwise mxfp4; do
 		"$T/apart-$recipe/checkpoints/step-00000008/model.safetensors" >"$T/out"
 	ok $? "… and so does one whose operands are made by passes of their own"
 done
-# Without a gate, GELU makes its operand behind a product whose own lies in the same place, also where that is timed;
-# the second one takes the algorithms that the first one chose.
+# Without a gate, GELU makes its operand behind a product whose own lies in the same place, also
+# where that is timed; the second one takes the algorithms that the first one chose.
 for type in float32 bfloat16; do
 	gelu="--device cuda --model.name gpt2 --quantize.recipe mxfp4 --training.mixed_precision_param $type --training.steps 2"
 	# shellcheck disable=SC2086 # words
@@ -131,7 +134,8 @@ for recipe in tensorwise mxfp8 rowwise delayed blockwise\ gpt2; do
 	[ "$(sed -n 1p "$T/out")" -gt "$(sed -n 2p "$T/out")" ]
 	ok $? "a step with $recipe queues less than in passes of their own ($(paste -s -d' ' "$T/out"))"
 done
-# Of what the library turns out to lack no step makes codes again. (What folders know is of one that has it.)
+# Of what the library turns out to lack no step makes codes again. (What folders know is of one that
+# has it.)
 rm -rf "$T"/queued-*
 echo $(($(LB_EMULATION_FP8=none queued 3 tensorwise) - $(LB_EMULATION_FP8=none queued 2 tensorwise))) \
 	$(($(LB_CUDA_FEW_BITS=emulated queued 3 tensorwise) - $(LB_CUDA_FEW_BITS=emulated queued 2 tensorwise))) >"$T/out"
@@ -153,7 +157,8 @@ ok $? "nor does what no matrix unit multiplies become slower by being emulated, 
 "$B/lbworker" plan "$T/small.toml" --device H100 --training.mixed_precision_param bfloat16 --quantize.recipe nvfp4 >"$T/out" 2>"$T/err" &&
 	grep -q '^few bits  *[0-9.]* GiB of the activations' "$T/out"
 ok $? "the plan has the memory of codes and scales"
-# With two steps more there are four graphs more (two micro-batches), 12 copies, and one of random keys for each pass.
+# With two steps more there are four graphs more (two micro-batches), 12 copies, and one of random
+# keys for each pass.
 counts() { LB_EMULATION_COUNTS=$T/counts train "counted-$1" --device cuda --training.steps "$1" --quantize.recipe delayed \
 	--checkpoint.interval 0 && cat "$T/counts"; }
 counts 6 >"$T/a" && counts 8 >"$T/b"

@@ -1,7 +1,7 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: MIT
-# gpu.sh - what the tests of the CUDA backend on the host (tests/emulation) begin with; they are left out where
-# it could not be built.
+# gpu.sh - what the tests of the CUDA backend on the host (tests/emulation) begin with; they are
+# left out where it could not be built.
 . "$(dirname "$0")/trainer.sh"
 
 need_emulated

@@ -1,11 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # gpu.t - all of the CUDA backend that can be shown without a GPU: its kernels and its calls, run on
-# the host (tests/emulation), agree with the CPU backend, alone and in whole trainings; it says plainly
-# that there is no GPU. What is built for GPUs: gpu-library.t.  B=build prove --exec sh tests/system/gpu.t
+# the host (tests/emulation), agree with the CPU backend, alone and in whole trainings; it says
+# plainly that there is no GPU. What is built for GPUs: gpu-library.t.  B=build prove --exec sh
+# tests/system/gpu.t
 . "$(dirname "$0")/gpu.sh"
 
-# --- operation by operation ------------------------------------------------------------------------
+# --- operation by operation
+# ------------------------------------------------------------------------
 agree "every operation agrees with the CPU's in fp32" --fp32 --rounds 4 --seed 11
 agree "and in bf16" --rounds 4 --seed 21
 agree "… and where the same bits are asked for" --rounds 4 --seed 21 --deterministic
@@ -30,7 +32,8 @@ ok $? "whole models have PyTorch's gradients in fp32: eager, recorded, replayed"
 goldens --bf16 && [ "$(grep -c '^ok' "$T/goldens")" = 36 ]
 ok $? "and in bf16 within its rounding"
 
-# --- whole trainings ---------------------------------------------------------------------------------
+# --- whole trainings
+# ---------------------------------------------------------------------------------
 small_training
 losses() { sed -n 's/^step \([0-9]*\)\/[0-9]* loss \([0-9.]*\) grad_norm \([0-9.]*\) .*/\1 \2 \3/p' "$T/$1.log"; }
 # near LOG LOG STEPS TOLERANCE: as many steps, losses and gradient norms no further apart (relative)
@@ -57,7 +60,8 @@ train cpu-one --device cpu --training.global_batch_size 1
 train gradients --device cuda --training.global_batch_size 1 $narrow --optimizer.gradients bfloat16
 near gradients cpu-one 8 5e-3
 ok $? "… and with bf16 gradients, where a step is one micro-batch"
-# By a GPU's memory: one on which nothing fits beside what driver and libraries are left keeps the least.
+# By a GPU's memory: one on which nothing fits beside what driver and libraries are left keeps the
+# least.
 # shellcheck disable=SC2086 # words
 LB_EMULATION_BYTES=1000000000 train tight --device cuda $narrow
 losses tight >"$T/a" && losses narrow >"$T/b" && [ -s "$T/a" ] && cmp -s "$T/a" "$T/b" &&
@@ -131,7 +135,8 @@ ok $? "the algorithms chosen are in the checkpoint"
 [ -s "$T/gpu/cache/gemm-emulated-GPU-130100" ]
 ok $? "and in the cache"
 
-# An epilogue that is slower than our own kernel behind the product is left alone, in the next launch, too.
+# An epilogue that is slower than our own kernel behind the product is left alone, in the next
+# launch, too.
 # shellcheck disable=SC2086 # words
 LB_EMULATION_EPILOGUES=slow train slow --device cuda --model.name gpt2 $narrow
 near slow cpu-gpt2 3 5e-3 && grep -q ' refused' "$T/slow/checkpoints/step-00000008/train_state.json"
@@ -142,7 +147,8 @@ cmp "$T/slow/checkpoints/step-00000008/model.safetensors" "$T/slow-again/checkpo
 	>"$T/out" 2>&1 && grep -q ' refused' "$T/slow-again/checkpoints/step-00000008/train_state.json"
 ok $? "… nor by the next launch, which ends with the same bits"
 
-# --- which GPU ------------------------------------------------------------------------------------------
+# --- which GPU
+# ------------------------------------------------------------------------------------------
 LB_EMULATION_DRIVER=12080 ops --rounds 1
 [ $? = 77 ] && grep -q '^cuda: the driver is for CUDA 12.8, liblbcuda.so for 1[3-9]\.[0-9]*: ' "$T/ops"
 ok $? "a driver older than the library is named, with both versions"
@@ -158,8 +164,9 @@ LOCAL_RANK=3 LB_EMULATION_GPUS=2 train missing --device cuda
 [ $? = 1 ] && grep -q 'there is no GPU 3' "$T/err" && LOCAL_RANK=3 train alone --device cuda --training.steps 2
 ok $? "a rank takes its own, or the only one that it sees"
 
-# --- a copy to the host that is refused -------------------------------------------------------------------
-# Each step brings down a decision; behind that of step 4 come three copies for its checkpoint.
+# --- a copy to the host that is refused
+# ------------------------------------------------------------------- Each step brings down a
+# decision; behind that of step 4 come three copies for its checkpoint.
 for most in 4 5 6 7; do
 	LB_EMULATION_FETCHES=$most train "lost-$most" --device cuda && echo "$most: it did not fail"
 	[ ! -e "$T/lost-$most/checkpoints/step-00000004" ] || echo "$most: published"
@@ -167,9 +174,10 @@ done >"$T/out"
 [ "$(cat "$T/out")" = "7: published" ]
 ok $? "a checkpoint of which a copy failed is never published"
 
-# --- a step as one program ------------------------------------------------------------------------------
-# Two steps more are two graphs more (with two micro-batches four), and nothing beside them but what goes up
-# (tokens, targets, the host's half of a decision) and what comes down (the decision).
+# --- a step as one program
+# ------------------------------------------------------------------------------ Two steps more are
+# two graphs more (with two micro-batches four), and nothing beside them but what goes up (tokens,
+# targets, the host's half of a decision) and what comes down (the decision).
 counts() { # counts STEPS BATCH: graphs, what was queued outside of them, allocations, bytes at most
 	LB_EMULATION_COUNTS=$T/counts train "counted-$1-$2-$4" --device cuda --training.steps "$1" \
 		--training.global_batch_size "$2" --checkpoint.interval 0 "$3" "$4" && cat "$T/counts"
@@ -198,7 +206,8 @@ done
 near ramp-cuda ramp-cpu 30 2e-4
 ok $? "more programs than are kept"
 
-# --- what a profiler sees ------------------------------------------------------------------------------
+# --- what a profiler sees
+# ------------------------------------------------------------------------------
 tap=$(realpath "$B/gpu/nvtx_tap.so")
 LB_NVTX_TAP=$T/ranges NVTX_INJECTION64_PATH=$tap train ranged --device cuda --training.steps 2
 cat >"$T/wanted" <<-END
@@ -214,7 +223,8 @@ grep -v '^!' "$T/ranges" | sed -n '/^step 1/,/gemm/p' | cmp -s - "$T/wanted" && 
 ok $? "a profiler sees steps, phases and operations, each range closed"
 sed -n '/^step 1/,/gemm/p' "$T/ranges" | diff "$T/wanted" - | sed 's/^/# /'
 
-# --- memory ---------------------------------------------------------------------------------------------
+# --- memory
+# ---------------------------------------------------------------------------------------------
 train timed --device cuda --training.steps 2 --profiling.enable_memory_snapshot true
 grep -q '"GPU memory (MiB)".*"matrix products":64.000.*"weights":[0-9.]*,"gradients":[0-9.]*,"activations":' \
 	"$T/timed/memory_snapshot/iteration_1/rank0_memory.json" &&
@@ -225,8 +235,8 @@ snapshot=memory_snapshot/iteration_1/rank0_out_of_memory.json
 	grep -q 'not enough memory' "$T/err" && grep -q '^weights  *[0-9.]* *0.0$' "$T/err" &&
 	grep -q '"why": "not enough memory' "$T/refused/$snapshot" && ! [ -e "$T/refused/checkpoints" ]
 ok $? "a training that the plan does not fit in is refused with a table, before it begins"
-# Room for exactly what the plan counts, and 256 bytes, in which a decision fits: the first work area of a reduction is one
-# too many.
+# Room for exactly what the plan counts, and 256 bytes, in which a decision fits: the first work
+# area of a reduction is one too many.
 room=$(sed -n 's/.*"\(planned\|held\)_bytes": \([0-9]*\).*/\2/p' "$T/refused/$snapshot" |
 	awk '{ sum += $1 } END { print sum + 256 }')
 ! LB_EMULATION_BYTES=$room train late --device cuda &&
@@ -234,7 +244,8 @@ room=$(sed -n 's/.*"\(planned\|held\)_bytes": \([0-9]*\).*/\2/p' "$T/refused/$sn
 	grep -q '"refused": "reductions"' "$T/late/$snapshot" && grep -q '"held_bytes": [1-9]' "$T/late/$snapshot"
 ok $? "one that runs out of it in a step says what for, and who holds the rest"
 
-# --- what a model says -------------------------------------------------------------------------------
+# --- what a model says
+# -------------------------------------------------------------------------------
 ours=$T/gpu/checkpoints/step-00000008
 says() { # says FILE COMMAND ARGUMENTS...: its output, on the emulated GPU where asked for
 	file=$T/$1
@@ -261,7 +272,8 @@ python3 -c 'import ast, sys; ast.parse(open(sys.argv[1]).read())' bench/gpu/pyto
 	sh -n bench/gpu/run.sh && sh -n tests/gpu/check.sh
 ok $? "what only a GPU can run is at least well formed"
 
-# --- no GPU -------------------------------------------------------------------------------------------
+# --- no GPU
+# -------------------------------------------------------------------------------------------
 LB_CUDA_LIBRARY=$T/nowhere.so "$B/lbworker" train "$T/small.toml" --job.dump_folder "$T/no" \
 	--training.steps 1 --lr_scheduler.warmup_steps 0 >"$T/out" 2>"$T/err"
 status=$?

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # shellcheck disable=SC2086 # names of users hold no blanks
-# What lies in $LB_HOME acts as its owner, so lbd refuses what others could change: at start its home,
-# lbd.toml, network profiles and the hook; while it runs each file when it is used.
+# What lies in $LB_HOME acts as its owner, so lbd refuses what others could change: at start its
+# home, lbd.toml, network profiles and the hook; while it runs each file when it is used.
 . "$(dirname "$0")/lib.sh"
 . "$suite/users.sh"
 

@@ -197,8 +197,8 @@ exits 0 "a trainer that only prints, and stops doing so" run
 like "$(spool '"launch_end".*"number":1')" '"hang".*no output' "hangs, where a person said so"
 
 # --- no false alarms -------------------------------------------------------------------------
-# Allowed are seconds where the trainer pauses for less than one: on a busy machine it may get no processor
-# for that long.
+# Allowed are seconds where the trainer pauses for less than one: on a busy machine it may get no
+# processor for that long.
 stacks_count() { find "$F" -name 'stacks-*' | wc -l; }
 # fine NAME KIND WATCH: one launch, no stacks
 fine() {

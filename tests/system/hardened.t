@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # shellcheck disable=SC2086 # names of functions
-# What compiler and linker do against a mistake that is still in our programs, read from their ELF files.
+# What compiler and linker do against a mistake that is still in our programs, read from their ELF
+# files.
 . "$(dirname "$0")/lib.sh"
 need readelf binutils
 need cc gcc
@@ -15,7 +16,8 @@ has_no_writable_code() { ! elf -l "$1" | grep -q 'LOAD.* RWE '; }
 has_canaries() { elf --dyn-syms "$1" | grep -q __stack_chk_fail; }
 is_fortified() { elf --dyn-syms "$1" | grep -Eq '__(v?snprintf|v?fprintf|v?asprintf|memcpy|read|printf)_chk'; }
 has_no_rpath() { ! elf -d "$1" | grep -Eq 'RPATH|RUNPATH'; }
-# Branches land where they may: an instruction at each place where they do, on processors that know it.
+# Branches land where they may: an instruction at each place where they do, on processors that know
+# it.
 has_landing_pads() {
 	[ "$(uname -m)" != x86_64 ] || objdump -d --no-show-raw-insn "$1" | grep -A1 '<main>:' | grep -q endbr64
 }

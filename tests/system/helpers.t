@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Several helpers side by side, each for one libslurm: lbd takes the one that fits this site's Slurm, and
-# another when Slurm is exchanged under it. No run loses its job by that.
+# Several helpers side by side, each for one libslurm: lbd takes the one that fits this site's
+# Slurm, and another when Slurm is exchanged under it. No run loses its job by that.
 . "$(dirname "$0")/lib.sh"
 
 cluster_start 1
@@ -48,7 +48,8 @@ lbctl submit --name steady -- sh -c "echo \$\$ >>$T/starts; exec sleep $mark" >/
 run_reaches steady running 30
 job=$(lbctl status steady --json | json attempts.0.job_id)
 
-# --- its library goes away ---------------------------------------------------------------------------
+# --- its library goes away
+# ---------------------------------------------------------------------------
 gone "$here"
 kill -KILL "$(helper_pid)"
 wait_for 'case $(in_use) in */lbd-slurm-commands) true ;; *) false ;; esac' 40
@@ -70,7 +71,8 @@ is "$(run_state steady) $(lbctl status steady --json | json attempts.#) $(lbctl 
 is "$(wc -l <"$T/starts")" 1 "… and its trainer"
 lbd_stop
 
-# --- a controller that is newer ---------------------------------------------------------------------
+# --- a controller that is newer
+# ---------------------------------------------------------------------
 rm "$helpers"/*
 other "$T/inst/bin/lbd-slurm" "$site"
 cp "$B/lbd-slurm" "$helpers/lbd-slurm-1"
@@ -85,7 +87,8 @@ lbctl kill --now steady >/dev/null
 run_reaches steady killed 30
 lbd_stop
 
-# --- none ---------------------------------------------------------------------------------------------
+# --- none
+# ---------------------------------------------------------------------------------------------
 rm "$helpers"/* "$T/inst/bin/lbd-slurm-commands"
 gone "$T/inst/bin/lbd-slurm"
 : >"$T/lbd.log"
@@ -93,8 +96,9 @@ own_lbd
 like "$(cat "$T/lbd.log")" 'libslurm.so.99' "where none serves, the library that is missing is named"
 lbd_stop
 
-# --- a Slurm whose configuration lies elsewhere --------------------------------------------------------
-# As where it was built for /opt/slurm/etc: only its commands know, and the controller tells.
+# --- a Slurm whose configuration lies elsewhere
+# -------------------------------------------------------- As where it was built for /opt/slurm/etc:
+# only its commands know, and the controller tells.
 rm "$T/inst/bin/lbd-slurm"
 cp "$B/lbd-slurm" "$helpers/lbd-slurm-1"
 cp "$B/lbd-slurm-commands" "$T/inst/bin/"
@@ -140,7 +144,8 @@ else
 fi
 PATH=$path
 
-# --- a release that nobody knows ---------------------------------------------------------------------
+# --- a release that nobody knows
+# ---------------------------------------------------------------------
 mkdir "$T/bin"
 cat >"$T/bin/scontrol" <<END
 #!/bin/sh

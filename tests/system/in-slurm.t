@@ -30,8 +30,8 @@ for row in db.execute("SELECT m.launch, m.step FROM metrics m JOIN runs r ON r.i
     print(*row)
 PY
 }
-# Each launch's steps, as the ledger has them, are those that the trainer noted; the last may be missing
-# in its notes, since it may have been killed between the acknowledgement and its own line.
+# Each launch's steps, as the ledger has them, are those that the trainer noted; the last may be
+# missing in its notes, since it may have been killed between the acknowledgement and its own line.
 steps_agree() {
 	ledger_steps >"$T/ledger_steps"
 	python3 - "$T/ledger_steps" "$LB_HOME/runs/train/acked" <<'PY'

@@ -96,7 +96,8 @@ like "$(lbctl submit --dry-run --set slurm.network=efa -- true)" 'FI_PROVIDER = 
 	"the installed lbd knows the installed networks"
 lbd_stop
 
-# --- what shells complete ------------------------------------------------------------------------------
+# --- what shells complete
+# ------------------------------------------------------------------------------
 lbd_start
 lbctl submit --name apple --set run.group=fruit -- true >/dev/null
 run_reaches apple completed 20
@@ -118,7 +119,8 @@ else
 	diag "fish is not here: its completions are only read by a unit test"
 fi
 if command -v zsh >/dev/null; then
-	# as _arguments calls them: a function gets options of its own unless a blank stands in front
+	# as _arguments calls them: a function gets options of its own unless a blank stands in
+	# front
 	zsh_words() { zsh -fc 'compadd() { print -l ${(P)@[-1]}; }; _arguments() { :; }
 		source <(sed "/^_lbctl \"\$@\"$/d" "$0"); "$@"' "$share/zsh/site-functions/_lbctl" "$@"; }
 	is "$(zsh_words _lbctl_runs)" apple "zsh: a run"
@@ -144,7 +146,8 @@ sample_names_every_key() {
 }
 ok "the sample configuration shows every key" sample_names_every_key
 
-# --- ~ and back ------------------------------------------------------------------------------------
+# --- ~ and back
+# ------------------------------------------------------------------------------------
 mkdir "$T/person"
 for shell in dash bash zsh fish; do
 	command -v $shell >/dev/null || continue

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# instructions.t - every operation of the CPU backend gives the same bits with AVX-512 and with AVX2, and all
-# but those that fuse a product with a sum give them with the base instructions too; from any number of
-# threads. Where the CPU lacks a set, LB_CPU_ISA leaves the next smaller one.
+# instructions.t - every operation of the CPU backend gives the same bits with AVX-512 and with
+# AVX2, and all but those that fuse a product with a sum give them with the base instructions too;
+# from any number of threads. Where the CPU lacks a set, LB_CPU_ISA leaves the next smaller one.
 # B=build prove --exec sh tests/system/instructions.t
 . "$(dirname "$0")/trainer.sh"
 

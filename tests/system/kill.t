@@ -39,8 +39,8 @@ cat >"$T/hook" <<'SH'
 cat >>"$1"
 echo >>"$1"
 SH
-# A job is completing for as long as there is a file of its number. These have a node of their own: one of
-# Slurm 20.11 runs one epilog at a time, and no other job of it ends meanwhile.
+# A job is completing for as long as there is a file of its number. These have a node of their own:
+# one of Slurm 20.11 runs one epilog at a time, and no other job of it ends meanwhile.
 cat >"$T/epilog" <<SH
 #!/bin/sh
 while [ -e "$T/completing.\$SLURM_JOB_ID" ]; do sleep 0.2; done

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# lbrun is the interpreter of a job's script, and the kernel reads little of a script's first line: programs in
-# a folder whose path is long or has a blank work like any others, and the environment arrives whole. Where
-# $LB_HOME is no way out either, lbd says so and does not start.
+# lbrun is the interpreter of a job's script, and the kernel reads little of a script's first line:
+# programs in a folder whose path is long or has a blank work like any others, and the environment
+# arrives whole. Where $LB_HOME is no way out either, lbd says so and does not start.
 . "$(dirname "$0")/lib.sh"
 programs=$B
 long=$(printf '%0120d' 0)

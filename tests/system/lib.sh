@@ -10,16 +10,18 @@
 #   wait_for '[ "$(run_state r1)" = completed ]' 20
 #   is "$(lbctl status r1 --json | json attempts.0.exit_code)" 0 "its exit code is known"
 #
-# Each test has its own folder $T, its own $LB_HOME and socket, and talks to nobody else. It begins in
-# $T/here, which is empty; $src is the top folder, $suite this one. When it ends, however
-# it ends, every process that belongs to $T is ended, and no other. Tests do not sleep: they wait for a
-# condition with a deadline. Something that a test needs and that is missing fails it, with a line that says what.
+# Each test has its own folder $T, its own $LB_HOME and socket, and talks to nobody else. It begins
+# in $T/here, which is empty; $src is the top folder, $suite this one. When it ends, however
+# it ends, every process that belongs to $T is ended, and no other. Tests do not sleep: they wait
+# for a condition with a deadline. Something that a test needs and that is missing fails it, with a
+# line that says what.
 #
 # Environment: B        build folder (absolute; build/ of this tree)
 #              LB_SRC   top folder, for scripts that do not lie in tests/system
 #              LB_PATIENCE   how many times as long as on a quiet machine things may take (4)
 #              LB_KEEP=1     keep $T and say where it is
-#              LB_ASKER      an lbctl that starts faster than the one under test; wait_for asks with it
+#              LB_ASKER      an lbctl that starts faster than the one under test; wait_for asks with
+#                            it
 #              LB_TEST_SLURM=commands   lbd speaks to Slurm through its commands
 #              LB_DEBUGGER   put in front of lbd, e.g. "strace -f -o /tmp/trace"
 set -u
@@ -34,9 +36,11 @@ LB_HOME=$T/home
 PATH=$B:$B/tests:$PATH	# trainers, too, await
 SLURM_CONF=$T/none		# until cluster_start: never the site's own Slurm
 mkdir "$LB_HOME" "$T/here"
-# What is submitted here is in no git repository: lbctl would look at all files of this tree, each time.
+# What is submitted here is in no git repository: lbctl would look at all files of this tree, each
+# time.
 cd "$T/here" || exit 1
-# A trainer that aborts would leave its core where we were called: slurmd raises what a soft limit says.
+# A trainer that aborts would leave its core where we were called: slurmd raises what a soft limit
+# says.
 # shellcheck disable=SC3045 # dash has it
 [ -n "${wants_cores:-}" ] || ulimit -c 0
 ASAN_OPTIONS=${ASAN_OPTIONS:-}${ASAN_OPTIONS:+:}log_path=$T/sanitizer:disable_coredump=0
@@ -162,7 +166,8 @@ need() {	# PROGRAM PACKAGE
 build=$B	# a test may set B to a copy of the programs
 json() { "$build/tests/json" "$1"; }
 
-# A port of this machine at which nobody listens; not one of those that outgoing connections are given meanwhile.
+# A port of this machine at which nobody listens; not one of those that outgoing connections are
+# given meanwhile.
 free_port() {
 	python3 -c 'import random, socket
 while True:
@@ -189,8 +194,8 @@ in_time() { [ "$1" -le $(($2 * patience)) ]; }	# MS LIMIT_MS, which is for a qui
 # shellcheck disable=SC2034 # for the tests
 mark=1000.$$
 
-# wait_for 'CONDITION' SECONDS: until the shell condition holds, else the test fails here. SECONDS is
-# generous for a quiet machine; the rest is patience.
+# wait_for 'CONDITION' SECONDS: until the shell condition holds, else the test fails here. SECONDS
+# is generous for a quiet machine; the rest is patience.
 wait_for() {
 	deadline=$(($(uptime_ms) + $2 * 1000 * patience))
 	pause=0.02
@@ -214,8 +219,9 @@ wait_for() {
 	done
 }
 
-# The condition, asked with the lbctl that starts faster, if there is one: a hundred questions of a sanitized
-# lbctl take more of the processor than what is waited for. Not where a test has copied the programs.
+# The condition, asked with the lbctl that starts faster, if there is one: a hundred questions of a
+# sanitized lbctl take more of the processor than what is waited for. Not where a test has copied
+# the programs.
 holds() {
 	if [ -n "$tap_path" ] || [ ! -e "$T/asker" ] || [ "$(command -v lbctl)" != "$build/lbctl" ]; then
 		eval "$1"
@@ -295,7 +301,8 @@ lbd_stop() {
 # shellcheck disable=SC2015 # returning 0 is the point
 lbd_kill9() { lbd_stop KILL || :; }
 
-# jobs_of NAME: how many its attempts had. An attempt whose submission died with lbd on its way has none.
+# jobs_of NAME: how many its attempts had. An attempt whose submission died with lbd on its way has
+# none.
 jobs_of() {
 	lbctl status "$1" --json | python3 -c 'import json, sys
 print(sum(1 for a in json.load(sys.stdin)["attempts"] if a.get("job_id")))'
@@ -303,7 +310,8 @@ print(sum(1 for a in json.load(sys.stdin)["attempts"] if a.get("job_id")))'
 
 run_state() { lbctl status "$1" --json | json state; }
 
-# run_reaches NAME STATE SECONDS [ATTEMPTS]. What await cannot say, without lbd for instance, is asked as people do.
+# run_reaches NAME STATE SECONDS [ATTEMPTS]. What await cannot say, without lbd for instance, is
+# asked as people do.
 run_reaches() {
 	# shellcheck disable=SC2086 # a word or none
 	"$build/tests/await" "$1" "$2" $(($3 * patience)) ${4:-} || [ $? != 3 ] || patience=1
@@ -340,16 +348,16 @@ cluster_stop() {
 
 # cluster_signal DAEMON SIGNAL: munged, slurmctld, slurmd.n1 …
 cluster_signal() { "$src/etc/minicluster" signal "$cluster" "$1" "$2"; }
-# DOWN: jobs wait, UP: they start. (Drained nodes would register when they resume, and a slurmd that is busy
-# then takes the script of a job that it just starts for a stray one, and removes it.)
+# DOWN: jobs wait, UP: they start. (Drained nodes would register when they resume, and a slurmd that
+# is busy then takes the script of a job that it just starts for a stray one, and removes it.)
 partition() { scontrol update PartitionName=debug State="$1"; }	# UP|DOWN
 
 # shepherds JOB: the processes of its lbrun; the command line names the job's script, not the run.
 shepherds() { pgrep -f "lbrun --job $cluster/spool/.*/job0*$1/"; }
 
 # --- the end --------------------------------------------------------------------------------
-# naming TEXT: the processes whose arguments or environment contain it, but for this one. The list of
-# candidates is made first, so the helpers of this function are not among them.
+# naming TEXT: the processes whose arguments or environment contain it, but for this one. The list
+# of candidates is made first, so the helpers of this function are not among them.
 naming() {
 	tap_text=$1
 	set -- /proc/[0-9]*/environ /proc/[0-9]*/cmdline
@@ -390,7 +398,8 @@ cleanup() {
 	lbd_end
 	cluster_stop
 	end_own_processes
-	# a program that is killed while its leaks are counted leaves this line, or an empty file: nothing
+	# a program that is killed while its leaks are counted leaves this line, or an empty file:
+	# nothing
 	grep -hv 'Unable to get registers from thread' "$T"/sanitizer.* >"$T/found" 2>/dev/null
 	if [ -s "$T/found" ]; then
 		diag "a sanitizer found something"
@@ -419,8 +428,9 @@ for program in lbd lbctl lbrun tests/json tests/await; do
 	[ -x "$B/$program" ] || bail_out "$B/$program is missing: run make"
 done
 
-# sync_trainer FILE: makes a trainer of thirty steps for sync.t and tests/trackers; FILE FOLDER. Launch N's loss of
-# step S is N.SS. It saves at step 10, dies at step 15 of its first launch, and waits for FOLDER/go in its second.
+# sync_trainer FILE: makes a trainer of thirty steps for sync.t and tests/trackers; FILE FOLDER.
+# Launch N's loss of step S is N.SS. It saves at step 10, dies at step 15 of its first launch, and
+# waits for FOLDER/go in its second.
 sync_trainer() {
 	cat >"$1" <<'END'
 #!/bin/sh

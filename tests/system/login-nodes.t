@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Login nodes as they are: folders that take no file or no program, sessions that end what they began,
-# limits, another machine after each login. lbctl doctor finds each and says what to do; lbd works where
-# it can.
+# Login nodes as they are: folders that take no file or no program, sessions that end what they
+# began, limits, another machine after each login. lbctl doctor finds each and says what to do; lbd
+# works where it can.
 . "$(dirname "$0")/lib.sh"
 
 need unshare util-linux
@@ -20,8 +20,8 @@ lbctl doctor --json | python3 -c 'import json, sys
 for c in json.load(sys.stdin):
     print(c["check"], c["verdict"], c["text"], "to do: " + (c["fix"] or "nothing"), sep=": ")'
 END
-# at_site COMMANDS: what doctor says in a world of mounts of its own, made by these commands. An ordinary
-# user is root there.
+# at_site COMMANDS: what doctor says in a world of mounts of its own, made by these commands. An
+# ordinary user is root there.
 at_site() {
 	as_root=
 	[ "$(id -u)" = 0 ] || as_root=-r
@@ -37,7 +37,8 @@ like "$plain" '^home: fine' "a home that can be written to"
 like "$plain" '^TMPDIR: fine' "a /tmp that takes programs"
 like "$plain" '^login node: skipped' "an lbd that never ran"
 
-# --- folders -----------------------------------------------------------------------------------------
+# --- folders
+# -----------------------------------------------------------------------------------------
 mkdir "$T/tmp" "$T/other"
 at_site "mount -t tmpfs -o noexec none $T/tmp; export TMPDIR=$T/tmp" >"$T/said"
 finds TMPDIR 'noexec' 'export TMPDIR=' "a /tmp from which nothing starts"
@@ -52,7 +53,8 @@ if [ "$(id -u)" = 0 ]; then
 	finds home 'Permission denied' 'root is nobody' "root squash"
 fi
 
-# --- logout --------------------------------------------------------------------------------------------
+# --- logout
+# --------------------------------------------------------------------------------------------
 mkdir -p "$T/over/etc/systemd/logind.conf.d" "$T/over/run/systemd/system" "$T/over/lib/systemd/linger"
 at_site "$put_over" >"$T/said"
 like "$(cat "$T/said")" '^logout: skipped: no systemd session of yours: lbctl daemon start' "no systemd session"
@@ -63,7 +65,8 @@ finds logout 'KillUserProcesses=yes' 'enable-linger.*--in-slurm' \
 for user in "$(id -un)" root; do : >"$T/over/lib/systemd/linger/$user"; done	# whom an ordinary user is in there
 like "$(at_site "$put_over")" '^logout: fine: lingering is on' "lingering is the cure"
 
-# --- limits ---------------------------------------------------------------------------------------------
+# --- limits
+# ---------------------------------------------------------------------------------------------
 prlimit --cpu=300 sh "$T/say" >"$T/said" 2>&1
 finds limits '5m00s of CPU time' '--in-slurm' "five minutes of CPU time"
 group=$(sed -n 's/^0:://p' /proc/self/cgroup)
@@ -83,7 +86,8 @@ lbd_start
 ok "lbd serves within a gigabyte of addresses" lbctl submit --name small -- true
 run_reaches small completed 20
 
-# --- another machine ---------------------------------------------------------------------------------------
+# --- another machine
+# ---------------------------------------------------------------------------------------
 mv "$LB_HOME/lbd.sock" "$T/sock"		# a socket leads nowhere from there
 LD_PRELOAD=$shim NOLOCKS_HOST=login2 sh "$T/say" >"$T/said" 2>&1
 finds 'login node' "lbd runs on $(json host <"$LB_HOME/lbd.lease"), which is another machine" 'ssh there' \

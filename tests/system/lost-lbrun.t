@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The node that lbrun is on falls silent, with all its processes, in the middle of a save: the other nodes end their
-# ranks and say so, and the run goes on elsewhere in seconds, not when Slurm knows. What wakes up counts nowhere. And
-# where only the heartbeats fail and lbrun lives, no launch trains beside another.
+# The node that lbrun is on falls silent, with all its processes, in the middle of a save: the other
+# nodes end their ranks and say so, and the run goes on elsewhere in seconds, not when Slurm knows.
+# What wakes up counts nowhere. And where only the heartbeats fail and lbrun lives, no launch trains
+# beside another.
 . "$(dirname "$0")/lib.sh"
 . "$suite/lost.sh"
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The spec of a live run is gone, or is no spec any more: lbd serves all others, watches this one's job,
-# and obeys orders on it. It only cannot submit it again, and says why.
+# The spec of a live run is gone, or is no spec any more: lbd serves all others, watches this one's
+# job, and obeys orders on it. It only cannot submit it again, and says why.
 . "$(dirname "$0")/lib.sh"
 
 cat >"$T/trainer" <<'END'

@@ -1,13 +1,15 @@
 # shellcheck shell=sh disable=SC2034,SC2154 # the tests use what is set here
 # SPDX-License-Identifier: MIT
-# lost.sh - nodes that fall silent, for the lost-*.t tests, behind lib.sh. Slurm believes in them for five minutes more.
+# lost.sh - nodes that fall silent, for the lost-*.t tests, behind lib.sh. Slurm believes in them
+# for five minutes more.
 #
 #   lost_start NODES NODES_OF_A_RUN     # the cluster, lbd, $timeout_s, $T/job.toml
-#   trains RUN LAUNCH [STEPS]           # until its last rank made more than these; LAUNCH is ATTEMPT.LAUNCH
+#   trains RUN LAUNCH [STEPS]           # until its last rank made more than these; LAUNCH is
+#                                       ATTEMPT.LAUNCH
 #   on_node NODE STOP|CONT|KILL         # all that runs there, its slurmd first
 #
-# Each rank writes a line a step to $T/steps.RUN: its launch, rank, node and step. The first rank saves at each fifth.
-# While $T/slow.RUN exists, a save of the first attempt goes on.
+# Each rank writes a line a step to $T/steps.RUN: its launch, rank, node and step. The first rank
+# saves at each fifth. While $T/slow.RUN exists, a save of the first attempt goes on.
 lost_start() {
 	MC_SLURMDTIMEOUT=300
 	MASTER_ADDR=127.0.0.1

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# low-bits.t - recipes of few bits as a person uses them: docs/LOW-BITS.md as it stands; a training that
-# is interrupted goes on to the bit in every recipe; mistakes.  B=build prove --exec sh tests/system/low-bits.t
+# low-bits.t - recipes of few bits as a person uses them: docs/LOW-BITS.md as it stands; a training
+# that is interrupted goes on to the bit in every recipe; mistakes.  B=build prove --exec sh
+# tests/system/low-bits.t
 . "$(dirname "$0")/trainer.sh"
 
 top=$(cd "$(dirname "$0")/../.." && pwd -P)
@@ -69,8 +70,9 @@ for recipe in $(lbworker recipes | sed -n 's/^\([a-z][^ :]*\):.*/\1/p'); do
 	rm -rf whole parts
 done
 
-# Beside recipes: bf16 everywhere, weights without a copy of more bits, moments of 8 bits, Muon. The second training
-# is killed when it has told step 5, and its checkpoint of step 4 is the newest: that of step 8 waits for it.
+# Beside recipes: bf16 everywhere, weights without a copy of more bits, moments of 8 bits, Muon. The
+# second training is killed when it has told step 5, and its checkpoint of step 4 is the newest:
+# that of step 8 waits for it.
 : >seen
 while read -r options; do
 	rm -rf whole parts

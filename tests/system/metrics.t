@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# lbctl metrics as Prometheus' own client, promtool and a real Prometheus take it; lbd away; the dashboard and
-# the alerts ask for nothing that is not told.
+# lbctl metrics as Prometheus' own client, promtool and a real Prometheus take it; lbd away; the
+# dashboard and the alerts ask for nothing that is not told.
 . "$(dirname "$0")/lib.sh"
 need promtool prometheus
 need prometheus prometheus

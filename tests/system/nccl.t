@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# nccl.t - ranks on emulated GPUs, arrays between them by a stand-in of NCCL: the same bits on one rank and on
-# several, and the first cause when one is killed, stands still or tells an error, or has another NCCL.
-# make check-ranks has every way of sharing.
+# nccl.t - ranks on emulated GPUs, arrays between them by a stand-in of NCCL: the same bits on one
+# rank and on several, and the first cause when one is killed, stands still or tells an error, or
+# has another NCCL. make check-ranks has every way of sharing.
 . "$(dirname "$0")/trainer.sh"
 need_emulated
 . ./tests/ranks/training.sh

@@ -63,7 +63,8 @@ is "$(attempts both)" 2 "so it is tried again without memory"
 wait_for '[ "$(squeue -h | wc -l)" = 0 ]' 20
 is "$(squeue -h | wc -l)" 0 "nothing is left in the queue"
 
-# Nothing else is free: it would be, for those who wait long enough, but the node that is mistrusted is idle.
+# Nothing else is free: it would be, for those who wait long enough, but the node that is mistrusted
+# is idle.
 sbatch -w "$good" --exclusive -o /dev/null --wrap 'sleep 1000' >/dev/null
 wait_for '[ "$(squeue -h -t RUNNING -w "$good" | wc -l)" = 1 ]' 30
 lbctl submit --name idle -- sleep 1000 >/dev/null
@@ -119,7 +120,8 @@ run_reaches pair completed 60
 is "$(score_of n2)" "[0.5]" "once the run has got on, the node of the rank that a signal killed has all of the blame"
 like "$(score_of n1)" '^(none|\[0\.0\])$' "the other node has none"
 
-# A job that begins nowhere: neither node is avoided for it by others, and it is told whose fault that is.
+# A job that begins nowhere: neither node is avoided for it by others, and it is told whose fault
+# that is.
 lbctl nodes forgive n1 n2 >/dev/null
 printf '#!/bin/sh\n#SBATCH --mem=10M -n1 --output=%s/nowhere/%%j.out\nexec sleep 1000\n' "$T" >"$T/nowhere.sh"
 lbctl submit --name nowhere --set restart.backoff_first=0 "$T/nowhere.sh" >/dev/null 2>&1
@@ -134,7 +136,8 @@ is "$(score_of n1) $(score_of n2)" "[0.0] [0.0]" "once its folder is there it be
 lbctl kill --now nowhere >/dev/null
 run_reaches nowhere killed 20
 
-# --- GPUs that complain, by a stand-in for the driver's library, which has a folder for each node --------
+# --- GPUs that complain, by a stand-in for the driver's library, which has a folder for each node
+# --------
 for node in n1 n2; do
 	lbctl nodes forgive "$node" >/dev/null 2>&1
 	mkdir -p "$T/gpus/$node"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Pairs and triples of sbatch's options, drawn by chance: lbctl makes the very job that sbatch makes.
-# OPTIONS_COUNT and OPTIONS_SEED: how many, and which; `make check-options N=2000` for many.
+# Pairs and triples of sbatch's options, drawn by chance: lbctl makes the very job that sbatch
+# makes. OPTIONS_COUNT and OPTIONS_SEED: how many, and which; `make check-options N=2000` for many.
 . "$(dirname "$0")/lib.sh"
 
 printf 'Licenses=matlab:4,idl:2\n' >"$T/extra.conf"

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# [preflight]: a node that computes wrong, is slow, has a full disk, another clock or does not answer is found before
-# the trainer starts, avoided with proof, and the run goes elsewhere; it does not starve by that.
+# [preflight]: a node that computes wrong, is slow, has a full disk, another clock or does not
+# answer is found before the trainer starts, avoided with proof, and the run goes elsewhere; it does
+# not starve by that.
 . "$(dirname "$0")/lib.sh"
 if [ ! -e "$B/liblbmpi.so" ]; then
 	echo "1..0 # SKIP built without MPI (libmpich-dev)"
@@ -64,7 +65,8 @@ report=$LB_HOME/runs/clock/attempts/1/preflight
 like "$(cat "$report/rank-1.json")" '"host":"n2".*"fault":"clock: ' "reports lie in the attempt's folder"
 like "$events" 'preflight +the nodes are well, checked in [0-9.]* s' "and of well nodes it is said, too"
 
-# Long enough for the other node to start and check on a busy machine; with MPI that one cannot go on alone, either.
+# Long enough for the other node to start and check on a busy machine; with MPI that one cannot go
+# on alone, either.
 slow=0
 for mpi in none pmi2; do
 	echo silent >"$T/fault-n2"

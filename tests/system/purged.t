@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# A job ends while lbd is away, its lbrun leaves no record, and slurmctld has purged the job (MinJobAge)
-# by the time lbd is back: accounting is asked third. The private cluster has no database, so `sacct`
-# is a script of ours; tests/unit/test_accounting.c has the lines that the real one prints.
+# A job ends while lbd is away, its lbrun leaves no record, and slurmctld has purged the job
+# (MinJobAge) by the time lbd is back: accounting is asked third. The private cluster has no
+# database, so `sacct` is a script of ours; tests/unit/test_accounting.c has the lines that the real
+# one prints.
 . "$(dirname "$0")/lib.sh"
 
 run=forgotten

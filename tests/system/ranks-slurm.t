@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# One training on four ranks of two nodes, over MPI: one rank does not begin, one is killed, one stands
-# still, a node dies, and the last weights are those of an undisturbed training on one rank.
+# One training on four ranks of two nodes, over MPI: one rank does not begin, one is killed, one
+# stands still, a node dies, and the last weights are those of an undisturbed training on one rank.
 . "$(dirname "$0")/lib.sh"
 if [ ! -e "$B/liblbmpi.so" ]; then
 	echo "1..0 # SKIP built without MPI (libmpich-dev)"
@@ -40,8 +40,8 @@ pids_of() { # pids_of RUN NAME=VALUE
 		grep -qx "LB_RUN_DIR=$LB_HOME/runs/$1" environ && grep -qx "$2" environ && echo "$pid"
 	done
 }
-# Every rank of RUN stands still once it is past STEP of the launch that began behind a line of that PATTERN: what
-# is done then comes in time on a quick machine, too.
+# Every rank of RUN stands still once it is past STEP of the launch that began behind a line of that
+# PATTERN: what is done then comes in time on a quick machine, too.
 still_at() { # still_at RUN STEP PATTERN
 	wait_for "stand_still $1 && lbctl logs $1 2>/dev/null | sed '1,/$3/d' | grep -q '] step $2/' || { go_on; false; }" 60
 }
@@ -87,7 +87,8 @@ for file in model.safetensors optimizer.safetensors train_state.json; do
 		"$LB_HOME/runs/four/checkpoints/step-00000300/$file"
 done
 
-# --- each node has a stage of its own ---------------------------------------------------------------
+# --- each node has a stage of its own
+# ---------------------------------------------------------------
 mkdir -p "$T/stage/n1" "$T/stage/n2"
 ok "the same by way of the nodes' stages" lbctl submit --name staged --set "checkpoint.stage=$T/stage/%n" ranks.toml
 still_at staged 30 "ranks over MPI" && rank 2 && kill -KILL "$found"
@@ -112,7 +113,8 @@ like "$(cat check.log)" "\[n2:1\] BROKEN: disk: /none: No such file" "a node tha
 like "$(lbctl check --nodes 'n[1-4096]' 2>&1)" "check: --nodes: at most 4095 nodes at once" "of more nodes it is said"
 like "$(lbctl status broken)" "exit status 5" "by an exit status of its own, and nothing is tried again"
 
-# --- slices, shared sequences and stages, over MPI: the bits of the same ranks on one machine --------
+# --- slices, shared sequences and stages, over MPI: the bits of the same ranks on one machine
+# --------
 sed 's/^steps = .*/steps = 4/' ranks.toml >ways.toml
 for ways in "tensor_parallel_degree=2 context_parallel_degree=2" "pipeline_parallel_degree=2 tensor_parallel_degree=2" \
 	"pipeline_parallel_degree=2 data_parallel_replicate_degree=2"; do
@@ -134,7 +136,8 @@ for ways in "tensor_parallel_degree=2 context_parallel_degree=2" "pipeline_paral
 	done
 done
 
-# --- one rank is told something else ---------------------------------------------------------------
+# --- one rank is told something else
+# ---------------------------------------------------------------
 sed 's/^seq_len = .*/seq_len = 32/' ranks.toml >other.toml
 cat >odd.sh <<-END
 	[ "\$SLURM_PROCID" != 3 ] || exec lbworker train "$T/other.toml"
@@ -146,7 +149,8 @@ run_reaches odd failed 60
 like "$(lbctl events odd)" "rank 3 [(].*[)] has another config than rank 0" "another config on one rank is told, with the rank"
 is "$(find "$LB_HOME/runs/odd/checkpoints" -name "step-*" 2>/dev/null | wc -l)" 0 "and nothing is published"
 
-# --- the kernel runs out of memory for one rank: its control group, where we may make one, is too small ---
+# --- the kernel runs out of memory for one rank: its control group, where we may make one, is too
+# small ---
 group=
 for folder in /sys/fs/cgroup/memory /sys/fs/cgroup; do
 	[ -z "$group" ] && [ -e "$folder/cgroup.procs" ] && mkdir "$folder/lb-ranks-$$" 2>/dev/null &&
@@ -179,7 +183,8 @@ ok "one never begins" lbctl submit --name late --set slurm.nodes=2 --set slurm.n
 run_reaches late failed 60
 like "$(lbctl events late)" "launch 1: error: .*: rank 3 on n2 did not begin within 12 s" "it is told which"
 
-# --- a node dies: it goes on with the other, and with both once there are two again ----------------
+# --- a node dies: it goes on with the other, and with both once there are two again
+# ----------------
 sed 's/^steps = .*/steps = 900/' ranks.toml >elastic.toml
 LB_CHECKPOINT_DIR=$T/whole lbworker train elastic.toml >whole.log 2>&1
 ok "a run that does with one node" lbctl submit --name elastic --set restart.min_nodes=1 \
@@ -193,8 +198,8 @@ like "$(lbctl status elastic)" "why +1 of 2 nodes [(]restart.min_nodes = 1[)]" "
 like "$(lbctl events elastic | grep "attempt_end .*node_fail")" "(n2 was not heard|failed on node n2|: n2$)" "which node failed is told"
 unlike "$(lbctl events elastic)" "n1 is avoided for [^:]*: node_fail" "and the other is not avoided for it"
 ok "it trains on one node" wait_for 'lbctl logs elastic | sed "1,/2 ranks over MPI/d" | grep -q "] step "' 60
-# It stands still while another job gets in line for both nodes, and trains only a sixth of the time as long as it
-# is looked at: a quick machine would be done before.
+# It stands still while another job gets in line for both nodes, and trains only a sixth of the time
+# as long as it is looked at: a quick machine would be done before.
 still=$(pids_of elastic SLURMD_NODENAME=n1)
 # shellcheck disable=SC2086 # several
 kill -STOP $still

@@ -73,8 +73,8 @@ ok $? "one stands still: all end, soon after the deadline"
 ! pgrep -f "$T/long.toml" >/dev/null
 ok $? "and none is left"
 
-# Each rank's times, and its trace of a step; over a slow link, at which nobody waits who can compute
-# (tests/ranks/controls.c).
+# Each rank's times, and its trace of a step; over a slow link, at which nobody waits who can
+# compute (tests/ranks/controls.c).
 traced() { # traced CONTROL: $overlap, milliseconds of exchanges beside operations
 	rm -rf "$T/dump"
 	LB_CONTROL=$1 LB_LINK=3000 LB_CHECKPOINT_DIR=$T/seen-$1 "$B/controls/lbworker" train "$T/long.toml" --device cpu \

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The commands that the README shows for a cluster, each as it stands there, in its order. Those for one
-# machine and for text run in first-steps.t, those about a colleague in team-export.t.
+# The commands that the README shows for a cluster, each as it stands there, in its order. Those for
+# one machine and for text run in first-steps.t, those about a colleague in team-export.t.
 . "$(dirname "$0")/lib.sh"
 
 export MC_GPUS=8 MC_CPUS=64

@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# lbctl plot and lbctl report: a run that was killed and went back to a checkpoint, a group, the week; the page
-# as a parser and, where it is installed, a browser without a screen see it.
+# lbctl plot and lbctl report: a run that was killed and went back to a checkpoint, a group, the
+# week; the page as a parser and, where it is installed, a browser without a screen see it.
 . "$(dirname "$0")/lib.sh"
 LANG=C.UTF-8
 export LANG
 unset LC_ALL
 
-# Steps with losses; dies in its first launch five steps after its checkpoint, which are worse than those that
-# come instead.
+# Steps with losses; dies in its first launch five steps after its checkpoint, which are worse than
+# those that come instead.
 cat >"$T/trainer" <<'END'
 #!/bin/sh
 step=0

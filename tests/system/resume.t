@@ -41,8 +41,8 @@ train() { # train FAMILY FOLDER
 	LB_CHECKPOINT_DIR=$2 "$B/lbworker" train "$T/small.toml" --model.name "$1"
 }
 
-# Kills the training once it has printed a line that matches, or a little later: who reads may be late, so the
-# writing of checkpoint NTH waits for it.
+# Kills the training once it has printed a line that matches, or a little later: who reads may be
+# late, so the writing of checkpoint NTH waits for it.
 kill_at() { # kill_at FAMILY FOLDER PATTERN NTH
 	rm -f "$T/pipe"
 	mkfifo "$T/pipe"
@@ -84,7 +84,8 @@ for family in llama neox gpt2 mistral qwen3 olmo2 gemma2 gemma3; do
 		;;
 	esac
 	for at in 'step 3/*' 'step 5/*' 'checkpoint *-00000011 *' 'step 19/*' 'step 25/*'; do
-		# a checkpoint knows nothing of families: at a few moments they show that their tensors are in it
+		# a checkpoint knows nothing of families: at a few moments they show that their
+		# tensors are in it
 		case $family:$at in llama:* | neox:* | gpt2:* | *:'step 5/'* | *:checkpoint*) ;; *) continue ;; esac
 		kill_at $family "$T/killed" "$at" $steps
 		ok $? "$family: kill -9 at '$at'"

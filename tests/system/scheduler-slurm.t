@@ -125,7 +125,8 @@ esac
 
 # --- a frozen slurmctld ---------------------------------------------------------------------
 t=$(token)
-# What it said a moment ago would count: it is asked whether it is there 250 ms later (slurm/helper/calls.c).
+# What it said a moment ago would count: it is asked whether it is there 250 ms later
+# (slurm/helper/calls.c).
 # shellcheck disable=SC2034 # read by wait_for
 answered_ms=$(date +%s%3N)
 wait_for '[ $(($(date +%s%3N) - answered_ms)) -gt 300 ]' 5

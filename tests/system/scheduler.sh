@@ -34,7 +34,8 @@ tell() {
 	echo "$*" >&4
 }
 
-# answer_of NUMBER: once its line is there, sets $result, $ms and $rest. An `until` takes its time first.
+# answer_of NUMBER: once its line is there, sets $result, $ms and $rest. An `until` takes its time
+# first.
 answer_of() {
 	answer=$("$build/tests/await" line "$T/client.out" "$1 " $((90 * patience))) || {
 		failed "no answer to question $1 within 90 s, and $patience times that"

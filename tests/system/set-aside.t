@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Behind an attempt that lost a node, lbrun moves away what that one may still write: torn checkpoints that nobody has
-# touched since, and nothing that others keep in the same folder.
+# Behind an attempt that lost a node, lbrun moves away what that one may still write: torn
+# checkpoints that nobody has touched since, and nothing that others keep in the same folder.
 . "$(dirname "$0")/lib.sh"
 . "$suite/attempt.sh"
 

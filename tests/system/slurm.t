@@ -80,7 +80,8 @@ told=$(lbctl submit --json --name told -- true | json job_id)
 run_reaches told completed 30
 is "$(lbctl status told --json | json attempts.0.job_id)" "$told" "who submits is told the job's number"
 
-# lbd dies once Slurm has the job: nobody was told, nothing is noted, the attempt's files are not there.
+# lbd dies once Slurm has the job: nobody was told, nothing is noted, the attempt's files are not
+# there.
 for point in job.told submit.answer attempt.files release.call; do
 	run=$(printf %s "$point" | tr . -)
 	lbd_stop

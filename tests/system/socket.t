@@ -54,7 +54,8 @@ limit=65536
 nm "$B/lbd" 2>/dev/null | grep -q __asan_init && limit=1048576	# which keeps what is freed
 ok "lbd's memory is bounded" [ $grown -le $limit ]
 
-# What costs lbd work without ever being a question: whatever a member's bytes are, the owner's come first.
+# What costs lbd work without ever being a question: whatever a member's bytes are, the owner's come
+# first.
 for kind in newlines drip garbage; do
 	rm -f "$T"/flags/*
 	as_member python3 "$T/press.py" "$LB_HOME" press $kind "$T/flags/underway" "$T/flags/done" \
@@ -72,8 +73,8 @@ ok "who is slow, or never reads, is given up" as_member python3 "$T/press.py" "$
 ok "a member is served again" as_member lbctl ls
 
 # Twenty users, two of them with one question at a time, the others with more than is ever answered:
-# a turn is one question of each, so nobody gets much more than the modest ones: without turns a hundred
-# times as much. Who waits for a processor cannot ask, therefore patience.
+# a turn is one question of each, so nobody gets much more than the modest ones: without turns a
+# hundred times as much. Who waits for a processor cannot ask, therefore patience.
 ok "twenty users ask at once" sh -c 'python3 "$1" "$2" many $3 >"$4"' sh "$T/press.py" "$LB_HOME" \
 	"$team_gid" "$T/many.out"
 read -r modest least most <"$T/many.out"

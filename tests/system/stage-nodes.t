@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# checkpoint.stage on several nodes: each rank saves to a folder of its node, and only what all nodes have
-# brought to the shared one counts. Killed at each step between, and a node lost, every launch starts from
-# a whole one. srun is a stand-in here; ranks-slurm.t has the real one.
+# checkpoint.stage on several nodes: each rank saves to a folder of its node, and only what all
+# nodes have brought to the shared one counts. Killed at each step between, and a node lost, every
+# launch starts from a whole one. srun is a stand-in here; ranks-slurm.t has the real one.
 . "$(dirname "$0")/lib.sh"
 . "$suite/attempt.sh"
 . "$suite/stage.sh"

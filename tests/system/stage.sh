@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=sh
 # shellcheck disable=SC2034,SC2154 # lib.sh and attempt.sh set, and tests use
-# What the tests of checkpoint.stage share, sourced behind attempt.sh: an lbrun of one attempt whose trainer
-# writes down in $STAGE_LOG what it saved, found wrong and went on from. A test has its own staged().
-# Sets: STAGE_LOG, SLURMD_NODENAME, S (the stage).
+# What the tests of checkpoint.stage share, sourced behind attempt.sh: an lbrun of one attempt whose
+# trainer writes down in $STAGE_LOG what it saved, found wrong and went on from. A test has its own
+# staged(). Sets: STAGE_LOG, SLURMD_NODENAME, S (the stage).
 S=$T/stage
 export STAGE_LOG="$T/log" SLURMD_NODENAME=n1
 

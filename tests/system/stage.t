@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# checkpoint.stage: the trainer saves to a folder of its node, and lbrun brings what is whole from there to
-# where it is shared. Killed at each step between, nothing half counts, and every launch starts from a
-# whole one.
+# checkpoint.stage: the trainer saves to a folder of its node, and lbrun brings what is whole from
+# there to where it is shared. Killed at each step between, nothing half counts, and every launch
+# starts from a whole one.
 . "$(dirname "$0")/lib.sh"
 . "$suite/attempt.sh"
 . "$suite/stage.sh"
@@ -55,7 +55,8 @@ for point in stage.chunk:kill@2 stage.copied:kill stage.sealed:kill stage.aside:
 	ok "$point was reached" [ -n "$(ls "$T/once")" ]
 done
 
-# --- a node that is lost, and one that is wanted by others ------------------------------------------
+# --- a node that is lost, and one that is wanted by others
+# ------------------------------------------
 again
 staged 1 9 0 1000000
 STAGE_PAUSE=0.3 start
@@ -95,7 +96,8 @@ STAGE_PAUSE=0 run
 like "$(log source)" "$S/.*/ckpt_[1-9] \$" "the next launch on that node finds it all the same"
 is "$(log wrong)$(shared 'ckpt_9')" "ckpt_9 " "whole"
 
-# --- a stage that is full ---------------------------------------------------------------------------
+# --- a stage that is full
+# ---------------------------------------------------------------------------
 if unshare -m true 2>/dev/null; then
 	again
 	staged 1 6
@@ -115,7 +117,8 @@ else
 	diag "no tmpfs of our own can be mounted: a full stage is not tried"
 fi
 
-# --- the own trainer ----------------------------------------------------------------------------------
+# --- the own trainer
+# ----------------------------------------------------------------------------------
 . "$src/tests/ranks/training.sh"
 again
 ranks_tokens "$B/lbworker" "$T"
@@ -134,8 +137,9 @@ for file in model.safetensors optimizer.safetensors train_state.json; do
 done
 is "$(hidden) $(left)" "0 0" "and nothing is left behind"
 
-# --- how often: as what it costs and the rate of troubles say ------------------------------------------
-# saves MTBF_S [OPTION...]: checkpoints of a training that saves as it sees fit
+# --- how often: as what it costs and the rate of troubles say
+# ------------------------------------------ saves MTBF_S [OPTION...]: checkpoints of a training
+# that saves as it sees fit
 saves() {
 	rm -rf "$T/auto"
 	mtbf=$1

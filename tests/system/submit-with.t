@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # submit_with = "sbatch": jobs go through the site's sbatch and its filters, and are held, told
-# apart, released and submitted once as those that libslurm makes; and what the controller's own plug-in
-# makes of either.
+# apart, released and submitted once as those that libslurm makes; and what the controller's own
+# plug-in makes of either.
 . "$(dirname "$0")/lib.sh"
 
 # A real filter of the site: jobs need a reason, and get a site's feature.

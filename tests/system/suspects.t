@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# A checkpoint is suspect only when the trainer itself failed right after it was handed over. The death of
-# lbrun, of its node, or of the job by preemption, at just that moment, says nothing of the checkpoint.
+# A checkpoint is suspect only when the trainer itself failed right after it was handed over. The
+# death of lbrun, of its node, or of the job by preemption, at just that moment, says nothing of the
+# checkpoint.
 . "$(dirname "$0")/lib.sh"
 
 printf '[poll]\ninterval = "200ms"\nidle_interval = "200ms"\n' >"$LB_HOME/lbd.toml"
@@ -15,7 +16,8 @@ export MC_CONF_EXTRA="$T/conf" MC_KILLWAIT=2
 cluster_start 4
 lbd_start
 
-# Saves three, and fails; is ended from outside right after it has begun, three times; fails by itself; goes on.
+# Saves three, and fails; is ended from outside right after it has begun, three times; fails by
+# itself; goes on.
 cat >"$T/train.sh" <<'END'
 step=0
 [ -z "${LB_RESUME_FROM:-}" ] || step=${LB_RESUME_FROM##*_}

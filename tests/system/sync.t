@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# lbctl sync: one curve over all attempts, each step once, whatever is interrupted; into TensorBoard's files, which
-# need nothing installed. `make check-trackers` does the same with the real MLflow, Trackio and W&B.
+# lbctl sync: one curve over all attempts, each step once, whatever is interrupted; into
+# TensorBoard's files, which need nothing installed. `make check-trackers` does the same with the
+# real MLflow, Trackio and W&B.
 . "$(dirname "$0")/lib.sh"
 
 sync_trainer "$T/trainer"
@@ -42,7 +43,8 @@ like "$err" 'first: mlflow: http://127.0.0.1:1/api.*refused' "is said to be away
 exits 1 "a Python that is not there" lbctl sync first --to wandb --python no-python
 like "$err" "no-python: there is no such program" "is said, too"
 
-# --- by itself ----------------------------------------------------------------------------------------
+# --- by itself
+# ----------------------------------------------------------------------------------------
 lbd_stop
 printf '[poll]\ninterval = "200ms"\n[sync]\nto = ["tensorboard=%s"]\nevery = "200ms"\n' "$T/own" >"$LB_HOME/lbd.toml"
 lbd_start

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # shellcheck disable=SC2086 # names of users hold no blanks
-# What a whole team takes on disk: also runs that ended so long ago that nobody tells of them any more; and
-# what cannot be seen is said.
+# What a whole team takes on disk: also runs that ended so long ago that nobody tells of them any
+# more; and what cannot be seen is said.
 . "$(dirname "$0")/lib.sh"
 . "$suite/users.sh"
 

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Text to tokens: those of other programs (tests/golden/text, which tests/text/goldens.py made with their
-# libraries), from files as people have them, over interruptions; and tokenizers that are none.
+# Text to tokens: those of other programs (tests/golden/text, which tests/text/goldens.py made with
+# their libraries), from files as people have them, over interruptions; and tokenizers that are
+# none.
 . "$(dirname "$0")/lib.sh"
 gold=$src/tests/golden/text
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# lbctl top on a terminal (tests/system/terminal.py): whole screens, every key, sizes, a slow line, lbd gone
-# and back, ten thousand runs; and without a terminal.
+# lbctl top on a terminal (tests/system/terminal.py): whole screens, every key, sizes, a slow line,
+# lbd gone and back, ten thousand runs; and without a terminal.
 . "$(dirname "$0")/lib.sh"
 /usr/bin/python3 -c 'import pyte' 2>/dev/null || bail_out "pyte is missing (Debian package python3-pyte)"
 

@@ -32,7 +32,8 @@ ok() { # ok STATUS NAME
 	fi
 }
 
-# $emulated: the CUDA backend as the host runs it, where it could be built; else the test is left out.
+# $emulated: the CUDA backend as the host runs it, where it could be built; else the test is left
+# out.
 need_emulated() {
 	emulated=$PWD/$B/liblbcuda-emulated.so
 	case $B in /*) emulated=$B/liblbcuda-emulated.so ;; esac

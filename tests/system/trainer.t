@@ -56,7 +56,8 @@ last=$(losses "$T/whole.log" | sed -n '$s/.* //p')
 awk "BEGIN { exit !($last < $first - 0.5) }"
 ok $? "the loss falls ($first to $last)"
 
-# Killed at given lines of its output, between and during saves. Who reads may be late: the last save waits for it.
+# Killed at given lines of its output, between and during saves. Who reads may be late: the last
+# save waits for it.
 kill_after() { # kill_after FOLDER PATTERN LOG: SIGKILL once a line matches
 	rm -f "$T/pipe"
 	mkfifo "$T/pipe"

@@ -25,7 +25,8 @@ make_users() {
 }
 make_users || bail_out "cannot make users"
 as() { user=$1; shift; setpriv --reuid $user --regid $user --init-groups "$@"; }
-# The owner's lbd, and programs where other users reach them: the build folder may be closed to them.
+# The owner's lbd, and programs where other users reach them: the build folder may be closed to
+# them.
 play_owner() {
 	chmod 755 "$T"
 	cp "$B"/lb* "$T"/ 2>/dev/null

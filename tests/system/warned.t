@@ -1,10 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The signal before the time limit reaches trainers behind srun, torchrun and mpirun, which pass on none
-# as it is: all ranks get the time for a last checkpoint, and the next attempt begins with it at once.
+# The signal before the time limit reaches trainers behind srun, torchrun and mpirun, which pass on
+# none as it is: all ranks get the time for a last checkpoint, and the next attempt begins with it
+# at once.
 #
-# torchrun and mpirun are the real ones where the machine has them. Elsewhere scripts of the same names
-# do what those were seen to do with signals; the names of the tests say which it was.
+# torchrun and mpirun are the real ones where the machine has them. Elsewhere scripts of the same
+# names do what those were seen to do with signals; the names of the tests say which it was.
 . "$(dirname "$0")/lib.sh"
 cluster_start 1
 lbd_start
@@ -44,7 +45,8 @@ if all((folder / f"part.{r}").exists() for r in "01"):
     (folder / "complete").touch()
 END
 
-# both NAME LAUNCHER WHAT COMMAND…: two ranks behind it, from the first signal to the end of the run.
+# both NAME LAUNCHER WHAT COMMAND…: two ranks behind it, from the first signal to the end of the
+# run.
 both() {
 	name=$1 launcher=$2 what=$3
 	shift 3

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What Slurm would refuse is refused at once and leaves nothing behind; what waits says why, who is ahead,
-# and what would start it sooner.
+# What Slurm would refuse is refused at once and leaves nothing behind; what waits says why, who is
+# ahead, and what would start it sooner.
 . "$(dirname "$0")/lib.sh"
 
 cat >"$T/partitions" <<END

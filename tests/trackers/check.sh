@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# make check-trackers: lbctl sync into a real MLflow server, a real Trackio, W&B's offline runs and TensorBoard, each
-# read by its own means. lbctl sync is killed in the middle, again and again; then each step must be there once.
+# make check-trackers: lbctl sync into a real MLflow server, a real Trackio, W&B's offline runs and
+# TensorBoard, each read by its own means. lbctl sync is killed in the middle, again and again; then
+# each step must be there once.
 . "$(dirname "$0")/../system/lib.sh"
 [ -x "${PYTHON:-}" ] || { echo "Bail out! PYTHON must have mlflow, trackio, wandb and tensorboard"; exit 1; }
 KILLS=${KILLS:-6}

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* newest_checkpoint.h - the newest valid checkpoint of a folder, and what is said of those that are not. */
+/* newest_checkpoint.h - the newest valid checkpoint of a folder, and what is said of those that are
+ * not. */
 #ifndef TESTS_UNIT_NEWEST_CHECKPOINT_H
 #define TESTS_UNIT_NEWEST_CHECKPOINT_H
 

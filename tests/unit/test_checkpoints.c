@@ -172,7 +172,8 @@ static void test_neighbours(void **state)
 	put_zip("in/checkpoint.pth.tar");
 	assert_int_equal(newest("in"), 300);
 	assert_string_equal(found, "in/checkpoint.pth.tar");
-	/* ranks have a file each; the newest may be cut short anywhere, older ones have proven themselves */
+	/* ranks have a file each; the newest may be cut short anywhere, older ones have proven
+	 * themselves */
 	for (int rank = 2; rank >= 0; rank--) {
 		char path[60];
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_cluster.c - what nodes and partitions could give a job, whether it would have room at once, and
- * values in what scontrol prints. */
+/* test_cluster.c - what nodes and partitions could give a job, whether it would have room at once,
+ * and values in what scontrol prints. */
 #include "tests/unit/unit.h"
 
 #include <time.h>
@@ -67,7 +67,8 @@ static void test_exceeded(void **state)
 		{ "{\"min_nodes\":4}", "partition big has 3 nodes, the job asks for 4" },
 		{ "{\"min_nodes\":2,\"partition\":\"debug\"}",
 		  "partition debug gives a job 1 node at most, this one asks for 2" },
-		/* a node is missing in what was told: no number of nodes can be held against the job */
+		/* a node is missing in what was told: no number of nodes can be held against the
+		 * job */
 		{ "{\"cpus_per_task\":9,\"partition\":\"debug\"}", NULL },
 		{ "{\"cpus_per_task\":9}",
 		  "nodes of partition big have 8 CPUs at most, the job asks for 9 on each" },

@@ -92,7 +92,8 @@ static void test_lines(void **state)
 		{ "#SBATCH -w n[1-3,7],m1 --ntasks-per-node=2",
 		  "{\"min_nodes\":5,\"num_tasks\":10}" },
 		{ "#SBATCH -N1-4 -n2", "{\"min_nodes\":1,\"max_nodes\":2}" },
-		/* as sbatch has it: with fewer tasks than nodes that are named, the first of these */
+		/* as sbatch has it: with fewer tasks than nodes that are named, the first of
+		 * these */
 		{ "#SBATCH -w n[1-3,7],m1 -n2", "{\"max_nodes\":2,\"req_nodes\":\"m1,n1\"}" },
 		{ "#SBATCH -w n10,n7,n7 -N2 -n1", "{\"max_nodes\":1,\"req_nodes\":\"n7\"}" },
 		{ "#SBATCH --gpus=4 --gpus-per-node=1 --gres=gpu:2", "{\"min_nodes\":2}" },

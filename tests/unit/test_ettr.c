@@ -86,7 +86,8 @@ static void work_and_checkpoints_take_turns(void **state)
 	}
 }
 
-/* Interval 30, copies 2, drained 10 minutes later: 100 minutes are three rounds and four minutes. */
+/* Interval 30, copies 2, drained 10 minutes later: 100 minutes are three rounds and four
+ * minutes. */
 static void what_is_not_drained_goes_with_its_nodes(void **state)
 {
 	struct circumstances c = { .interval_ms = 30 * MINUTE,
@@ -233,8 +234,8 @@ static void lbd_leaves_a_bad_node(void **state)
 	assert_int_equal(lbd.count[TROUBLE_GPU], 1);
 }
 
-/* Once a job has shown that the queue is long, the one behind it waits in line already: where no other nodes are to be
- * avoided than before, it begins at once. */
+/* Once a job has shown that the queue is long, the one behind it waits in line already: where no
+ * other nodes are to be avoided than before, it begins at once. */
 static void the_next_job_has_waited_in_line(void **state)
 {
 	struct lbd_abilities can = lbd_by_default;

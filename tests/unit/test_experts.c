@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_experts.c - which rows go where, in which order, with what weight; and what evens them out. What
- * experts compute is held against transformers by test_model.c. */
+/* test_experts.c - which rows go where, in which order, with what weight; and what evens them out.
+ * What experts compute is held against transformers by test_model.c. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -85,7 +85,8 @@ static void test_routes(void **state)
 	}
 }
 
-/* Of experts alike the first; and whatever the logits are, nothing is written where it does not belong. */
+/* Of experts alike the first; and whatever the logits are, nothing is written where it does not
+ * belong. */
 static void test_alike(void **state)
 {
 	const struct routing r = routing_of(false, true);
@@ -109,7 +110,8 @@ static void test_alike(void **state)
 		assert_int_not_equal(apart.expert[i], 0);
 }
 
-/* Rows that go to experts and come back as they are, are K times themselves; weighted, the sum of weights. */
+/* Rows that go to experts and come back as they are, are K times themselves; weighted, the sum of
+ * weights. */
 static void test_there_and_back(void **state)
 {
 	enum { WIDTH = 5 };

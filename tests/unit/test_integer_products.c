@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* test_integer_products.c - products of integers beside their definition: the codes of the operands, which are
- * numbers over their scale, a plain sum in 64 bits, then the scales in fp32. To the bit, with each set of
- * instructions and any number of threads. */
+/* test_integer_products.c - products of integers beside their definition: the codes of the
+ * operands, which are numbers over their scale, a plain sum in 64 bits, then the scales in fp32. To
+ * the bit, with each set of instructions and any number of threads. */
 #include <math.h>
 
 #include "kernels/formats/float_bits.h"
@@ -158,7 +158,8 @@ static void test_definition(void **state)
 	unsetenv("LB_CPU_ISA");
 }
 
-/* The largest codes there are, all of one sign: sums near the end of 32 bits, and beyond it on the way. */
+/* The largest codes there are, all of one sign: sums near the end of 32 bits, and beyond it on the
+ * way. */
 static void test_largest_sums(void **state)
 {
 	enum { K = 131071 };
@@ -195,7 +196,8 @@ static void test_largest_sums(void **state)
 	free(x);
 }
 
-/* A row that is not finite shows in its results, and in no other's. Turned operands are near those that are not. */
+/* A row that is not finite shows in its results, and in no other's. Turned operands are near those
+ * that are not. */
 static void test_not_finite_and_turned(void **state)
 {
 	enum { M = 5, N = 70, K = 64 };

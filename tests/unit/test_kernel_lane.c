@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_kernel_lane.c - exchanges beside what their caller computes: their order, their waits, and what becomes
- * of them behind a failure; and the same bytes between real ranks. */
+/* test_kernel_lane.c - exchanges beside what their caller computes: their order, their waits, and
+ * what becomes of them behind a failure; and the same bytes between real ranks. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +16,7 @@
 
 enum { MANY = 100, RANKS = 3, WORDS = 50 };
 
-/* --- a comm that takes its time, and writes down what it is asked ------------------------------------ */
+/* --- a comm that takes its time, and writes down what it is asked ----------------------------- */
 
 static struct {
 	size_t seen[MANY];
@@ -155,7 +155,7 @@ static void test_one_thread(void **state)
 	comm_lane_close(lane);
 }
 
-/* --- ranks as threads, over shared memory ------------------------------------------------------------- */
+/* --- ranks as threads, over shared memory ----------------------------------------------------- */
 
 struct rank {
 	void *room;

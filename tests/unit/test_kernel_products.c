@@ -23,7 +23,8 @@ struct steps {
 	size_t down, right;
 };
 
-/* Row i of op(A) op(B) in fp64, and of |op(A)| |op(B)|. Not sanitized: it would take most of the time. */
+/* Row i of op(A) op(B) in fp64, and of |op(A)| |op(B)|. Not sanitized: it would take most of the
+ * time. */
 __attribute__((no_sanitize("address", "undefined"))) static void
 define_row(double *want, double *size, const struct gemm *g, size_t i)
 {

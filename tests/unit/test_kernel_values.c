@@ -100,8 +100,8 @@ static void test_bf16_moments(void **state)
 	free(g);
 }
 
-/* The same bits for any number of threads and from any place on; mean and width as asked for; what libm
- * makes of the same words. */
+/* The same bits for any number of threads and from any place on; mean and width as asked for; what
+ * libm makes of the same words. */
 static void test_normal(void **state)
 {
 	enum { COUNT = 200003, BEGIN = 4 * 777 };

@@ -311,7 +311,8 @@ static void test_ends(void **state)
 	complaints_fini(&c);
 }
 
-/* Who calls MPI_Abort, or lets a watchdog abort it, tells of another mostly: that is no crash of its own. */
+/* Who calls MPI_Abort, or lets a watchdog abort it, tells of another mostly: that is no crash of
+ * its own. */
 static void test_followers(void **state)
 {
 	const struct rank_end left = { .exit_code = -1, .signal = SIGABRT, .rank = 1 };
@@ -351,7 +352,8 @@ static void test_followers(void **state)
 	complaints_rank_ended(&c, &killed, now_ms + 100);
 	assert_int_equal(c.end.rank, 3);
 	assert_int_equal(c.end.signal, SIGKILL);
-	/* what is retried, or was survived, is no end because of another; the trainer's own stars are no launcher's */
+	/* what is retried, or was survived, is no end because of another; the trainer's own stars
+	 * are no launcher's */
 	complaints_reset(&c);
 	hear("WARNING: Connection reset by peer, retrying\n*** STEP 100 ***\n", "n1", 1);
 	assert_false(complaints_follows(&c, 1));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_lbrun_heartbeat.c - a datagram, a lease, who is silent; and worlds in which datagrams are lost
- * and delayed and either side is frozen: no rank runs once its node was called lost. */
+/* test_lbrun_heartbeat.c - a datagram, a lease, who is silent; and worlds in which datagrams are
+ * lost and delayed and either side is frozen: no rank runs once its node was called lost. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -253,7 +253,8 @@ static void test_sleeper(void **state)
 	beats_clear(&b);
 }
 
-/* Frozen for so long that others may have the run: no rank gets a lease before somebody has looked. */
+/* Frozen for so long that others may have the run: no rank gets a lease before somebody has
+ * looked. */
 static void test_doubt(void **state)
 {
 	struct beats b = { .timeout_ms = TIMEOUT };

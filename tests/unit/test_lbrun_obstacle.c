@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_lbrun_obstacle.c - what is in the way of a program, asked by a user to whom something is closed. */
+/* test_lbrun_obstacle.c - what is in the way of a program, asked by a user to whom something is
+ * closed. */
 #include "tests/unit/unit.h"
 
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_lbworker_config.c - configs of a training: what is refused and where, the model's shape, and the
- * values that are worked out. */
+/* test_lbworker_config.c - configs of a training: what is refused and where, the model's shape, and
+ * the values that are worked out. */
 #include "tests/unit/training_config.h"
 
 #include <math.h>

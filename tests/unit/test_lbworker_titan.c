@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_lbworker_titan.c - torchtitan's files, old and new, in TOML and as it dumps them: what is read of
- * them, what is told of them, and what --lenient leaves out. */
+/* test_lbworker_titan.c - torchtitan's files, old and new, in TOML and as it dumps them: what is
+ * read of them, what is told of them, and what --lenient leaves out. */
 #include "tests/unit/training_config.h"
 
 /* torchtitan 0.2's debug_model.toml, its data set replaced. */
@@ -130,7 +130,8 @@ static void test_recipes(void **state)
 #undef DATA
 }
 
-/* Weights as FP8 between ranks: torchtitan's word for it asks where it can be, and says where it cannot. */
+/* Weights as FP8 between ranks: torchtitan's word for it asks where it can be, and says where it
+ * cannot. */
 static void test_gather(void **state)
 {
 	/* clang-format off */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_ledger_log.c - the ledger's write-ahead log: full, cut short, of another file; and none at rest. */
+/* test_ledger_log.c - the ledger's write-ahead log: full, cut short, of another file; and none at
+ * rest. */
 #include "tests/unit/ledger_home.h"
 
 #include <signal.h>

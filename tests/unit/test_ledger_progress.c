@@ -165,8 +165,8 @@ static void the_metrics_of_a_long_run_are_thinned(void **state)
 	ledger_close(l);
 }
 
-/* So many lines at once that most of their points would be left out again: they never go in, and what
- * remains is as if they had. */
+/* So many lines at once that most of their points would be left out again: they never go in, and
+ * what remains is as if they had. */
 static void many_points_at_once(void **state)
 {
 	enum { STEPS = 60000 };

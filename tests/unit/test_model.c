@@ -262,8 +262,8 @@ static void test_threads(void **state)
 	}
 }
 
-/* What is computed again is what was there before, to the bit; and it saves memory: each part alone, all
- * of them, and some in one layer only. */
+/* What is computed again is what was there before, to the bit; and it saves memory: each part
+ * alone, all of them, and some in one layer only. */
 static void test_recompute(void **state)
 {
 	(void)state;
@@ -433,7 +433,8 @@ static void document_logits(bool masked, int32_t first, float *logits, size_t ro
 	backend_cpu()->close(device);
 }
 
-/* What stands in an earlier document changes nothing of a later one, to the bit; unmasked it does. */
+/* What stands in an earlier document changes nothing of a later one, to the bit; unmasked it
+ * does. */
 static void test_documents(void **state)
 {
 	enum { ROWS = 9, SIZE = ROWS * 37 };

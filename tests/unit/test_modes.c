@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_modes.c - which products of few bits matrix units make of codes, and scales of a byte; what the plan says of
- * both. */
+/* test_modes.c - which products of few bits matrix units make of codes, and scales of a byte; what
+ * the plan says of both. */
 #include <math.h>
 #include <stdlib.h>
 

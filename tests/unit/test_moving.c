@@ -43,7 +43,8 @@ static struct decision decide(const struct known *known, const struct policy *wi
 	return reconcile(&f, with, NOW);
 }
 
-/* A run with fewer nodes than it asks for: behind a new checkpoint the question, behind a yes its end. */
+/* A run with fewer nodes than it asks for: behind a new checkpoint the question, behind a yes its
+ * end. */
 #define SMALL RUNNING, .f.is_small = true, .f.ever_trained = true
 #define ASKED(how, when) .a.room = { (how), (when), (when) + 1 }
 static void when_it_grows_back(void **state)
@@ -94,8 +95,9 @@ static void when_it_grows_back(void **state)
 	}
 }
 
-/* Some of its nodes are set to drain: a checkpoint at once, behind one the question, behind a yes its end.
- * Others are reserved for maintenance: both while there is time. stop_grace is five minutes. */
+/* Some of its nodes are set to drain: a checkpoint at once, behind one the question, behind a yes
+ * its end. Others are reserved for maintenance: both while there is time. stop_grace is five
+ * minutes. */
 enum {
 	SPARE = 60 * 1000,
 	GRACE = 300 * 1000,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_node_check.c - who is worse than the others, reports as files, and the bad node among many. */
+/* test_node_check.c - who is worse than the others, reports as files, and the bad node among
+ * many. */
 #include <math.h>
 
 #include "common/base/files.h"
@@ -9,7 +10,7 @@
 #include "tests/unit/unit.h"
 #include "worker/lbworker/check/health.h"
 
-/* --- the search --------------------------------------------------------------------------------- */
+/* --- the search ------------------------------------------------------------------------------- */
 
 /* Bits of `bad`: a group fails when one of them is in it. */
 static int rounds_to_find(int size, const bool *bad, int *found)
@@ -110,7 +111,7 @@ static void test_what_cannot_be_known(void **state)
 	assert_int_equal(found, 0);
 }
 
-/* --- beside the others -------------------------------------------------------------------------- */
+/* --- beside the others ------------------------------------------------------------------------ */
 
 static const struct check_limits limits = { .slow_share = 0.5, .clock_s = 1 };
 
@@ -205,7 +206,7 @@ static void test_bound(void **state)
 	assert_string_equal(one.fault, "slow product: 100 GFLOP/s, and it is to make 200");
 }
 
-/* --- files -------------------------------------------------------------------------------------- */
+/* --- files ------------------------------------------------------------------------------------ */
 
 static void test_reports(void **state)
 {
@@ -235,7 +236,7 @@ static void test_reports(void **state)
 	free(all);
 }
 
-/* --- what the machine tells --------------------------------------------------------------------- */
+/* --- what the machine tells ------------------------------------------------------------------- */
 
 static void put(const char *path, const char *text)
 {
@@ -281,7 +282,7 @@ static void test_links(void **state)
 			    "network: mlx5_0/1 counted 6 errors while the node was checked");
 }
 
-/* --- XIDs of before ------------------------------------------------------------------------------- */
+/* --- XIDs of before --------------------------------------------------------------------------- */
 
 static void test_past_xids(void **state)
 {
@@ -317,7 +318,8 @@ static void test_past_xids(void **state)
 	assert_true(fabs(x.xid[0].age_s - x.xid[1].age_s - 1.5) < 1e-3);
 	assert_int_equal(x.xid[2].xid, 95);
 	assert_true(x.xid[2].age_s == -1);
-	/* of several starts of the machine: what is of earlier ones is left out, also where only its time says so */
+	/* of several starts of the machine: what is of earlier ones is left out, also where only
+	 * its time says so */
 	static const char *const starts[] = {
 		"[    0.000000] n1 kernel: Linux version 6.1\n",
 		"Nov  3 10:00:00 n1 kernel: Linux version 5.14\n",

@@ -190,7 +190,8 @@ static void a_job_that_begins_nowhere_is_no_nodes_fault(void **state)
 	ends(&s, CAUSE_LAUNCH_FAIL, "n1", blame);
 	assert_true(suspects_blame(&s, "n1") >= rules.threshold);
 	assert_false(suspects_clear_nodes(&s, CAUSE_LAUNCH_FAIL));
-	/* had it begun elsewhere now: by one run's word no other run avoids the node, by two they do */
+	/* had it begun elsewhere now: by one run's word no other run avoids the node, by two they
+	 * do */
 	assert_true(proven(&s, "n1") > 0 && proven(&s, "n1") < rules.threshold);
 	assert_true(2 * proven(&s, "n1") >= rules.threshold);
 	ends(&s, CAUSE_LAUNCH_FAIL, "n1", blame);

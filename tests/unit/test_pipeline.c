@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_pipeline.c - 1F1B: each half once and in order, no more under way than promised, and nobody waits for
- * ever; layers shared out as torchtitan does. */
+/* test_pipeline.c - 1F1B: each half once and in order, no more under way than promised, and nobody
+ * waits for ever; layers shared out as torchtitan does. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -33,7 +33,8 @@ static void test_order(void **state)
 			}
 }
 
-/* --- a line of stages that hold nothing: what is given is taken at the same time, or not at all --- */
+/* --- a line of stages that hold nothing: what is given is taken at the same time, or not at all
+ * --- */
 
 struct turn {
 	int to, from;
@@ -105,7 +106,7 @@ static void test_nobody_waits_for_ever(void **state)
 		}
 }
 
-/* --- layers ------------------------------------------------------------------------------------- */
+/* --- layers ----------------------------------------------------------------------------------- */
 
 static struct config with(size_t layers, int64_t stages, int64_t first_less, int64_t last_less)
 {

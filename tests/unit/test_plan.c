@@ -162,7 +162,8 @@ static void test_sums(void **state)
 	assert_null(plan_device_find("H201", NULL));
 }
 
-/* On an H200: what is kept gets less with the memory, cheap parts go first, and what is chosen fits. */
+/* On an H200: what is kept gets less with the memory, cheap parts go first, and what is chosen
+ * fits. */
 static void test_choice(void **state)
 {
 	char recipe[] = "none";

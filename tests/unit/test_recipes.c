@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* test_recipes.c - operands of few bits beside a definition an element at a time, for each slot of each
- * recipe and each set of instructions; slots and rules from their words; what recipes remember. */
+/* test_recipes.c - operands of few bits beside a definition an element at a time, for each slot of
+ * each recipe and each set of instructions; slots and rules from their words; what recipes
+ * remember. */
 #include <math.h>
 
 #include "kernels/formats/operand.h"

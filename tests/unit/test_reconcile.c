@@ -38,8 +38,8 @@ static const struct job_status failed_node = { .phase = JOB_ENDED, .cause = CAUS
 static const struct job_status done_job = { .phase = JOB_ENDED, .cause = CAUSE_COMPLETED };
 static const struct job_status ending_job = { .phase = JOB_ENDING, .cause = CAUSE_TIMEOUT };
 static const struct job_status cancelled_job = { .phase = JOB_ENDED, .cause = CAUSE_KILLED };
-/* While it waited, under a controller that was started at 5000: it may have forgotten that it had given the job nodes, and
- * have cancelled it when a node gave up. */
+/* While it waited, under a controller that was started at 5000: it may have forgotten that it had
+ * given the job nodes, and have cancelled it when a node gave up. */
 #define CANCELLED_IN_LINE(SUBMITTED, ENDED) \
 	{ \
 		.ref = { .job_id = 7, .submit_time = (SUBMITTED) }, .phase = JOB_ENDED, \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_relaunch.c - what follows an attempt that ended: whether it counts, how long the pause is, and
- * what the rules of a run turn round. */
+/* test_relaunch.c - what follows an attempt that ended: whether it counts, how long the pause is,
+ * and what the rules of a run turn round. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,7 +24,8 @@ static void pauses_grow_to_the_longest(void **state)
 	}
 }
 
-/* What is not the run's fault is not counted, but comes back slower and slower where it is over at once. */
+/* What is not the run's fault is not counted, but comes back slower and slower where it is over at
+ * once. */
 static void attempts_in_vain_pause(void **state)
 {
 	static const int64_t want_s[] = { 0, 0, 60, 120, 240, 480 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_report.c - steps over all attempts, curves of characters, and the page of a million steps. */
+/* test_report.c - steps over all attempts, curves of characters, and the page of a million
+ * steps. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -117,8 +118,8 @@ static void test_chart(void **state)
 	series_clear(&s);
 }
 
-/* A loss that has gone far up leaves something to be seen of what was before; where it is no number any
- * more the steps go on. */
+/* A loss that has gone far up leaves something to be seen of what was before; where it is no number
+ * any more the steps go on. */
 static void test_far_up_and_away(void **state)
 {
 	struct series s = { 0 }, tenth = { 0 };

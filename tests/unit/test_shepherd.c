@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_shepherd.c - lbrun's next step as a table of facts, the order of all steps of an attempt, and
- * what the end of a launch amounts to. */
+/* test_shepherd.c - lbrun's next step as a table of facts, the order of all steps of an attempt,
+ * and what the end of a launch amounts to. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>

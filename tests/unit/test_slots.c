@@ -145,7 +145,8 @@ static void test_check(void **state)
 					 "has 2"));
 }
 
-/* Whatever way a script asks in, one machine gives it the same; what means nothing here is named. */
+/* Whatever way a script asks in, one machine gives it the same; what means nothing here is
+ * named. */
 static void test_needs(void **state)
 {
 	static const struct {

@@ -190,8 +190,8 @@ static int see_own(const struct spool_line *line, void *arg)
 	return 0;
 }
 
-/* As our own writer puts it, or as anybody might: it reads the same, and nothing passes as the first
- * that the parser would refuse. */
+/* As our own writer puts it, or as anybody might: it reads the same, and nothing passes as the
+ * first that the parser would refuse. */
 static void test_envelopes(void **state)
 {
 	static const struct {

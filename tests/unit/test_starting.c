@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_starting.c - what a start of the trainer takes, and the node's cache that makes it shorter. */
+/* test_starting.c - what a start of the trainer takes, and the node's cache that makes it
+ * shorter. */
 #include "tests/unit/unit.h"
 
 #include <fcntl.h>
@@ -213,8 +214,8 @@ static bool is_held(const char *lock)
 	return !is_alone;
 }
 
-/* Several of a node start together: the first makes room, whoever it is; the others wait for that, and hold their
- * lock then. */
+/* Several of a node start together: the first makes room, whoever it is; the others wait for that,
+ * and hold their lock then. */
 static void test_first_come_makes_room(void **state)
 {
 	const struct cache_limits limits = { .max_bytes = 200 * 1024 };

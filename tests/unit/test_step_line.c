@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_step_line.c - message.h's plain step lines: what is read without a tree is what jansson reads,
- * and nothing that it refuses. */
+/* test_step_line.c - message.h's plain step lines: what is read without a tree is what jansson
+ * reads, and nothing that it refuses. */
 #include "tests/unit/unit.h"
 
 #include <math.h>

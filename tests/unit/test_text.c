@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_text.c - where words end, NFC, which pairs are merged, what documents are, and what a sampler draws. Tokens of whole
- * tokenizers are compared in tests/system/text.t. */
+/* test_text.c - where words end, NFC, which pairs are merged, what documents are, and what a
+ * sampler draws. Tokens of whole tokenizers are compared in tests/system/text.t. */
 #include "tests/unit/unit.h"
 
 #include <fcntl.h>

@@ -134,7 +134,8 @@ static void test_worst_first(void **state)
 	done_with(&view, runs);
 }
 
-/* Whole screens, as tests/golden/top has them. LB_GOLDEN=write writes them anew, to be looked at. */
+/* Whole screens, as tests/golden/top has them. LB_GOLDEN=write writes them anew, to be looked
+ * at. */
 static void assert_golden(const struct view *view, int height, int width, bool utf8)
 {
 	const char *src = getenv("LB_SRC");

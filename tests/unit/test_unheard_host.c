@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* test_unheard_host.c - nodes that say that nobody answers them are believed of the launch that runs, not of one that
- * lbrun has outlived. The engine, its ledger and how lines are taken in are the real ones. */
+/* test_unheard_host.c - nodes that say that nobody answers them are believed of the launch that
+ * runs, not of one that lbrun has outlived. The engine, its ledger and how lines are taken in are
+ * the real ones. */
 #include "tests/unit/ledger_home.h"
 
 #include <string.h>
@@ -89,7 +90,8 @@ static const struct world world = {
 };
 static const struct poll_times times = { .busy_ms = 1000, .idle_ms = 15000, .spool_ms = 500 };
 
-/* Is lbrun's node believed to be lost, once it was silent for longer than the limit? `restarted`: lbd was, meanwhile. */
+/* Is lbrun's node believed to be lost, once it was silent for longer than the limit? `restarted`:
+ * lbd was, meanwhile. */
 static bool is_lost(bool restarted)
 {
 	struct ledger *ledger = open_ledger();

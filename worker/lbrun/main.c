@@ -75,8 +75,8 @@ static bool is_usable(const char *folder)
 		log_error("the attempt's folder \"%.40s…\" has %zu characters, %d are allowed",
 			  folder, len, FOLDER_MAX);
 	else if (strpbrk(folder, "\n\r"))
-		log_error(
-			"the attempt's folder has a line break in its path: choose another $LB_HOME");
+		log_error("the attempt's folder has a line break in its path: choose another "
+			  "$LB_HOME");
 	else
 		return true;
 	return false;

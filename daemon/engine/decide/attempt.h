@@ -43,8 +43,9 @@ struct recalled {
 struct leaving {
 	int64_t draining;  /* so many are set to drain */
 	int64_t drains_ms; /* monotonic: since when that is known */
-	int64_t begins_ms; /* monotonic: when a maintenance reservation begins on some; 0: none does */
-	char text[200];    /* which, and why: for people; "" = none are */
+	/* monotonic: when a maintenance reservation begins on some; 0: none does */
+	int64_t begins_ms;
+	char text[200]; /* which, and why: for people; "" = none are */
 };
 
 /* Most other nodes of its newest launch say that nobody answers their heartbeats. */
@@ -123,8 +124,8 @@ struct attempt {
 	bool is_limit_reported;
 };
 
-/* lbrun has written how that launch ended: what its ranks said of lbrun's node is no news any more, however long the
- * next one takes to begin. */
+/* lbrun has written how that launch ended: what its ranks said of lbrun's node is no news any more,
+ * however long the next one takes to begin. */
 static inline void attempt_outlived(struct attempt *a, int64_t launch)
 {
 	if (a->launch <= launch)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* attempt_end.c - how an attempt ended, by lbrun's own record, by the scheduler, or by accounting. */
+/* attempt_end.c - how an attempt ended, by lbrun's own record, by the scheduler, or by
+ * accounting. */
 #include "daemon/engine/decide/attempt_end.h"
 
 #include <string.h>
@@ -91,8 +92,8 @@ static struct decision end_by_word(const struct facts *f, const char *state)
 
 /* Slurm's word for most of what goes wrong on the node before the script begins. */
 static const char not_launched[] =
-	"FAILED (JobLaunchFailure): the node could not begin the batch script; mostly the folder of its "
-	"output file (--output, --error) is not there";
+	"FAILED (JobLaunchFailure): the node could not begin the batch script; mostly the folder "
+	"of its output file (--output, --error) is not there";
 
 struct decision end_by_scheduler(const struct facts *f)
 {
@@ -133,8 +134,8 @@ struct decision end_lost_host(const struct facts *f, int64_t silent_ms, int64_t 
 			"the job lost the node of its lbrun, and kept its other nodes", now_ms);
 }
 
-/* An lbrun that lives hears that its ranks end, and writes that down: after all a moment is for its file system. One
- * that was silent for other reasons ends by the claim of the next attempt. */
+/* An lbrun that lives hears that its ranks end, and writes that down: after all a moment is for its
+ * file system. One that was silent for other reasons ends by the claim of the next attempt. */
 struct decision end_unheard_host(const struct facts *f, int64_t silent_ms, int64_t now_ms)
 {
 	const struct host_unheard *u = &f->a->unheard;

@@ -15,8 +15,9 @@ struct decision end_by_record(const struct facts *f);
 struct decision end_by_scheduler(const struct facts *f);
 struct decision end_by_accounting(const struct facts *f);
 
-/* The job lost the node that its lbrun is on, or, as most other nodes say, nobody hears that one; lbrun is silent since
- * silent_ms. Who could use the other nodes is gone, and Slurm's word for it takes minutes. */
+/* The job lost the node that its lbrun is on, or, as most other nodes say, nobody hears that one;
+ * lbrun is silent since silent_ms. Who could use the other nodes is gone, and Slurm's word for it
+ * takes minutes. */
 struct decision end_lost_host(const struct facts *f, int64_t silent_ms, int64_t now_ms);
 struct decision end_unheard_host(const struct facts *f, int64_t silent_ms, int64_t now_ms);
 

@@ -4,11 +4,13 @@
  *
  * Slurm cancels what a node does not take and may not be requeued: after a prolog that failed, or
  * when a controller that died and forgot a job's start starts it a second time ("already running").
- * It does so within moments of that start, or, where the controller died before it had saved the start, of its own: then
- * the job has no nodes ("Could not confirm batch launch"). So there is proof of a person where
+ * It does so within moments of that start, or, where the controller died before it had saved the
+ * start, of its own: then the job has no nodes ("Could not confirm batch launch"). So there is
+ * proof of a person where
  *
  *   - accounting names another uid than that of Slurm's daemons, or
- *   - the job was cancelled before it had nodes, by a controller that cannot have forgotten them, or
+ *   - the job was cancelled before it had nodes, by a controller that cannot have forgotten them,
+ *     or
  *   - its lbrun had begun, and the controller had seen it run for longer than any launch takes.
  *
  * In all other cases nobody is known to have wanted the end. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* doomed.c - what the scheduler says of such a job, what it no longer says, and what is made of it. */
+/* doomed.c - what the scheduler says of such a job, what it no longer says, and what is made of
+ * it. */
 #include "daemon/engine/decide/doomed.h"
 
 #include <stddef.h>

@@ -18,7 +18,8 @@ static bool runs_well(const struct facts *f)
 	       f->a->signalled == 0 && f->seen && f->seen->phase == JOB_RUNNING;
 }
 
-/* Behind a checkpoint the scheduler is asked for the nodes, not before `least_ms`; if they would be given, `then`. */
+/* Behind a checkpoint the scheduler is asked for the nodes, not before `least_ms`; if they would be
+ * given, `then`. */
 static struct decision behind_checkpoint(const struct facts *f, enum decision_kind then,
 					 int64_t least_ms, int64_t pause_ms, int64_t now_ms)
 {

@@ -2,14 +2,16 @@
 /* node_memory.h - how far a node is mistrusted, and which ones a relaunch keeps away from. Pure.
  *
  * Each attempt that a node may have ended adds to its score; half of the score is gone after each
- * half-life. It adds to the node's record, too, which fades more slowly: a node that failed twice within
- * weeks is avoided for weeks, as one that nobody repairs fails again. A node that failed counts 1; one where a trainer died of a fault in memory counts
- * half, one where it hung a quarter, so that a single one, which is mostly the trainer's own,
- * excludes nobody. Where lbrun can name the node, by a line that told of its errors or by the first
- * rank that a signal killed, that one has all of the blame; else a job of many nodes shares it
- * among them, since Slurm does not say which one it was.
+ * half-life. It adds to the node's record, too, which fades more slowly: a node that failed twice
+ * within weeks is avoided for weeks, as one that nobody repairs fails again. A node that failed
+ * counts 1; one where a trainer died of a fault in memory counts half, one where it hung a quarter,
+ * so that a single one, which is mostly the trainer's own, excludes nobody. Where lbrun can name
+ * the node, by a line that told of its errors or by the first rank that a signal killed, that one
+ * has all of the blame; else a job of many nodes shares it among them, since Slurm does not say
+ * which one it was.
  *
- * What may as well be the run's own fault counts for others only once that is proven: suspects.h. */
+ * What may as well be the run's own fault counts for others only once that is proven:
+ * suspects.h. */
 #ifndef DAEMON_ENGINE_DECIDE_NODE_MEMORY_H
 #define DAEMON_ENGINE_DECIDE_NODE_MEMORY_H
 
@@ -31,7 +33,8 @@ struct node_rules {
 	double threshold;            /* from this score on a node is avoided */
 	int64_t repeat_half_life_ms; /* of records; 0 = there are none */
 	int64_t max_excluded;        /* the worst so many at most; 0 = none */
-	double max_share; /* and no more than this share of the nodes that are known, but one; 0 = any */
+	/* and no more than this share of the nodes that are known, but one; 0 = any */
+	double max_share;
 	int64_t patience_ms; /* a job waits so long while nodes that it avoids are idle */
 };
 
@@ -54,8 +57,8 @@ struct node_note {
 double node_blame(enum cause cause, bool blame_run, int signal, size_t nodes);
 
 /* The same of a launch whose end lbrun puts down to one node of the job; the others have no part in
- * it. An error counts, too: what a broken GPU does to a Python trainer is mostly an exception. One that was checked
- * before a launch and is broken counts as a failed one. */
+ * it. An error counts, too: what a broken GPU does to a Python trainer is mostly an exception. One
+ * that was checked before a launch and is broken counts as a failed one. */
 double node_blame_named(enum cause cause);
 
 /* A clock that was set back does not make a score grow. */
@@ -67,7 +70,8 @@ int64_t node_avoided_ms(double score, double record, const struct node_rules *ru
 /* How many nodes are avoided at most, where so many are known. */
 size_t node_limit(const struct node_rules *rules, size_t known);
 
-/* Of so many known nodes. Sorts the notes, worst first, and returns how many of them are to be avoided. */
+/* Of so many known nodes. Sorts the notes, worst first, and returns how many of them are to be
+ * avoided. */
 size_t node_choose(struct node_note *notes, size_t count, size_t known,
 		   const struct node_rules *rules, int64_t now_ms);
 

@@ -18,8 +18,9 @@ enum {
 	PREQUEUE_WORTH_MS = 5 * 60 * 1000,  /* of waiting in line */
 };
 
-/* restart.prequeue, an enum spec_prequeue. By itself it is made where held jobs gain age, and the run has once
- * waited so long for its turn; one that is there stays: after a start of lbd nobody knows yet what ages. */
+/* restart.prequeue, an enum spec_prequeue. By itself it is made where held jobs gain age, and the
+ * run has once waited so long for its turn; one that is there stays: after a start of lbd nobody
+ * knows yet what ages. */
 bool prequeue_is_worth(int prequeue, bool has_one, bool ages_held, int64_t longest_wait_ms);
 
 /* `run`: the facts of the run and its newest attempt. `prequeued`: the same run with that one in

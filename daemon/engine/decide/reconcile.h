@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* decide/ - what is to happen next to a run, to its attempts, and with nodes. Pure: facts in, a decision out.
+/* decide/ - what is to happen next to a run, to its attempts, and with nodes. Pure: facts in, a
+ * decision out.
  *
  * reconcile.h - the heart of lbd: what is the next step for this run?
  *
@@ -131,13 +132,14 @@ struct decision {
 	enum run_order order;
 	enum run_state to;
 	enum cause cause;
-	int exit_code, signal;     /* -1 and 0: none */
-	bool blame_run, is_final;  /* END: by lbrun's own word; only a person can help */
-	bool has_no_eligible_node; /* END: the nodes it keeps away from may be why it cannot start */
-	bool is_short;             /* END: too few nodes were free; the next one asks for fewer */
-	bool is_host;              /* END: lbrun's node is lost; the job is cancelled */
-	int64_t backoff_ms;        /* MOVE to backoff */
-	const char *text;          /* points into facts, or is a constant */
+	int exit_code, signal;    /* -1 and 0: none */
+	bool blame_run, is_final; /* END: by lbrun's own word; only a person can help */
+	/* END: the nodes it keeps away from may be why it cannot start */
+	bool has_no_eligible_node;
+	bool is_short;      /* END: too few nodes were free; the next one asks for fewer */
+	bool is_host;       /* END: lbrun's node is lost; the job is cancelled */
+	int64_t backoff_ms; /* MOVE to backoff */
+	const char *text;   /* points into facts, or is a constant */
 };
 
 struct decision reconcile(const struct facts *f, const struct policy *policy, int64_t now_ms);

@@ -33,8 +33,8 @@ struct relaunch relaunch_decide(const struct relaunch_facts *f, const struct pol
 /* Does a launch that ended so count against restart.max_without_progress? */
 bool relaunch_counts(const struct policy *policy, enum cause cause, bool blame_run);
 
-/* Was an attempt that started over at once, and is not to count? Then it was in vain: a script that asks for
- * a requeue in its first line, a partition that preempts whatever comes. Milliseconds. */
+/* Was an attempt that started over at once, and is not to count? Then it was in vain: a script that
+ * asks for a requeue in its first line, a partition that preempts whatever comes. Milliseconds. */
 bool relaunch_was_in_vain(enum cause cause, int64_t started_ms, int64_t ended_ms);
 
 #endif

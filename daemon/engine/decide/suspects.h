@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* suspects.h - nodes where one run came to a bad end, as long as it may be the run's own fault. Pure.
+/* suspects.h - nodes where one run came to a bad end, as long as it may be the run's own fault.
+ * Pure.
  *
  * A wrong path for the job's output, or a trainer that crashes, looks on one node like a broken
  * node. What tells them apart is the same run elsewhere: a node is to blame if the run ended so
- * wherever it had that node, nowhere else, and then got on. Until then only the run itself keeps away
- * from its suspects: other runs hear nothing of them. */
+ * wherever it had that node, nowhere else, and then got on. Until then only the run itself keeps
+ * away from its suspects: other runs hear nothing of them. */
 #ifndef DAEMON_ENGINE_DECIDE_SUSPECTS_H
 #define DAEMON_ENGINE_DECIDE_SUSPECTS_H
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* rounded.c - a device that computes in bf16 where there is fp32 only: each operation as it is, and then
- * what it stored is rounded to bf16, in its place of an fp32. Weights are rounded on their way into an
- * operation. Sums, statistics of rows, losses and gradients of weights stay fp32, as on a GPU.
+/* rounded.c - a device that computes in bf16 where there is fp32 only: each operation as it is, and
+ * then what it stored is rounded to bf16, in its place of an fp32. Weights are rounded on their way
+ * into an operation. Sums, statistics of rows, losses and gradients of weights stay fp32, as on a
+ * GPU.
  *
  * On a device that computes in fp32 these are the operations themselves. */
 #include "kernels/cpu/device/rounded.h"

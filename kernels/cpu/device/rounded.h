@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* rounded.h - the operations of cpu.h whose results a device in bf16 rounds (rounded.c); contracts in
- * kernels/backend.h. */
+/* rounded.h - the operations of cpu.h whose results a device in bf16 rounds (rounded.c); contracts
+ * in kernels/backend.h. */
 #ifndef KERNELS_CPU_ROUNDED_H
 #define KERNELS_CPU_ROUNDED_H
 

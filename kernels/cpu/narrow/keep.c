@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* keep.c - what an optimizer keeps beside fp32 moments: moments of 8 bits, weights of 16, the weights'
- * mean over steps; formulas stand in backend.h.
+/* keep.c - what an optimizer keeps beside fp32 moments: moments of 8 bits, weights of 16, the
+ * weights' mean over steps; formulas stand in backend.h.
  *
  * A task owns BLOCK elements, which is a multiple of what shares a scale. */
 #include "kernels/cpu/round.h"
@@ -9,7 +9,7 @@
 
 enum { BLOCK = 65536, PIECE = 256 };
 
-/* --- moments ----------------------------------------------------------------------------------- */
+/* --- moments ---------------------------------------------------------------------------------- */
 
 struct getting {
 	float *x;
@@ -81,7 +81,7 @@ void cpu_moments_put(struct device *dev, uint8_t *codes, float *scales, const fl
 	pool_run(dev->pool, cpu_tasks(count, BLOCK), put_task, &k);
 }
 
-/* --- weights ----------------------------------------------------------------------------------- */
+/* --- weights ---------------------------------------------------------------------------------- */
 
 struct widening {
 	float *w;
@@ -147,7 +147,7 @@ void cpu_weights_narrow(struct device *dev, float *w, uint16_t *lost, size_t cou
 	pool_run(dev->pool, cpu_tasks(count, BLOCK), narrow_task, &n);
 }
 
-/* --- the mean of weights ------------------------------------------------------------------------ */
+/* --- the mean of weights ---------------------------------------------------------------------- */
 
 struct averaging {
 	float *mean;

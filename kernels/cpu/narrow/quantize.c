@@ -126,7 +126,8 @@ static void round_piece(const struct quantizing *q, float *out, const float *in,
 	}
 }
 
-/* round_to_grid for an integer format, to nearest: adding the number leaves no place behind the point. */
+/* round_to_grid for an integer format, to nearest: adding the number leaves no place behind the
+ * point. */
 CPU_INLINE int8_t nearest_integer(const struct grid *g, float x)
 {
 	const float two23 = 12582912.0f; /* 1.5 2^23 */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* sent.c - weights to codes for other ranks, and back (kernels/formats/sent.h). A task owns BLOCK elements. */
+/* sent.c - weights to codes for other ranks, and back (kernels/formats/sent.h). A task owns BLOCK
+ * elements. */
 #include "kernels/formats/sent.h"
 
 #include "kernels/cpu/cpu.h"

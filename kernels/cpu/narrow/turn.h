@@ -7,8 +7,8 @@
 
 #include "kernels/cpu/cpu.h"
 
-/* Each HADAMARD_SIZE elements that are summed over, by H D of operand.h; what is left behind the last whole
- * 16 stays. out [rows, columns] has no gaps. Not in place. */
+/* Each HADAMARD_SIZE elements that are summed over, by H D of operand.h; what is left behind the
+ * last whole 16 stays. out [rows, columns] has no gaps. Not in place. */
 void cpu_turn(struct device *dev, float *out, const float *in, const struct stored *shape);
 
 #endif

@@ -5,8 +5,8 @@
  *   s_ij = c q_i . k_j for j <= i;  lse_i = log sum_j e^(s_ij);  p_ij = e^(s_ij - lse_i)
  *   out_i = sum_j p_ij v_j
  *
- * A window, documents (begin) and a softcap of the scores: struct attention. Keys before the first that a stripe's
- * queries see cost nothing.
+ * A window, documents (begin) and a softcap of the scores: struct attention. Keys before the first
+ * that a stripe's queries see cost nothing.
  *
  * The T x T matrix is never stored: after Dao et al. 2022 it is made a piece at a time, here the
  * scores of a stripe of queries, which stay in the second cache until they have met the values. A

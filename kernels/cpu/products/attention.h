@@ -38,13 +38,14 @@ struct stripes {
 
 void stripes_multiply(const struct stripes *s, size_t m, size_t n, size_t k, bool add);
 
-/* Of the keys that a stripe of queries looks at, [from, seen): the first of the queries stands at `first`. */
+/* Of the keys that a stripe of queries looks at, [from, seen): the first of the queries stands at
+ * `first`. */
 struct keys {
 	size_t from, seen, first;
 };
 
-/* to[keys][STRIPE] = keys (panels of pack_left, `dim` deep) times the stripe's queries (pack_right),
- * but for small products that are all in the future of all their queries. */
+/* to[keys][STRIPE] = keys (panels of pack_left, `dim` deep) times the stripe's queries
+ * (pack_right), but for small products that are all in the future of all their queries. */
 void stripe_scores(float *to, const float *keys, const float *queries, const struct keys *k,
 		   size_t dim);
 
@@ -75,8 +76,8 @@ static inline size_t sight_begin(const struct sight *s, size_t position)
 	return window > given ? window : given;
 }
 
-/* The first keys that `count` queries of a stripe see, from `first` on; columns behind them are as the
- * last one. NULL: all see all. */
+/* The first keys that `count` queries of a stripe see, from `first` on; columns behind them are as
+ * the last one. NULL: all see all. */
 static inline const size_t *sight_begins(const struct sight *s, size_t first, size_t count,
 					 size_t begins[STRIPE])
 {
@@ -87,8 +88,8 @@ static inline const size_t *sight_begins(const struct sight *s, size_t first, si
 	return begins;
 }
 
-/* The first key that any of those queries sees, down to a multiple of all panels' sides: none before it is
- * looked at. */
+/* The first key that any of those queries sees, down to a multiple of all panels' sides: none
+ * before it is looked at. */
 static inline size_t sight_from(const size_t *begins)
 {
 	return begins ? begins[0] / STRIPE * STRIPE : 0;

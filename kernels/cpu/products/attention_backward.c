@@ -63,8 +63,8 @@ static size_t lay_out(struct head *h, const struct attention *a, float *scratch)
 	return at;
 }
 
-/* Scores become those behind the softcap, and dp - row_dot is multiplied by its slope: both stand in
- * what slopes() makes of them. */
+/* Scores become those behind the softcap, and dp - row_dot is multiplied by its slope: both stand
+ * in what slopes() makes of them. */
 static void cap_slopes(const struct head *h, const struct keys *k, float cap,
 		       const float row_dot[STRIPE])
 {

@@ -2,10 +2,10 @@
 /* gemm.c - C = alpha op(A) op(B) + beta C + bias, cut so that what is read again is near.
  *
  * After Goto & van de Geijn 2008: k is cut into blocks, and both operands are packed into panels
- * (pack.h). The shorter of m and n is the shared side: it is packed once, by all threads. The longer
- * one is cut into strips; a task packs its strip, a block of k at a time, and multiplies it with
- * all of the shared side. So each element is packed once, each thread works on columns or rows of C
- * of its own, and there are two rounds a product whatever its size.
+ * (pack.h). The shorter of m and n is the shared side: it is packed once, by all threads. The
+ * longer one is cut into strips; a task packs its strip, a block of k at a time, and multiplies it
+ * with all of the shared side. So each element is packed once, each thread works on columns or rows
+ * of C of its own, and there are two rounds a product whatever its size.
  *
  * A row of panels of B, STRIP columns and a block of k, is 96 KiB and stays in the second cache
  * (256 KiB or more); a panel of A, 6 or 8 KiB, stays in the first while it meets all of them.
@@ -33,8 +33,9 @@ enum { B_IS_NEAR = MICRO_COLUMNS <= 16, NEAR_COLUMNS = B_IS_NEAR ? MICRO_COLUMNS
 /* Rows that meet all columns of a strip before the next ones do: they stay in the second cache. */
 enum { NEAR_ROWS = STRIP * 3 };
 
-/* The next columns of B come from afar: so many floats of them for each term of the last products before them. A
- * line at a time would be more than the third cache delivers beside what a small product of 16 columns reads. */
+/* The next columns of B come from afar: so many floats of them for each term of the last products
+ * before them. A line at a time would be more than the third cache delivers beside what a small
+ * product of 16 columns reads. */
 enum { FLOATS_AHEAD = MICRO_COLUMNS <= 16 ? 4 : 16, PRODUCTS_AHEAD = NEAR_COLUMNS / FLOATS_AHEAD };
 
 struct product {
@@ -102,8 +103,9 @@ static void panel_product(const struct product *w, const struct meeting *m, size
 	}
 }
 
-/* Rows from `first` to `end` with all columns; each panel asks for a part of what the task packs next, but not where
- * each meets a whole strip: so much at once would keep it waiting for longer than the packing then takes less. */
+/* Rows from `first` to `end` with all columns; each panel asks for a part of what the task packs
+ * next, but not where each meets a whole strip: so much at once would keep it waiting for longer
+ * than the packing then takes less. */
 static void meet_rows(const struct product *w, const struct meeting *m, size_t first, size_t end,
 		      struct pack_ahead *next)
 {

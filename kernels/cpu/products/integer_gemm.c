@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* integer_gemm.c - large products of integers, cut as gemm.c cuts those of fp32, but for k: a panel of bytes is
- * a quarter as long, so all of k goes through the registers at once, and a sum is scaled once, at its end. */
+/* integer_gemm.c - large products of integers, cut as gemm.c cuts those of fp32, but for k: a panel
+ * of bytes is a quarter as long, so all of k goes through the registers at once, and a sum is
+ * scaled once, at its end. */
 #include "kernels/cpu/products/integer_gemm.h"
 
 #include <assert.h>
@@ -38,7 +39,7 @@ static size_t panel_words(const struct product *w, bool left, size_t count)
 	return cpu_tasks(count, width) * width * (w->words + (left ? 1 : 0));
 }
 
-/* --- the sums of two panels, scaled ------------------------------------------------------------ */
+/* --- the sums of two panels, scaled ----------------------------------------------------------- */
 
 struct place {
 	size_t row, rows, column, columns;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* integer_micro.c - pairs of 16 bits on every CPU; with VNNI four bytes at a time.
  *
- * vpdpbusd multiplies bytes without a sign by bytes with one. So the right operand gets 128 more in each
- * code (its sign bit turned), and a row's sums begin at -128 times the sum of its codes, which takes that
- * away again. Sums may leave 32 bits on the way and come back; at the end they are exact. */
+ * vpdpbusd multiplies bytes without a sign by bytes with one. So the right operand gets 128 more in
+ * each code (its sign bit turned), and a row's sums begin at -128 times the sum of its codes, which
+ * takes that away again. Sums may leave 32 bits on the way and come back; at the end they are
+ * exact. */
 #include "kernels/cpu/products/integer_micro.h"
 
 #include "kernels/cpu/cpu.h"
@@ -35,8 +36,8 @@ static uint32_t edge_word(const int8_t *code, size_t step, size_t codes, size_t 
 	return word_of(some, 1, codes);
 }
 
-/* Whole words of `width` rows whose codes go along k, by blocks without gaps, of which compilers make
- * shuffles. */
+/* Whole words of `width` rows whose codes go along k, by blocks without gaps, of which compilers
+ * make shuffles. */
 CPU_INLINE void turn_words(uint32_t *restrict to, const int8_t *restrict from, size_t ld,
 			   size_t width, size_t group, size_t words, size_t codes, uint32_t turn)
 {

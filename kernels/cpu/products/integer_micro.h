@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* integer_micro.h - a small product of integers in registers, exact, and the order in which it reads them.
+/* integer_micro.h - a small product of integers in registers, exact, and the order in which it
+ * reads them.
  *
- * A word is 32 bits: four codes as bytes where there is VNNI, else two as 16 bits. Panels hold, for each
- * word of k, those of all their rows or columns; a panel of the left operand begins with the numbers
- * that its sums begin with. Behind the last code of k, and where a panel is wider than what is left, stand
- * codes of 0. */
+ * A word is 32 bits: four codes as bytes where there is VNNI, else two as 16 bits. Panels hold, for
+ * each word of k, those of all their rows or columns; a panel of the left operand begins with the
+ * numbers that its sums begin with. Behind the last code of k, and where a panel is wider than what
+ * is left, stand codes of 0. */
 #ifndef KERNELS_CPU_PRODUCTS_INTEGER_MICRO_H
 #define KERNELS_CPU_PRODUCTS_INTEGER_MICRO_H
 
@@ -22,8 +23,8 @@ struct integer_operand {
 struct integer_micro {
 	size_t rows, columns; /* of a panel of the left operand, of the right one */
 	size_t codes;         /* in a word */
-	/* Rows or columns first..first+count, over all of k: panels of (1 + words) x rows, or words x
-	 * columns. */
+	/* Rows or columns first..first+count, over all of k: panels of (1 + words) x rows, or words
+	 * x columns. */
 	void (*pack_left)(uint32_t *to, const struct integer_operand *x, size_t first,
 			  size_t count);
 	void (*pack_right)(uint32_t *to, const struct integer_operand *x, size_t first,

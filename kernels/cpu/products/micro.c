@@ -79,9 +79,9 @@ CPU_INLINE void add_term(size_t rows, lanes sum[MICRO_ROWS][MICRO_VECTORS], stru
 	t->ahead.at += t->ahead.step;
 }
 
-/* c comes from afar; it is there when the sums are. Its lines are asked for at once where they are few; 24 of them
- * would take all buffers in which the first cache awaits lines, and b would wait behind them: one at each term.
- * How many terms that were. */
+/* c comes from afar; it is there when the sums are. Its lines are asked for at once where they are
+ * few; 24 of them would take all buffers in which the first cache awaits lines, and b would wait
+ * behind them: one at each term. How many terms that were. */
 CPU_INLINE size_t ask_for_c(size_t rows, const float *c, size_t ldc, size_t k,
 			    lanes sum[MICRO_ROWS][MICRO_VECTORS], struct terms *t)
 {

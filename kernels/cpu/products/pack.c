@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* pack.c - panels: by runs where an operand lies as the panel does, else by squares that are turned in
- * registers.
+/* pack.c - panels: by runs where an operand lies as the panel does, else by squares that are turned
+ * in registers.
  *
  * Widths are constants where the functions are inlined. */
 #include "kernels/cpu/products/pack.h"
@@ -102,8 +102,8 @@ CPU_INLINE void turn_square(side row[SIDE])
 #endif
 }
 
-/* SIDE columns of `rows` rows, SIDE at most, to SIDE rows of a panel. A row of fewer is written with
- * what stands in the way of the next one, which comes later, but for the panel's last. */
+/* SIDE columns of `rows` rows, SIDE at most, to SIDE rows of a panel. A row of fewer is written
+ * with what stands in the way of the next one, which comes later, but for the panel's last. */
 CPU_INLINE void turn(float *restrict to, size_t width, const float *restrict from, size_t ld,
 		     size_t rows, float alpha, bool is_last)
 {
@@ -125,8 +125,8 @@ CPU_INLINE void turn(float *restrict to, size_t width, const float *restrict fro
 		memcpy(to, &row[SIDE - 1], sizeof(row[0]));
 }
 
-/* A panel, `group` of its rows at a time; all of a line of a row before the next SIDE rows: where rows are
- * a multiple of 4 KiB apart, no more of them stay in the first cache. */
+/* A panel, `group` of its rows at a time; all of a line of a row before the next SIDE rows: where
+ * rows are a multiple of 4 KiB apart, no more of them stay in the first cache. */
 CPU_INLINE void transpose(float *restrict to, const float *restrict from, size_t ld, size_t width,
 			  size_t group, size_t k, float alpha)
 {

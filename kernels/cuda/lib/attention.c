@@ -2,8 +2,8 @@
 /* attention.c - attention by cuDNN where it can, by our own kernels where it cannot: fp32, heads
  * that are no multiple of 8 wide or wider than 128, windows, documents and softcaps.
  *
- * Plans are made when a shape is first seen (some tenths of a second each) and kept; where there are
- * too many shapes, the one that was not used for longest makes room. */
+ * Plans are made when a shape is first seen (some tenths of a second each) and kept; where there
+ * are too many shapes, the one that was not used for longest makes room. */
 #include "kernels/cuda/cuda.h"
 
 #include <stdio.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* expect.c - what products that come want of an operand of few bits that is about to be written (kernels/cuda/expected.c):
- * the largest of its numbers, where they scale by it; codes, or codes times their scales, where these are local to a row
- * or known from past steps, and the product reads it as it lies. */
+/* expect.c - what products that come want of an operand of few bits that is about to be written
+ * (kernels/cuda/expected.c): the largest of its numbers, where they scale by it; codes, or codes
+ * times their scales, where these are local to a row or known from past steps, and the product
+ * reads it as it lies. */
 #include "kernels/cuda/lib/gemm.h"
 #include "kernels/formats/operand.h"
 
@@ -58,8 +59,9 @@ void cuda_expect(struct device *dev, const void *out, const struct gemm *product
 	const struct place *at = AT("expect", product->m, product->n, product->k, 0);
 	struct expected *e = dev->expected;
 
-	/* what the next product reads is made already. Of this operand one pass makes as much, if its scales are
-	 * local, too; under rules that differ from layer to layer passes of its own find its largest, or make its codes */
+	/* what the next product reads is made already. Of this operand one pass makes as much, if
+	 * its scales are local, too; under rules that differ from layer to layer passes of its own
+	 * find its largest, or make its codes */
 	if (e->is_made && e->made.use && e->nth > 0)
 		return;
 	expected_forget(dev);

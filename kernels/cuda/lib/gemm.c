@@ -90,8 +90,8 @@ static struct gemm fused(const struct device *dev, const struct gemm *g)
 	return f;
 }
 
-/* What may be asked of the library, the most of g first: all that fused() leaves, then nothing behind
- * the product but a bias, then nothing at all. How many of these differ. */
+/* What may be asked of the library, the most of g first: all that fused() leaves, then nothing
+ * behind the product but a bias, then nothing at all. How many of these differ. */
 static size_t ways_of(const struct device *dev, const struct gemm *g, struct gemm way[WAYS])
 {
 	size_t count = 0;
@@ -133,9 +133,9 @@ void gemm_complete(struct device *dev, const struct gemm *g, const struct gemm *
 		cuda_bias_backward(dev, g->sum_b, g->b, g->k, g->n, add);
 }
 
-/* Asked once for each kind: refused when the library's epilogue loses against the next way, with our
- * kernels behind it. These finish nothing meanwhile: it may go where an operand of g lies, which the
- * next round reads (expect.c). */
+/* Asked once for each kind: refused when the library's epilogue loses against the next way, with
+ * our kernels behind it. These finish nothing meanwhile: it may go where an operand of g lies,
+ * which the next round reads (expect.c). */
 static struct product *compared(struct device *dev, const struct place *at, struct product *p,
 				const struct gemm *g, const struct gemm *way, const void *b)
 {

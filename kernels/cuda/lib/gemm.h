@@ -60,11 +60,13 @@ struct gemm_state {
 	size_t products, room;
 	cudaEvent_t start, end;
 	bool is_new; /* something was measured that is not in the cache */
-	/* products of few bits (narrow.c): A and B as numbers, or as codes with their scales behind them */
+	/* products of few bits (narrow.c): A and B as numbers, or as codes with their scales behind
+	 * them */
 	struct work_area operand[2];
 	void *scale[2];
 	const float *factors; /* alpha and beta of a product of e2m1, in the device's memory */
-	/* The other order of the codes that the product before had of an operand; in: of which, NULL: none */
+	/* The other order of the codes that the product before had of an operand; in: of which,
+	 * NULL: none */
 	struct {
 		struct work_area area;
 		const void *in;
@@ -89,7 +91,8 @@ bool gemm_lt_ok(struct device *dev, const struct place *at, cublasStatus_t statu
 void gemm_plain(struct device *dev, const struct gemm *g);
 struct kind gemm_kind(const struct device *dev, const struct gemm *g, const void *b,
 		      uint32_t more_flags);
-/* The product of g's kind, with more flags of it, ready to run; NULL and a failure, or it is refused. Moves all others. */
+/* The product of g's kind, with more flags of it, ready to run; NULL and a failure, or it is
+ * refused. Moves all others. */
 struct product *gemm_ready(struct device *dev, const struct place *at, const struct gemm *g,
 			   const void *b, uint32_t more_flags);
 /* What of g is not in f, which has run: by kernels of ours. */
@@ -104,8 +107,9 @@ cublasStatus_t product_multiply(struct device *dev, const struct product *p, con
 				const void *b, const cublasLtMatmulAlgo_t *algo, void *workspace);
 void product_clear(struct product *p);
 
-/* narrow.c: the operand of g that lies at `in` as that product would have it made, with room for it: where the product
- * looks for it, or in `own`, codes only. False: it has no use for it, or a failure. */
+/* narrow.c: the operand of g that lies at `in` as that product would have it made, with room for
+ * it: where the product looks for it, or in `own`, codes only. False: it has no use for it, or a
+ * failure. */
 bool narrow_operand(struct device *dev, const struct place *at, const struct gemm *g,
 		    const void *in, struct work_area *own, struct few_bits *f);
 

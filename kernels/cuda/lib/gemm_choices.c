@@ -157,8 +157,8 @@ void gemm_load_cache(struct device *dev)
 	fclose(from);
 }
 
-/* By rename: readers see a whole file or none, and ranks of one folder end at the same time. What cannot be
- * kept is measured again next time. */
+/* By rename: readers see a whole file or none, and ranks of one folder end at the same time. What
+ * cannot be kept is measured again next time. */
 void gemm_save_cache(struct device *dev)
 {
 	char path[LINE_BYTES], fresh[LINE_BYTES], behind[32];

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* gemm_measure.c - which of cuBLASLt's algorithms computes a product: the fastest of CANDIDATES on the
- * operands at hand, or, where the same bits are asked for, the library's first proposal: a stopwatch
- * says something else every time. A gradient of weights sums over many rows into few elements: for it
- * the first two are also tried with that sum in 2, 4 or 8 parts, as the library's heuristics may not have it.
+/* gemm_measure.c - which of cuBLASLt's algorithms computes a product: the fastest of CANDIDATES on
+ * the operands at hand, or, where the same bits are asked for, the library's first proposal: a
+ * stopwatch says something else every time. A gradient of weights sums over many rows into few
+ * elements: for it the first two are also tried with that sum in 2, 4 or 8 parts, as the library's
+ * heuristics may not have it.
  *
  * A product that adds to C cannot be repeated: it takes what was measured for the one that does
  * not, or the first proposal. */
@@ -10,8 +11,8 @@
 
 enum { CANDIDATES = 8, SPLIT = 2, SPLITS = 3, TRIALS = CANDIDATES + SPLIT * SPLITS, REPEATS = 3 };
 
-/* Sums of parts are kept in fp32, as backend.h promises: not in the output's type, nor in place. The
- * order of those in workspace is fixed; without any no two algorithms can differ in it. */
+/* Sums of parts are kept in fp32, as backend.h promises: not in the output's type, nor in place.
+ * The order of those in workspace is fixed; without any no two algorithms can differ in it. */
 static uint32_t schemes_of(uint32_t flags)
 {
 	return flags & FLAG_FIXED ? (uint32_t)CUBLASLT_REDUCTION_SCHEME_NONE

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* narrow.c - products of operands of few bits: by the matrix units where cuBLASLt has such a product on this GPU
- * (kernels/formats/modes.h), else emulated: codes times their scales, in the type that the device computes in.
+/* narrow.c - products of operands of few bits: by the matrix units where cuBLASLt has such a
+ * product on this GPU (kernels/formats/modes.h), else emulated: codes times their scales, in the
+ * type that the device computes in.
  *
- * Of codes what is summed over lies along memory in both operands. Bias, GELU and sums of an operand are
- * kernels of ours behind it. */
+ * Of codes what is summed over lies along memory in both operands. Bias, GELU and sums of an
+ * operand are kernels of ours behind it. */
 #include <cublasLt.h>
 
 #include "kernels/cuda/few_bits.h"
@@ -51,7 +52,7 @@ static void *operand_area(struct device *dev, const struct place *at, int side, 
 	return grown(dev, at, &dev->gemms->operand[side], bytes);
 }
 
-/* --- by the hardware --------------------------------------------------------------------------- */
+/* --- by the hardware -------------------------------------------------------------------------- */
 
 static bool is_e5m2(const struct operand_use *use)
 {
@@ -186,8 +187,8 @@ static struct operand_use use_of(const struct device *dev, const struct side *si
 	return use;
 }
 
-/* Room for codes, and behind them for their scales; where these have two levels, also for what multiplies the
- * product. */
+/* Room for codes, and behind them for their scales; where these have two levels, also for what
+ * multiplies the product. */
 static bool room_for_codes(struct device *dev, const struct place *at, struct work_area *area,
 			   struct few_bits *f)
 {
@@ -220,7 +221,8 @@ bool narrow_operand(struct device *dev, const struct place *at, const struct gem
 	return room_for_codes(dev, at, own ? own : &dev->gemms->operand[i], f);
 }
 
-/* In one pass with those that the next product wants of the same operand, with scales of its own. */
+/* In one pass with those that the next product wants of the same operand, with scales of its
+ * own. */
 static bool with_next(struct device *dev, const struct place *at, const struct gemm *g,
 		      const struct few_bits *f)
 {
@@ -324,7 +326,8 @@ static void by_operands(struct device *dev, const struct gemm *g)
 	gemm_plain(dev, &plain);
 }
 
-/* Milliseconds of some of either, after one to warm up; a huge number where there is no such product. */
+/* Milliseconds of some of either, after one to warm up; a huge number where there is no such
+ * product. */
 static float time_of(struct device *dev, const struct place *at, const struct gemm *g,
 		     const struct side side[SIDES], const enum scale_layout layout[SIDES],
 		     bool as_codes)
@@ -350,8 +353,9 @@ static float time_of(struct device *dev, const struct place *at, const struct ge
 	return ms;
 }
 
-/* Found out once for each kind, with all that it takes to make the codes, and kept with the algorithms. A product that
- * adds to C cannot be repeated: what was found of the one that does not holds. */
+/* Found out once for each kind, with all that it takes to make the codes, and kept with the
+ * algorithms. A product that adds to C cannot be repeated: what was found of the one that does not
+ * holds. */
 static bool codes_lose(struct device *dev, const struct place *at, const struct gemm *g,
 		       const struct side side[SIDES], const enum scale_layout layout[SIDES])
 {
@@ -381,7 +385,7 @@ static bool codes_lose(struct device *dev, const struct place *at, const struct 
 	return plain < codes;
 }
 
-/* --- emulated ---------------------------------------------------------------------------------- */
+/* --- emulated --------------------------------------------------------------------------------- */
 
 static const void *numbers(struct device *dev, const struct place *at, int i,
 			   const struct side *side)
@@ -439,7 +443,8 @@ static void of_few_bits(struct device *dev, const struct gemm *g)
 		has = false;
 	if ((has && by_codes(dev, at, g, side, layout)) || dev->error[0] != '\0')
 		return;
-	/* emulated it takes the product of the operands as they are, and more: no stopwatch is needed */
+	/* emulated it takes the product of the operands as they are, and more: no stopwatch is
+	 * needed */
 	if (g->only_faster)
 		by_operands(dev, g);
 	else

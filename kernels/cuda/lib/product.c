@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* product.c - one kind of matrix product as cuBLASLt describes it: types, layouts, epilogue, and the
- * call.
+/* product.c - one kind of matrix product as cuBLASLt describes it: types, layouts, epilogue, and
+ * the call.
  *
  * Row-major C = op(A) op(B) is, read by columns, C^T = op(B)^T op(A)^T: our B is the library's
  * first operand, our A its second, and a bias runs along the library's rows. */
@@ -18,7 +18,8 @@ bool gemm_lt_ok(struct device *dev, const struct place *at, cublasStatus_t statu
 	return false;
 }
 
-/* Whose scales have two levels: the upper one is a factor of the product, and made on the device. */
+/* Whose scales have two levels: the upper one is a factor of the product, and made on the
+ * device. */
 static bool is_fp4(uint32_t flags)
 {
 	return (flags & FLAG_CODES) &&
@@ -92,8 +93,8 @@ static bool make_what(struct device *dev, const struct place *at, struct product
 							 &aux_ld, sizeof(aux_ld)));
 }
 
-/* How many elements share a scale. Partial sums of FP8 go on in fp32 every so often, which is what the library
- * does unless it is asked for speed (CUBLASLT_MATMUL_DESC_FAST_ACCUM). */
+/* How many elements share a scale. Partial sums of FP8 go on in fp32 every so often, which is what
+ * the library does unless it is asked for speed (CUBLASLT_MATMUL_DESC_FAST_ACCUM). */
 static bool make_modes(struct device *dev, const struct place *at, struct product *p)
 {
 	const int32_t first = (int32_t)scale_mode(p->kind.flags, MODE_B_BIT);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* sdpa_graph.c - the graphs are lists of operations on tensors, most of them virtual: cuDNN fuses them
- * into one or two kernels. Tensors are [B, heads, T, C] by name and lie in memory as strides
+/* sdpa_graph.c - the graphs are lists of operations on tensors, most of them virtual: cuDNN fuses
+ * them into one or two kernels. Tensors are [B, heads, T, C] by name and lie in memory as strides
  * say. */
 #include "kernels/cuda/lib/sdpa_graph.h"
 
@@ -299,8 +299,8 @@ static descriptor along_rows(struct sdpa_graph *g, descriptor dout, descriptor o
 			 rows(g, SDPA_ALONG), -1);
 }
 
-/* dq = ds k: added up in fp32 memory by whoever comes, and left there; or from ds in the plan's workspace,
- * in the same order every time, and in bf16. */
+/* dq = ds k: added up in fp32 memory by whoever comes, and left there; or from ds in the plan's
+ * workspace, in the same order every time, and in bf16. */
 static void query_gradient(struct sdpa_graph *g, descriptor ds, descriptor k_turned)
 {
 	const int64_t t = (int64_t)g->a.seq, c = (int64_t)g->a.head_dim;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* sdpa_graph.h - attention as a list of cuDNN's operations, one pass of it (sdpa.h has the formulas). */
+/* sdpa_graph.h - attention as a list of cuDNN's operations, one pass of it (sdpa.h has the
+ * formulas). */
 #ifndef KERNELS_CUDA_SDPA_GRAPH_H
 #define KERNELS_CUDA_SDPA_GRAPH_H
 

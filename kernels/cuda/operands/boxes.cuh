@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* boxes.cuh - scales of a byte in the order in which Blackwell's matrix units read them (kernels/formats/modes.h),
- * and what multiplies a product whose scales have two levels.
+/* boxes.cuh - scales of a byte in the order in which Blackwell's matrix units read them
+ * (kernels/formats/modes.h), and what multiplies a product whose scales have two levels.
  *
  * A thread owns four bytes, a row's of a box; neighbours write neighbours. */
 #ifndef KERNELS_CUDA_BOXES_CUH
@@ -68,7 +68,7 @@ KERNEL(BLOCK) set_factors(struct factors f)
 	}
 }
 
-/* --- launches ---------------------------------------------------------------------------------- */
+/* --- launches --------------------------------------------------------------------------------- */
 
 static size_t others_of(const struct stored *shape)
 {

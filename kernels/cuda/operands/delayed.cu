@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* delayed.cu - of an operand whose numbers of few bits came with the operation that wrote it (finish.cuh), under the scale
- * that past steps give: this step's largest is noted, the scale goes where the product reads it; and without a past,
- * which only the device knows, all of it is made by this step's. To the bit as scales.cu and quantize.cu.
+/* delayed.cu - of an operand whose numbers of few bits came with the operation that wrote it
+ * (finish.cuh), under the scale that past steps give: this step's largest is noted, the scale goes
+ * where the product reads it; and without a past, which only the device knows, all of it is made by
+ * this step's. To the bit as scales.cu and quantize.cu.
  *
- * A thread owns vectors of 16 bytes, mostly none: with a past only the first one has anything to do. */
+ * A thread owns vectors of 16 bytes, mostly none: with a past only the first one has anything to
+ * do. */
 #include "kernels/cuda/ops/finish.cuh"
 
 enum { BLOCKS_EACH = 4 }; /* on a multiprocessor */

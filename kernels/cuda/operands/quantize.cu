@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* quantize.cu - an operand as numbers of few bits, to the bit as kernels/cpu/narrow/quantize.c: codes, or
- * codes times their scales (scales.cu).
+/* quantize.cu - an operand as numbers of few bits, to the bit as kernels/cpu/narrow/quantize.c:
+ * codes, or codes times their scales (scales.cu).
  *
- * Numbers: a thread owns V elements of a row. Codes: a block owns 64 x 64 elements, a thread 16 of a row,
- * which it writes as they lie, and through shared memory turned, or both. */
+ * Numbers: a thread owns V elements of a row. Codes: a block owns 64 x 64 elements, a thread 16 of
+ * a row, which it writes as they lie, and through shared memory turned, or both. */
 #include "kernels/cuda/ops/casting.cuh"
 
 /* --- numbers and codes ------------------------------------------------------------------------ */
@@ -33,7 +33,8 @@ template <typename T, typename U, int V> KERNEL(BLOCK) cast_values(struct castin
 	store<U, V>(c.values, (row * c.columns + column) / V, x);
 }
 
-/* One element: in the middle of a matrix that is no multiple of 16, or whose scales change there. */
+/* One element: in the middle of a matrix that is no multiple of 16, or whose scales change
+ * there. */
 template <typename T> DEVICE uint32_t code_at(const struct casting &c, size_t row, size_t column)
 {
 	float x = widen(((const T *)c.in)[row * c.ld + column]);
@@ -103,7 +104,8 @@ DEVICE void put_code_at(uint8_t *to, size_t at, uint8_t code, bool in_halves)
 		to[at / 2] = (uint8_t)(to[at / 2] | code << 4);
 }
 
-/* WIDE: rows, columns and ld are multiples of 16, and tiles are one column wide or a multiple of 4. */
+/* WIDE: rows, columns and ld are multiples of 16, and tiles are one column wide or a multiple of
+ * 4. */
 template <typename T, bool WIDE> KERNEL(BLOCK) cast_codes(struct casting c)
 {
 	after_earlier();
@@ -147,7 +149,7 @@ template <typename T, bool WIDE> KERNEL(BLOCK) cast_codes(struct casting c)
 				    c.in_halves);
 }
 
-/* --- launches ---------------------------------------------------------------------------------- */
+/* --- launches --------------------------------------------------------------------------------- */
 
 template <typename T> static void (*values_kernel(bool fp32, bool wide))(struct casting)
 {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* row.cu - an operand as numbers of few bits in one pass, where a row as it lies has one scale: to the bit what scales.cu
- * and quantize.cu make in passes of their own.
+/* row.cu - an operand as numbers of few bits in one pass, where a row as it lies has one scale: to
+ * the bit what scales.cu and quantize.cu make in passes of their own.
  *
- * A block owns a row. A thread reads runs of 16 elements, neighbours beside each other: the largest by shuffles and
- * atomicMax in shared memory, a maximum knows no order. Then the row comes from the cache. */
+ * A block owns a row. A thread reads runs of 16 elements, neighbours beside each other: the largest
+ * by shuffles and atomicMax in shared memory, a maximum knows no order. Then the row comes from the
+ * cache. */
 #include "kernels/cuda/ops/casting.cuh"
 
 struct rowing {
@@ -95,7 +96,7 @@ template <typename T> KERNEL(BLOCK) cast_row(struct rowing r)
 		put_run_of_row<T>(r.c, s, row, i * RUN);
 }
 
-/* --- the launch -------------------------------------------------------------------------------- */
+/* --- the launch ------------------------------------------------------------------------------- */
 
 static bool is_row(const struct operand_cast *c, const struct stored *shape)
 {

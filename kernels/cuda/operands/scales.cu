@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* scales.cu - of an operand of few bits the Hadamard transform, the largest of each tile that shares a
- * scale, and the scales, to the bit as kernels/cpu/narrow/quantize.c has them.
+/* scales.cu - of an operand of few bits the Hadamard transform, the largest of each tile that
+ * shares a scale, and the scales, to the bit as kernels/cpu/narrow/quantize.c has them.
  *
- * amax: a thread owns V columns of a band of rows within one tile; lanes that share a tile find the largest
- * by shuffles, then one atomicMax on its bits: a maximum knows no order. Scales: a thread owns a tile.
+ * amax: a thread owns V columns of a band of rows within one tile; lanes that share a tile find the
+ * largest by shuffles, then one atomicMax on its bits: a maximum knows no order. Scales: a thread
+ * owns a tile.
  *
- * Compiled without fused multiply-adds (etc/cuda.mk): two scales are compared by sums of squares. */
+ * Compiled without fused multiply-adds (etc/cuda.mk): two scales are compared by sums of
+ * squares. */
 #include "kernels/cuda/operands/boxes.cuh"
 
 enum { BAND = 32 };
@@ -227,7 +229,7 @@ KERNEL(BLOCK) lay_scales(struct laying l)
 	((float *)l.out)[i] = along < l.along ? l.scale[at].scale : 0.0f;
 }
 
-/* --- launches ---------------------------------------------------------------------------------- */
+/* --- launches --------------------------------------------------------------------------------- */
 
 static size_t at_most(size_t wanted, size_t there)
 {
@@ -250,8 +252,8 @@ extern "C" struct tiles tiles_of(const struct operand_cast *cast, const struct s
 	return t;
 }
 
-/* The area: scales, the bits of amax and the largest of them, and the operand, turned. Where the user keeps the
- * largest of all, that is in the user's memory. */
+/* The area: scales, the bits of amax and the largest of them, and the operand, turned. Where the
+ * user keeps the largest of all, that is in the user's memory. */
 struct area {
 	struct scale *scale;
 	unsigned *amax, *most;
@@ -457,7 +459,7 @@ extern "C" void cuda_lay_scales(struct device *dev, const struct place *at,
 	launch_flat(dev, *at, lay_scales, l.count, l);
 }
 
-/* --- histories ---------------------------------------------------------------------------------- */
+/* --- histories -------------------------------------------------------------------------------- */
 
 struct histories {
 	float *first;

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* square.cu - an operand as numbers of few bits in one pass, where what shares a scale lies within a square of
- * 128 x 128: scales, then codes as it lies, codes turned, each with scales of its own, or codes times their scales.
- * To the bit what scales.cu and quantize.cu make in passes of their own.
+/* square.cu - an operand as numbers of few bits in one pass, where what shares a scale lies within
+ * a square of 128 x 128: scales, then codes as it lies, codes turned, each with scales of its own,
+ * or codes times their scales. To the bit what scales.cu and quantize.cu make in passes of their
+ * own.
  *
- * A block owns a square. A thread reads 8 x 8 elements, lanes side by side along the rows: the largest of each tile
- * by shuffles and atomicMax in shared memory, a maximum knows no order. Then it owns tiles: their scales. Then of each
- * quarter of the square 16 elements of a row (as quantize.cu): by now they come from the cache. */
+ * A block owns a square. A thread reads 8 x 8 elements, lanes side by side along the rows: the
+ * largest of each tile by shuffles and atomicMax in shared memory, a maximum knows no order. Then
+ * it owns tiles: their scales. Then of each quarter of the square 16 elements of a row (as
+ * quantize.cu): by now they come from the cache. */
 #include "kernels/cuda/ops/casting.cuh"
 
 enum { SQUARE = 2 * SIDE, TILES = 1024, SIDES = 2 };
@@ -36,7 +38,8 @@ DEVICE unsigned more(unsigned a, unsigned b)
 	return a > b ? a : b;
 }
 
-/* Eight neighbours in a row: the largest of all lanes that share a tile with them, where tiles are rows. */
+/* Eight neighbours in a row: the largest of all lanes that share a tile with them, where tiles are
+ * rows. */
 DEVICE void add_row(const struct tiles &t, unsigned *amax, unsigned most, size_t row, size_t column)
 {
 	unsigned lanes = (unsigned)(t.columns / EACH);
@@ -205,7 +208,7 @@ template <typename T> KERNEL(BLOCK) cast_square(struct squaring q)
 	}
 }
 
-/* --- the launch -------------------------------------------------------------------------------- */
+/* --- the launch ------------------------------------------------------------------------------- */
 
 static bool is_in_square(size_t n)
 {

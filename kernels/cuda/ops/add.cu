@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* add.cu - to[i] += from[i], fp32: the sums of gradients of several ranks; of activations x factor + delta, and
- * cap tanh(x/cap). A thread owns one element, or as many as a vector has where the arrays allow it. */
+/* add.cu - to[i] += from[i], fp32: the sums of gradients of several ranks; of activations x factor
+ * + delta, and cap tanh(x/cap). A thread owns one element, or as many as a vector has where the
+ * arrays allow it. */
 #include "kernels/cuda/ops/kernel.cuh"
 
 struct add {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* attention_own.cu - causal attention for what cuDNN does not do here: fp32, odd shapes, windows, documents and
- * softcaps, and a backward pass whose bits never change. Plain rather than fast; nothing is added by atomics.
+/* attention_own.cu - causal attention for what cuDNN does not do here: fp32, odd shapes, windows,
+ * documents and softcaps, and a backward pass whose bits never change. Plain rather than fast;
+ * nothing is added by atomics.
  *
  *   p = softmax(scale q k^T)     out = p v        lse = log sum exp of a row of scores
  *   dv = p^T dout     dp = dout v^T     ds = p (dp - dout . out) scale     dq = ds k     dk = ds^T

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* cast.cu - fp32 to bf16 and back, and the largest magnitude on the way; weights, as products read them, to codes
- * for other ranks and back, to the bit as kernels/cpu/narrow/sent.c.
+/* cast.cu - fp32 to bf16 and back, and the largest magnitude on the way; weights, as products read
+ * them, to codes for other ranks and back, to the bit as kernels/cpu/narrow/sent.c.
  *
  * A thread owns eight elements. The largest: a block's by a tree, then one atomicMax per block on
  * the bits, which order as the numbers do where none is negative; a maximum knows no order, so the
@@ -91,7 +91,7 @@ extern "C" void cuda_cast_fp32(struct device *dev, float *to, const uint16_t *fr
 	launch_flat(dev, AT("cast_fp32", count, 0, 0, 0), cast_fp32, count, c);
 }
 
-/* --- weights for other ranks (kernels/formats/sent.h) ------------------------------------------- */
+/* --- weights for other ranks (kernels/formats/sent.h) ----------------------------------------- */
 
 struct sending {
 	void *weights;

@@ -23,7 +23,8 @@ struct casting {
 	bool in_halves; /* of bytes */
 };
 
-/* Masks, not a choice between two places: where one is an argument, AMD's compiler keeps it in memory. */
+/* Masks, not a choice between two places: where one is an argument, AMD's compiler keeps it in
+ * memory. */
 DEVICE struct random_stream stream_of(const struct casting &c)
 {
 	uint32_t given = c.now ? 0 : ~0u;
@@ -82,7 +83,8 @@ DEVICE uint32_t code_of(const struct casting &c, float x)
 	return code == 0 && c.has_one_zero ? 0 : code | sign;
 }
 
-/* --- a block of codes, which is written as it lies, turned, or both: a thread has a run of a row -- */
+/* --- a block of codes, which is written as it lies, turned, or both: a thread has a run of a row
+ * -- */
 
 enum { SIDE = 64, RUN = 16, RUNS = SIDE / RUN };
 

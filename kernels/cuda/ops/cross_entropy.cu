@@ -4,10 +4,10 @@
  *
  * A block owns a row. Each thread keeps the maximum of its columns and the sum of e^(z - maximum),
  * rescaled whenever the maximum grows (Milakov & Gimelshein 2018), so that the row is read once for
- * the sum and once, out of the L2 cache, for the gradient that replaces it. Powers are of 2, with log2 e
- * multiplied in; the one column of the target is corrected by the thread that has it, so that no
- * column asks whether it is the one. A row with NaN or Inf gives a loss that is not finite, on
- * purpose. */
+ * the sum and once, out of the L2 cache, for the gradient that replaces it. Powers are of 2, with
+ * log2 e multiplied in; the one column of the target is corrected by the thread that has it, so
+ * that no column asks whether it is the one. A row with NaN or Inf gives a loss that is not finite,
+ * on purpose. */
 #include "kernels/cuda/ops/kernel.cuh"
 
 struct head {

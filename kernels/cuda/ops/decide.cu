@@ -30,8 +30,8 @@ extern "C" void cuda_decide(struct device *dev, struct step_control *d)
 	launch_flat(dev, at, decide, 1, c);
 }
 
-/* PTX of an older generation, which a driver compiles for a GPU that came after this library, lacks them: there a grid
- * that began early would read what the one in front has not written. */
+/* PTX of an older generation, which a driver compiles for a GPU that came after this library, lacks
+ * them: there a grid that began early would read what the one in front has not written. */
 extern "C" bool cuda_waits_for_earlier(void)
 {
 	cudaFuncAttributes of = {};

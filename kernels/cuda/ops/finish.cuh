@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* finish.cuh - what a kernel makes of the vectors that it writes, beside them, where products of few bits read them
- * next (kernels/cuda/expected.c): the largest of all; and codes, or codes times their scales, where numbers that share a
- * scale lie side by side in a row, and are the vectors of lanes of one warp, or where past steps give the scale of all.
+/* finish.cuh - what a kernel makes of the vectors that it writes, beside them, where products of
+ * few bits read them next (kernels/cuda/expected.c): the largest of all; and codes, or codes times
+ * their scales, where numbers that share a scale lie side by side in a row, and are the vectors of
+ * lanes of one warp, or where past steps give the scale of all.
  *
- * To the bit what scales.cu and quantize.cu make of the same numbers in passes of their own. The largest: lanes by
- * shuffles, then one atomicMax on the bits, left out where a larger one is there: a maximum knows no order. */
+ * To the bit what scales.cu and quantize.cu make of the same numbers in passes of their own. The
+ * largest: lanes by shuffles, then one atomicMax on the bits, left out where a larger one is there:
+ * a maximum knows no order. */
 #ifndef KERNELS_CUDA_FINISH_CUH
 #define KERNELS_CUDA_FINISH_CUH
 
@@ -14,7 +16,8 @@ struct finish {
 	unsigned *amax; /* bits; NULL: not wanted */
 	float *scales;  /* [along][row], with codes */
 	const float *
-		history; /* of which `length` past ones decide (operand.h); NULL: this one's numbers do */
+		/* of which `length` past ones decide (operand.h); NULL: this one's numbers do */
+		history;
 	uint32_t length;
 	size_t rows, columns, along;
 	unsigned lanes; /* that share a scale */
@@ -22,8 +25,8 @@ struct finish {
 	struct casting c; /* neither codes nor values: none are wanted */
 };
 
-/* By past steps, 0 where they do not decide; where there are none any, for what delayed.cu makes anew. All lanes of a
- * warp come here, once a thread. */
+/* By past steps, 0 where they do not decide; where there are none any, for what delayed.cu makes
+ * anew. All lanes of a warp come here, once a thread. */
 DEVICE unsigned most_of_past(const struct finish &f)
 {
 	unsigned most = 0;
@@ -66,7 +69,8 @@ DEVICE void finish_numbers(const struct finish &f, float (&x)[V], size_t element
 		f.scales[element % f.columns / f.along * f.rows + element / f.columns] = s.scale;
 }
 
-/* The largest of `most` of all lanes of the warp, where lanes that share a scale have it already. */
+/* The largest of `most` of all lanes of the warp, where lanes that share a scale have it
+ * already. */
 DEVICE void finish_amax(const struct finish &f, unsigned most)
 {
 	for (unsigned width = f.lanes; width < WARP; width *= 2) {
@@ -77,8 +81,8 @@ DEVICE void finish_amax(const struct finish &f, unsigned most)
 		atomicMax(f.amax, most);
 }
 
-/* Of V numbers written, from `element` on; past: most_of_past(). All lanes of a warp come here; is_there: this one has
- * written any. */
+/* Of V numbers written, from `element` on; past: most_of_past(). All lanes of a warp come here;
+ * is_there: this one has written any. */
 template <typename T, int V>
 DEVICE void finish_vector(const struct finish &f, unsigned past, const float (&written)[V],
 			  size_t element, bool is_there)
@@ -124,8 +128,8 @@ static inline void finish_makes(struct device *dev, const struct few_bits *made,
 		f->lanes = (unsigned)(f->along / vector_of(dev, true));
 }
 
-/* Of the operation that writes `count` elements of `out` in vectors of 16 bytes, the i-th thread the i-th vector of a
- * run of `unit` elements. False: nothing is wanted. */
+/* Of the operation that writes `count` elements of `out` in vectors of 16 bytes, the i-th thread
+ * the i-th vector of a run of `unit` elements. False: nothing is wanted. */
 static inline bool finish_begins(struct device *dev, const struct place &at, const void *out,
 				 size_t count, size_t unit, bool wide, struct finish *f)
 {

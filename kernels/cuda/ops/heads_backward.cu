@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* heads_backward.cu - makes the gradient of qkv of what cuDNN's backward pass leaves, in the one pass
- * that this takes anyway: dq becomes bf16 of its fp32 sum; with grouped heads cuDNN leaves dk and dv of
- * every query head, and those that share a key head are added in order, in fp32, and rounded once; and
- * queries and keys are turned back by their position (positions.cu has the formula) before they are rounded.
+/* heads_backward.cu - makes the gradient of qkv of what cuDNN's backward pass leaves, in the one
+ * pass that this takes anyway: dq becomes bf16 of its fp32 sum; with grouped heads cuDNN leaves dk
+ * and dv of every query head, and those that share a key head are added in order, in fp32, and
+ * rounded once; and queries and keys are turned back by their position (positions.cu has the
+ * formula) before they are rounded.
  *
- * A thread owns V neighbouring pairs of HEADS heads of one row, whose angles it reads once; behind the
- * part of a head that is turned, any two vectors of V. Where the largest of all is wanted (finish.cuh) it also reads what
- * stays as it is. */
+ * A thread owns V neighbouring pairs of HEADS heads of one row, whose angles it reads once; behind
+ * the part of a head that is turned, any two vectors of V. Where the largest of all is wanted
+ * (finish.cuh) it also reads what stays as it is. */
 #include "kernels/cuda/ops/finish.cuh"
 
 #include "kernels/cuda/heads.h"
 
-/* Elements in a vector: more of them, with their angles, are too many for the registers of a thread. */
+/* Elements in a vector: more of them, with their angles, are too many for the registers of a
+ * thread. */
 enum { HEADS = 8, WIDE = 4 };
 
 struct left {

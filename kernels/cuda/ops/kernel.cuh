@@ -24,8 +24,8 @@
 
 #ifndef LB_EMULATED
 #define DEVICE static __device__ __forceinline__
-/* A kernel for blocks of at most so many threads. The compiler takes at most the 64 registers that leave
- * room for 1024 threads on a multiprocessor: one block, or several that are smaller. */
+/* A kernel for blocks of at most so many threads. The compiler takes at most the 64 registers that
+ * leave room for 1024 threads on a multiprocessor: one block, or several that are smaller. */
 #define KERNEL(threads) static __global__ void __launch_bounds__(threads, 1024 / (threads))
 /* The block's dynamic shared memory. */
 #define SHARED_FLOATS(name) extern __shared__ __align__(16) float name[]
@@ -33,9 +33,10 @@
 
 enum { WARP = 32, BLOCK = 256, BLOCK_MAX = 1024 };
 
-/* The first statement of every kernel. A grid may begin before the one queued in front of it is through
- * (programmatic dependent launch, from 9.0 on): here it lets the next one begin likewise, and waits until all of the
- * earlier one is written. What is saved is the time from a grid's last block to the first of the next. */
+/* The first statement of every kernel. A grid may begin before the one queued in front of it is
+ * through (programmatic dependent launch, from 9.0 on): here it lets the next one begin likewise,
+ * and waits until all of the earlier one is written. What is saved is the time from a grid's last
+ * block to the first of the next. */
 DEVICE void after_earlier(void)
 {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
@@ -139,10 +140,11 @@ static bool is_wide(const struct device *dev, size_t columns, const P *...pointe
 	return bits % 16 == 0 && columns % vector_of(dev, true) == 0;
 }
 
-/* --- arithmetic --------------------------------------------------------------------------------- */
+/* --- arithmetic ------------------------------------------------------------------------------- */
 
-/* 2^x and 1/x as the special function unit gives them (PTX ISA: ex2.approx and rcp.approx, both within
- * 2^-22 of the result): of values that are rounded to bf16 or only compared within a tolerance. */
+/* 2^x and 1/x as the special function unit gives them (PTX ISA: ex2.approx and rcp.approx, both
+ * within 2^-22 of the result): of values that are rounded to bf16 or only compared within a
+ * tolerance. */
 DEVICE float fast_exp2(float x)
 {
 #ifdef __CUDA_ARCH__

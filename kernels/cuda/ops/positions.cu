@@ -4,9 +4,9 @@
  *   (x[i], x[i+R/2]) -> (x[i] cos - x[i+R/2] sin, x[i+R/2] cos + x[i] sin),  i < R/2
  * R is the head, or its first part (GPT-NeoX turns a quarter of each).
  *
- * Learned, forward: a thread owns one vector. Backward: a thread owns one element of the table and adds the
- * sequences of the batch in order. Rotary: a thread owns V neighbouring pairs of HEADS heads of one row: their angles,
- * twice as many bytes as a head's pairs, are read once. */
+ * Learned, forward: a thread owns one vector. Backward: a thread owns one element of the table and
+ * adds the sequences of the batch in order. Rotary: a thread owns V neighbouring pairs of HEADS
+ * heads of one row: their angles, twice as many bytes as a head's pairs, are read once. */
 #include "kernels/cuda/ops/kernel.cuh"
 
 #include "kernels/cuda/heads.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* quantize.cuh - what the two halves of an operand's way to few bits share: scales.cu, then quantize.cu. */
+/* quantize.cuh - what the two halves of an operand's way to few bits share: scales.cu, then
+ * quantize.cu. */
 #ifndef KERNELS_CUDA_QUANTIZE_CUH
 #define KERNELS_CUDA_QUANTIZE_CUH
 
@@ -21,8 +22,8 @@ static inline bool reads_wide(const struct few_bits *f, size_t each)
 	       f->shape.ld % each == 0;
 }
 
-/* Queues what finds the scale of each tile, and tells where they will be. An operand that is turned first
- * becomes f->in. False: a failure. */
+/* Queues what finds the scale of each tile, and tells where they will be. An operand that is turned
+ * first becomes f->in. False: a failure. */
 extern "C" bool cuda_operand_scales(struct device *dev, const struct place *at, struct few_bits *f,
 				    const struct grid *grid, const struct scale **scale);
 /* Lays them where f->scales wants them. */

@@ -136,10 +136,11 @@ extern "C" void cuda_rmsnorm_backward(struct device *dev, void *dx, float *dweig
 	cuda_column_sum(dev, dweight, partial, runs.blocks, dim, dim, accumulate);
 }
 
-/* --- of query and key heads: each by itself, or all of a row as one -------------------------------------
+/* --- of query and key heads: each by itself, or all of a row as one ------------------------------
  *
- * A piece is what is normed as one. Forward, and dx, which replaces dy: a block owns a piece of a row, forward one
- * more the row's values. dw: a block owns a run of rows, a thread always the same columns. */
+ * A piece is what is normed as one. Forward, and dx, which replaces dy: a block owns a piece of a
+ * row, forward one more the row's values. dw: a block owns a run of rows, a thread always the same
+ * columns. */
 
 struct qk {
 	void *qkv;      /* backward: dqkv */

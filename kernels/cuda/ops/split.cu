@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* split.cu - fp32 as two halves of 16 bits, and back to the bit: bf16, which products read, and what
- * it lacks.
+/* split.cu - fp32 as two halves of 16 bits, and back to the bit: bf16, which products read, and
+ * what it lacks.
  *   narrow = bf16(x) to nearest, ties away from 0;  lower = the lower half of x's bits
  *   bits of x = (narrow << 16) + (int16_t)lower
- * since rounding went up exactly where `lower` is negative as a signed number. Ties to even would not
- * do: an odd number of upper bits would then come back as the even one beside it. A NaN stays one, with other bits.
+ * since rounding went up exactly where `lower` is negative as a signed number. Ties to even would
+ * not do: an odd number of upper bits would then come back as the even one beside it. A NaN stays
+ * one, with other bits.
  *
  * A thread owns EACH elements, side by side. */
 #include "kernels/cuda/ops/kernel.cuh"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* swiglu.cu - gates: out = a(g) u with a(g) = g s, s = 1/(1 + e^-v). SwiGLU: silu, v = g. GeGLU: gelu by tanh,
- * v = 2 sqrt(2/pi) (g + 0.044715 g^3).
+/* swiglu.cu - gates: out = a(g) u with a(g) = g s, s = 1/(1 + e^-v). SwiGLU: silu, v = g. GeGLU:
+ * gelu by tanh, v = 2 sqrt(2/pi) (g + 0.044715 g^3).
  *
  * Backward: du = dout g s;  dg = dout u s (1 + g v' (1 - s)).
  * A thread owns a vector of one row: the same columns of gate, up and out. Backward reads all that

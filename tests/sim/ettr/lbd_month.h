@@ -23,13 +23,15 @@ enum { HALF_LIFE_MS = DAY, MAX_EXCLUDED = 4 }; /* of [nodes] by default */
 struct lbd_abilities {
 	int64_t half_life_ms;        /* nodes.half_life of lbd.toml */
 	int64_t repeat_half_life_ms; /* nodes.repeat_half_life; 0: no records are kept */
-	/* checkpoint.stage: that all ranks wait for a copy into a folder of their node, which then takes
-	 * save_ms of the month to count; 0: there is none */
+	/* checkpoint.stage: that all ranks wait for a copy into a folder of their node, which then
+	 * takes save_ms of the month to count; 0: there is none */
 	int64_t copy_ms;
 	int64_t interval_ms; /* between two checkpoints then */
 	int64_t heard_ms; /* watch.node_timeout: so a lost node is known; 0: when Slurm says so */
 	int spares;       /* restart.spare_nodes */
-	bool ages_held; /* held jobs gain age here, so that restart.prequeue = "auto" has the next one wait in line */
+	/* held jobs gain age here, so that restart.prequeue = "auto" has the next one wait in
+	 * line */
+	bool ages_held;
 };
 extern const struct lbd_abilities lbd_by_default;
 

@@ -104,8 +104,9 @@ struct account {
 void account_span(struct account *a, enum where where, enum trouble why, int64_t from_ms,
 		  int64_t to_ms);
 /* Steps from from_ms on, which ended at to_ms because of `why` (at the month's end: they go on).
- * Work and checkpoints take turns. A trouble that takes nodes away leaves of them what was drained, once it
- * was; one that the job outlives, all. true: a checkpoint was just being written, and is torn now. */
+ * Work and checkpoints take turns. A trouble that takes nodes away leaves of them what was drained,
+ * once it was; one that the job outlives, all. true: a checkpoint was just being written, and is
+ * torn now. */
 bool account_train(struct account *a, const struct circumstances *c, enum trouble why,
 		   int64_t from_ms, int64_t to_ms);
 double account_ettr(const struct account *a);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* asking.h - when a trainer that reads orders is asked for its next checkpoint (checkpoint.save_every). */
+/* asking.h - when a trainer that reads orders is asked for its next checkpoint
+ * (checkpoint.save_every). */
 #ifndef LBRUN_CHECKPOINT_ASKING_H
 #define LBRUN_CHECKPOINT_ASKING_H
 
@@ -25,7 +26,8 @@ struct asking {
 void asking_begin(struct asking *asking, int64_t now_ms);
 /* The trainer said that it begins with a checkpoint, or that it goes on. */
 void asking_phase(struct asking *asking, bool is_checkpoint, int64_t now_ms);
-/* A whole checkpoint is there; one of a step that is known already (brought from the stage) is no other. */
+/* A whole checkpoint is there; one of a step that is known already (brought from the stage) is no
+ * other. */
 void asking_saved(struct asking *asking, int64_t step, int64_t now_ms);
 /* INT64_MAX: never. */
 int64_t asking_due_ms(const struct asking *asking);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* copy.h - files copied so that a copy that was cut short goes on: what is there is compared, and only
- * what differs is written. It blocks: for a child. */
+/* copy.h - files copied so that a copy that was cut short goes on: what is there is compared, and
+ * only what differs is written. It blocks: for a child. */
 #ifndef LBRUN_CHECKPOINT_COPY_H
 #define LBRUN_CHECKPOINT_COPY_H
 
@@ -19,8 +19,8 @@ void copy_init(struct copy *c, int64_t rate);
 void copy_fini(struct copy *c);
 /* Makes the folder that `path` is to lie in. */
 int copy_make_holder(const char *path, struct err *err);
-/* Makes the folder of `to`. The copy has the times of what it was made from, by which it is known to be
- * of this very file. Not synced. */
+/* Makes the folder of `to`. The copy has the times of what it was made from, by which it is known
+ * to be of this very file. Not synced. */
 int copy_file(struct copy *c, const char *from, const char *to, struct err *err);
 
 #endif

@@ -3,8 +3,9 @@
  *
  *   copy ──▶ NAME-HASH.STAMP.HOST.part ──manifest──▶ NAME-HASH, sealed ──place.h──▶ in place
  *
- * A copy that was cut short goes on (copy.h). Nothing counts before the manifest, which is written once
- * every byte is on the disk; where several nodes have parts of it (parts.h), once they have all done so. */
+ * A copy that was cut short goes on (copy.h). Nothing counts before the manifest, which is written
+ * once every byte is on the disk; where several nodes have parts of it (parts.h), once they have
+ * all done so. */
 #ifndef LBRUN_CHECKPOINT_DRAIN_H
 #define LBRUN_CHECKPOINT_DRAIN_H
 
@@ -22,8 +23,8 @@ struct drain_request {
 	uint64_t stamp;             /* as it was when it was found whole */
 	const char *host;           /* whose stage it is: part of a name */
 	int64_t rate;               /* bytes/s at most; 0 = no limit */
-	/* NULL: all of it lies on this node. Else what other nodes have to know of it (parts.h), but for
-	 * what is said here already */
+	/* NULL: all of it lies on this node. Else what other nodes have to know of it (parts.h),
+	 * but for what is said here already */
 	const struct parts_request *parts;
 	/* may this attempt still write? A newer one may have the run */
 	bool (*may_go_on)(void *arg);

@@ -284,8 +284,8 @@ static int add_digest(struct part *p, int to, const char *name, struct err *err)
 	return rc;
 }
 
-/* Where nodes write files of one name, the one of the node that asks is taken: on a shared file system there
- * would be one as well. */
+/* Where nodes write files of one name, the one of the node that asks is taken: on a shared file
+ * system there would be one as well. */
 static int copy_part(struct part *p, struct err *err)
 {
 	const struct checkpoint *c = p->list.items;

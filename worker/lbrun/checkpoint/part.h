@@ -22,8 +22,8 @@ int part_begin(const char *folder, const char *word, struct err *err);
 /* Its word, owned by the caller; NULL = none. */
 char *part_word(const char *folder);
 
-/* In front of a rank: begins by the variable, if that is set, and tells the rank its folder. The first rank of
- * a node sees to the folder, the others wait for that. */
+/* In front of a rank: begins by the variable, if that is set, and tells the rank its folder. The
+ * first rank of a node sees to the folder, the others wait for that. */
 int part_enter(const char *node, bool is_first, struct err *err);
 
 /* lbrun --stage-part PATH and lbrun --stage-clear STAGE, on each node. The exit status. */

@@ -27,7 +27,8 @@ enum { RESULT_BYTES = 16 * 1024 * 1024, WAIT_STEP_MS = 20, CLEAR_WAIT_MS = 10 * 
 
 static const char request_name[] = ".lb-request.json";
 
-/* The steps of the trainer are full; --overlap shares their resources. A node that fails ends no other. */
+/* The steps of the trainer are full; --overlap shares their resources. A node that fails ends no
+ * other. */
 static pid_t start_on_nodes(int64_t nodes, const char *option, const char *arg)
 {
 	pid_t parent = getpid(), pid;

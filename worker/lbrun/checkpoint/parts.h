@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* parts.h - checkpoints of a training on several nodes: what lies in the stage of each is a part.
  *
- * Before a launch the folder of each node is emptied, and marked with the launch's word: what lies in
- * several folders of one word belongs together. To drain a checkpoint (drain.h) a step of srun runs on
- * all nodes, once; each copies its own part, syncs it and writes digests of it. Only when all nodes of
- * the word have done so is the whole sealed, by one manifest. */
+ * Before a launch the folder of each node is emptied, and marked with the launch's word: what lies
+ * in several folders of one word belongs together. To drain a checkpoint (drain.h) a step of srun
+ * runs on all nodes, once; each copies its own part, syncs it and writes digests of it. Only when
+ * all nodes of the word have done so is the whole sealed, by one manifest. */
 #ifndef LBRUN_CHECKPOINT_PARTS_H
 #define LBRUN_CHECKPOINT_PARTS_H
 
@@ -28,8 +28,8 @@ struct parts_request {
 	int64_t sealed_step; /* these and older ones may go; -1 = none */
 };
 
-/* *m lists the files of the node that asks. Adds those of all others, with sizes and digests; they are
- * synced. -1 with err: what is missing, and of which node. */
+/* *m lists the files of the node that asks. Adds those of all others, with sizes and digests; they
+ * are synced. -1 with err: what is missing, and of which node. */
 int parts_gather(const struct parts_request *request, struct manifest *m, struct err *err);
 /* Removes the stage on all nodes. Takes seconds at most. */
 void parts_clear(const char *stage, int64_t nodes);

@@ -35,8 +35,8 @@ static bool is_there(const char *path)
 	return lstat(path, &st) == 0;
 }
 
-/* What lies there by the same name, perhaps moved aside before a crash. Never half of it under its own
- * name. */
+/* What lies there by the same name, perhaps moved aside before a crash. Never half of it under its
+ * own name. */
 static int make_way(const char *path, const char *doomed, struct err *err)
 {
 	int rc = 0;

@@ -2,9 +2,9 @@
 /* stage.h - the folder of this node that the trainer saves to, and what brings its checkpoints from
  * there to where they are shared: one child at a time (drain.h), as stage_plan.h decides.
  *
- * The folder is STAGE/lowbits-UID/RUN-HASH, for us alone. Who drains holds a lock in it. In a job of
- * several nodes each has one (parts.h); what lies here is then the part of this node, which a launch is
- * never started from. */
+ * The folder is STAGE/lowbits-UID/RUN-HASH, for us alone. Who drains holds a lock in it. In a job
+ * of several nodes each has one (parts.h); what lies here is then the part of this node, which a
+ * launch is never started from. */
 #ifndef LBRUN_CHECKPOINT_STAGE_H
 #define LBRUN_CHECKPOINT_STAGE_H
 
@@ -69,28 +69,28 @@ int stage_open(struct stage *stage, const struct attempt_params *params,
 void stage_close(struct stage *stage);
 bool stage_is_on(const struct stage *stage);
 
-/* While nobody writes there: removes what is not whole; where there are several nodes, everything, as a
- * launch starts from what is shared. 0, or -1 with err: that cannot be done. */
+/* While nobody writes there: removes what is not whole; where there are several nodes, everything,
+ * as a launch starts from what is shared. 0, or -1 with err: that cannot be done. */
 int stage_begin_launch(struct stage *stage, struct err *err);
 /* Ends a copy that runs: stage_reaped tells of no failure then, and the copy is begun again. */
 void stage_break_off(struct stage *stage);
 /* For the environment of ranks (PART_VARIABLE); owned by the caller, NULL = there are no parts. */
 char *stage_for_ranks(const struct stage *stage);
 
-/* Begins what is due. left_ms: until the job ends; INT64_MAX = that is not near. A child that cannot be
- * started is tried again. */
+/* Begins what is due. left_ms: until the job ends; INT64_MAX = that is not near. A child that
+ * cannot be started is tried again. */
 void stage_turn(struct stage *stage, int64_t left_ms, int64_t now_ms);
 /* When stage_turn wants to be called again, whatever happens; INT64_MAX = never. */
 int64_t stage_next_ms(const struct stage *stage);
-/* The child was reaped. True: it has something to say, *path (owned by the caller) is below the shared
- * folder when out->is_done, else below the stage. */
+/* The child was reaped. True: it has something to say, *path (owned by the caller) is below the
+ * shared folder when out->is_done, else below the stage. */
 bool stage_reaped(struct stage *stage, struct drained *out, char **path, int64_t now_ms);
 
-/* Is anything there that no copy of counts, or a child at work? Not once draining has failed again and
- * again. */
+/* Is anything there that no copy of counts, or a child at work? Not once draining has failed again
+ * and again. */
 bool stage_is_draining(const struct stage *stage);
-/* "step 40, 3.2 GB: …" what would be lost, and what a relaunch elsewhere goes back to; "" = nothing.
- * needs_ms (may be NULL): that its copy still takes; -1 = not known. */
+/* "step 40, 3.2 GB: …" what would be lost, and what a relaunch elsewhere goes back to; "" =
+ * nothing. needs_ms (may be NULL): that its copy still takes; -1 = not known. */
 void stage_risk_text(const struct stage *stage, char *text, size_t size, int64_t *needs_ms);
 
 /* --- stage_items.c --------------------------------------------------------------------------- */

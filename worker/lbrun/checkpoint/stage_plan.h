@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* stage_plan.h - what is to be done with the checkpoints in a node's stage. Pure.
  *
- * Only whole ones come here. The newest is drained, and stays for a relaunch in place; what is older
- * than a sealed one goes. While one is drained a newer one waits, lest saves that are quicker than
- * drains keep any from being sealed - unless the job is about to end: then what is newer and can still
- * be drained comes first. */
+ * Only whole ones come here. The newest is drained, and stays for a relaunch in place; what is
+ * older than a sealed one goes. While one is drained a newer one waits, lest saves that are quicker
+ * than drains keep any from being sealed - unless the job is about to end: then what is newer and
+ * can still be drained comes first. */
 #ifndef LBRUN_CHECKPOINT_STAGE_PLAN_H
 #define LBRUN_CHECKPOINT_STAGE_PLAN_H
 
@@ -39,8 +39,8 @@ struct stage_step {
 /* drops[i]: that one can go. */
 struct stage_step stage_decide(const struct stage_view *view, bool *drops);
 
-/* What would be lost if the job ended now: the newest that is not sealed, -1 = nothing; *back_to: step
- * of the newest sealed one here, -1 = there is none. */
+/* What would be lost if the job ended now: the newest that is not sealed, -1 = nothing; *back_to:
+ * step of the newest sealed one here, -1 = there is none. */
 int64_t stage_at_risk(const struct stage_view *view, int64_t *back_to);
 /* Of that one: how long its copy will still take, by what was measured; -1 = not known. */
 int64_t stage_needs_ms(const struct stage_view *view, int64_t index);

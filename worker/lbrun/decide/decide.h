@@ -100,10 +100,11 @@ struct launch {
 	char node[65];       /* where its end began, as far as we know; "" = nobody knows */
 	bool is_node_broken; /* a line told of errors of that node */
 	bool is_replaced;    /* that node left the job, and a spare takes its place */
-	int64_t unreached_ms; /* when srun said that it cannot start its ranks there; 0 = it did not */
-	bool is_heard;        /* heartbeats of all its ranks came: each ends with its lease */
-	bool is_quiet;        /* its ranks are known to have ended, on whatever node */
-	bool is_hardware;     /* a GPU told of them: that is not the trainer's doing */
+	/* when srun said that it cannot start its ranks there; 0 = it did not */
+	int64_t unreached_ms;
+	bool is_heard;    /* heartbeats of all its ranks came: each ends with its lease */
+	bool is_quiet;    /* its ranks are known to have ended, on whatever node */
+	bool is_hardware; /* a GPU told of them: that is not the trainer's doing */
 };
 
 struct shepherd_facts {
@@ -133,8 +134,8 @@ struct shepherd_facts {
 	struct launch launch; /* the newest */
 	bool listens;         /* some trainer reads our socket */
 	char lost_node[65];   /* of the launch: nobody hears it; "" = none */
-	const char *
-		cut_off; /* why nobody can be heard, no node's fault; borrowed, NULL = it is not so */
+	/* why nobody can be heard, no node's fault; borrowed, NULL = it is not so */
+	const char *cut_off;
 	int64_t hung_at_ms;       /* silent for too long from then on; INT64_MAX = never */
 	enum stacks_state stacks; /* of this silence */
 	const char *trouble;      /* why it cannot be searched or started; borrowed */
@@ -249,8 +250,8 @@ void launch_survives(struct launch *l, int64_t now_ms);
 /* A whole checkpoint of this step (-1 = it tells none) is there since. True: it is progress. */
 bool launch_saved(struct launch *l, int64_t step);
 
-/* Until when the last checkpoints may still be drained from the node's stage: the job then ends, or is
- * ended. INT64_MAX = that is not near. */
+/* Until when the last checkpoints may still be drained from the node's stage: the job then ends, or
+ * is ended. INT64_MAX = that is not near. */
 int64_t shepherd_drain_until_ms(const struct shepherd_facts *f,
 				const struct shepherd_policy *policy);
 

@@ -90,9 +90,9 @@ static bool is_to_blame(const struct shepherd_facts *f, const struct next *end, 
 
 /* --- another launch in place? ----------------------------------------------------------------- */
 
-/* An srun that was killed may leave ranks on other nodes, and one that ended by itself on a node that is lost,
- * which only the end of the job clears, unless heartbeats tell that they have ended: two live trainers must
- * never be. */
+/* An srun that was killed may leave ranks on other nodes, and one that ended by itself on a node
+ * that is lost, which only the end of the job clears, unless heartbeats tell that they have ended:
+ * two live trainers must never be. */
 static bool may_have_left_ranks(const struct shepherd_facts *f,
 				const struct shepherd_policy *policy)
 {

@@ -6,7 +6,8 @@
 #include "worker/lbrun/decide/decide.h"
 
 /* The step NEXT_FINISH of the launch that has ended. */
-/* Could a launch in place do better? Not where a node broke this one, unless a spare has its place. */
+/* Could a launch in place do better? Not where a node broke this one, unless a spare has its
+ * place. */
 bool launch_has_sound_nodes(const struct shepherd_facts *f, const struct shepherd_policy *policy);
 struct next launch_judge(const struct shepherd_facts *f, const struct shepherd_policy *policy,
 			 int64_t now_ms);

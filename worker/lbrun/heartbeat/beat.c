@@ -228,7 +228,8 @@ static bool is_own(const struct beats *b, const char *node)
 	return b->here && strcmp(node, b->here) == 0;
 }
 
-/* The last words of all other nodes came within two beats: so it looks where our own network failed. */
+/* The last words of all other nodes came within two beats: so it looks where our own network
+ * failed. */
 static bool is_cut_off(const struct beats *b, const char *lost, int64_t now_ms)
 {
 	int64_t since_ms = now_ms - b->timeout_ms + 2 * beat_every_ms(b->timeout_ms);

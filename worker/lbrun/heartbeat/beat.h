@@ -4,31 +4,32 @@
  *   node of the batch script                          another node
  *   shepherd ◀─socketpair─▶ listener ◀────UDP────▶ beater ◀─socketpair─▶ lbrun --rank ─▶ rank
  *
- * Beside each rank's lbrun a beater says every few seconds that it lives, and the listener beside the
- * shepherd answers. Both are processes of their own that touch no file system: one that hangs, or a
- * pipe that nobody reads, silences nobody. The beater holds a lease: as long as some beat, sent less
- * than a lease ago, was answered, the rank may run. Then it stops all that descends from its lbrun
- * (SIGSTOP) and asks on; an answer lets it run on, a refusal, or silence to the end, kills it.
+ * Beside each rank's lbrun a beater says every few seconds that it lives, and the listener beside
+ * the shepherd answers. Both are processes of their own that touch no file system: one that hangs,
+ * or a pipe that nobody reads, silences nobody. The beater holds a lease: as long as some beat,
+ * sent less than a lease ago, was answered, the rank may run. Then it stops all that descends from
+ * its lbrun (SIGSTOP) and asks on; an answer lets it run on, a refusal, or silence to the end,
+ * kills it.
  *
  * Why nobody writes twice: the listener calls a node lost when it has heard nothing for the whole
- * timeout. What it heard last was sent before it was heard, so that the leases of that node, which are
- * shorter, ended before. A node that was frozen with all its processes stops its ranks in the first
- * moment in which it runs again, and learns that the launch is over. So a job that Slurm suspended and
- * resumed goes on: everybody slept, nobody has judged anybody (beats_turn).
+ * timeout. What it heard last was sent before it was heard, so that the leases of that node, which
+ * are shorter, ended before. A node that was frozen with all its processes stops its ranks in the
+ * first moment in which it runs again, and learns that the launch is over. So a job that Slurm
+ * suspended and resumed goes on: everybody slept, nobody has judged anybody (beats_turn).
  *
- * The listener's own node may be the one that is lost. Then all other ranks end with their leases, one
- * lbrun of each node leaves a note in the attempt's folder (common/run/attempt.h), and lbd may give the
- * run to another attempt. So a listener that slept for a lease answers nobody before its
+ * The listener's own node may be the one that is lost. Then all other ranks end with their leases,
+ * one lbrun of each node leaves a note in the attempt's folder (common/run/attempt.h), and lbd may
+ * give the run to another attempt. So a listener that slept for a lease answers nobody before its
  * shepherd has looked whether the run is still its own (beats_wake).
  *
- * Why UDP between the nodes, and neither the run's folder nor srun's own pipes: what another node wrote
- * to NFS is seen after up to a minute, and a file server that hangs would end every run; srun has no way
- * back to its ranks but the stdin of one, and says nothing of a node before slurmctld does. A datagram
- * needs no connection that could block, and each carries a secret of the attempt, which only ranks
- * know. IPv4, as Slurm's own default.
+ * Why UDP between the nodes, and neither the run's folder nor srun's own pipes: what another node
+ * wrote to NFS is seen after up to a minute, and a file server that hangs would end every run; srun
+ * has no way back to its ranks but the stdin of one, and says nothing of a node before slurmctld
+ * does. A datagram needs no connection that could block, and each carries a secret of the attempt,
+ * which only ranks know. IPv4, as Slurm's own default.
  *
- * Where no answer ever comes (a firewall), no lease begins and nobody is judged: a node that dies is
- * then known by Slurm, in minutes.
+ * Where no answer ever comes (a firewall), no lease begins and nobody is judged: a node that dies
+ * is then known by Slurm, in minutes.
  *
  * beat.h - a datagram; the lease of a rank; who is silent. Pure. */
 #ifndef LBRUN_HEARTBEAT_BEAT_H
@@ -65,16 +66,17 @@ void beat_write(const struct beat *beat, const unsigned char secret[BEAT_SECRET_
 bool beat_read(const unsigned char *data, size_t len, const unsigned char secret[BEAT_SECRET_BYTES],
 	       struct beat *out);
 
-/* From the one limit that people set, watch.node_timeout: how often a beat is sent, how long an answer
- * lets a rank run. */
+/* From the one limit that people set, watch.node_timeout: how often a beat is sent, how long an
+ * answer lets a rank run. */
 int64_t beat_every_ms(int64_t timeout_ms);
 int64_t beat_lease_ms(int64_t timeout_ms);
 
-/* --- the lease of a rank; times by a clock that goes on while the machine sleeps ------------------ */
+/* --- the lease of a rank; times by a clock that goes on while the machine sleeps -------------- */
 
 struct lease {
 	int64_t timeout_ms;
-	int64_t answered_ms; /* when the newest beat that was answered had been sent; -1 = none was */
+	/* when the newest beat that was answered had been sent; -1 = none was */
+	int64_t answered_ms;
 	int64_t stopped_ms; /* the rank stands still since; -1 = it does not */
 	bool is_over;       /* the listener said so */
 };
@@ -86,7 +88,7 @@ enum lease_step lease_step(const struct lease *lease, int64_t now_ms);
 /* When that changes without news; INT64_MAX = never. */
 int64_t lease_next_ms(const struct lease *lease);
 
-/* --- who is silent; monotonic times ---------------------------------------------------------------- */
+/* --- who is silent; monotonic times ----------------------------------------------------------- */
 
 struct beats_rank {
 	char node[BEAT_NODE_BYTES + 1]; /* "" = never heard */
@@ -112,23 +114,23 @@ void beats_open(struct beats *b, int64_t launch);
 /* The launch is over: whoever asks is told to end. */
 void beats_close(struct beats *b);
 void beats_clear(struct beats *b);
-/* First of all that is done in a turn. True: it slept so long that the run may be another's. From then on no rank
- * gets a lease, before beats_trust. */
+/* First of all that is done in a turn. True: it slept so long that the run may be another's. From
+ * then on no rank gets a lease, before beats_trust. */
 bool beats_wake(struct beats *b, int64_t now_ms);
 void beats_trust(struct beats *b);
 /* The answer; BEAT_NONE: none. */
 enum beat_kind beats_hear(struct beats *b, const struct beat *beat, const struct sockaddr_in *from,
 			  int64_t now_ms);
-/* Before anybody is judged, and after all that had come was heard. Who slept itself for a part of the
- * timeout heard nobody: all begin anew. */
+/* Before anybody is judged, and after all that had come was heard. Who slept itself for a part of
+ * the timeout heard nobody: all begin anew. */
 void beats_turn(struct beats *b, int64_t now_ms);
-/* A node of which no rank was heard for the timeout, once; NULL = none. "" = all but our own, two at least,
- * fell silent together: none of them is to blame. Only of a launch that is open. */
+/* A node of which no rank was heard for the timeout, once; NULL = none. "" = all but our own, two
+ * at least, fell silent together: none of them is to blame. Only of a launch that is open. */
 const char *beats_lost(struct beats *b, int64_t now_ms);
 /* Every rank of it is, or was, bound by a lease. */
 bool beats_are_heard(const struct beats *b);
-/* A launch that is closed: every rank of it was heard, and has ended, or its lease has. Of a rank that was
- * never heard nobody knows: then never. */
+/* A launch that is closed: every rank of it was heard, and has ended, or its lease has. Of a rank
+ * that was never heard nobody knows: then never. */
 bool beats_are_over(const struct beats *b, int64_t now_ms);
 /* The next turn is due then at the latest. */
 int64_t beats_next_ms(const struct beats *b);

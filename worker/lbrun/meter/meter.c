@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* meter.c - the process that measures: a reading every few seconds, a file every minute, and at once
- * for an XID. */
+/* meter.c - the process that measures: a reading every few seconds, a file every minute, and at
+ * once for an XID. */
 #include "worker/lbrun/meter/meter.h"
 
 #include <poll.h>
@@ -189,8 +189,8 @@ void meter_start(const struct meter_job *job)
 /* As many GPUs as ranks on this node: one is each's. Else the first rank sees to all. */
 static int gpu_of_rank(void)
 {
-	/* of "4(x2),3", a count for each node, the first: nodes with other counts are rare, and there the
-	 * first rank sees to all */
+	/* of "4(x2),3", a count for each node, the first: nodes with other counts are rare, and
+	 * there the first rank sees to all */
 	int local = env_number("SLURM_LOCALID"), ranks = env_number("SLURM_STEP_TASKS_PER_NODE");
 	struct nvml *n = nvml_open();
 	int count = nvml_count(n);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* meter/ - what the machines do for a run: GPUs, CPU, memory, waits for file systems.
  *
- * meter.h - a process beside the shepherd, or beside the lbrun of a rank, that measures until that one
- * ends. It is nobody's descendant: what ends a trainer does not end it, and a driver that hangs holds
- * up nobody. Each writes FOLDER/usage/RANK.json, which usage.h reads:
+ * meter.h - a process beside the shepherd, or beside the lbrun of a rank, that measures until that
+ * one ends. It is nobody's descendant: what ends a trainer does not end it, and a driver that hangs
+ * holds up nobody. Each writes FOLDER/usage/RANK.json, which usage.h reads:
  *
  *   {"seq":N,"node","rank","usage":{minute.h},"xids":[{"gpu","xid","time_ms"}…],"xid_count":N} */
 #ifndef LBRUN_METER_METER_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* usage.h - what the meters of an attempt have written, for the shepherd: each minute and each XID once;
- * and which GPUs are held and do nothing. */
+/* usage.h - what the meters of an attempt have written, for the shepherd: each minute and each XID
+ * once; and which GPUs are held and do nothing. */
 #ifndef LBRUN_METER_USAGE_H
 #define LBRUN_METER_USAGE_H
 

@@ -129,11 +129,10 @@ static void tell_refusal(struct shepherd *s)
 			 s->params.checkpoint_dir, s->params.run);
 	output_say(&s->output, "%s", e->text);
 	output_say(&s->output, "%s", s->search.text);
-	journal_note(
-		&s->journal, s->facts.launch.number, "no_valid_checkpoint",
-		"%s; lbctl checkpoints %s shows each, lbctl restart %s --from STEP takes one, --from scratch "
-		"none",
-		s->search.text, s->params.run, s->params.run);
+	journal_note(&s->journal, s->facts.launch.number, "no_valid_checkpoint",
+		     "%s; lbctl checkpoints %s shows each, lbctl restart %s --from STEP takes one, "
+		     "--from scratch none",
+		     s->search.text, s->params.run, s->params.run);
 }
 
 static void act_give_up(struct shepherd *s, const struct next *next, int64_t now_ms)
@@ -190,7 +189,8 @@ static void act_kill(struct shepherd *s, const struct next *next, int64_t now_ms
 static void act_clear(struct shepherd *s, const struct next *next, int64_t now_ms)
 {
 	(void)now_ms;
-	/* What copies a checkpoint ends with all others, and is begun again: that is no failure of it. */
+	/* What copies a checkpoint ends with all others, and is begun again: that is no failure of
+	 * it. */
 	if (next->signo)
 		stage_break_off(&s->stage);
 	s->facts.launch.left = descendants_signal(next->signo);

@@ -123,8 +123,8 @@ void heartbeats_replace(struct shepherd *s)
 		   l->node, allocation_nodelist());
 }
 
-/* Wall clock: what was written behind it is not that launch's. Its ranks have ended, or are silent for longer than
- * clocks differ. */
+/* Wall clock: what was written behind it is not that launch's. Its ranks have ended, or are silent
+ * for longer than clocks differ. */
 static int64_t lost_at_ms(const struct shepherd *s)
 {
 	const struct launch *l = &s->facts.launch;
@@ -133,8 +133,8 @@ static int64_t lost_at_ms(const struct shepherd *s)
 			      : clock_wall_ms() - (clock_mono_ms() - l->ended_ms);
 }
 
-/* Refused by the search, not touched since, and written before the launch that lost a node was over: others may keep
- * theirs in the same folder. What cannot be read may be whole. */
+/* Refused by the search, not touched since, and written before the launch that lost a node was
+ * over: others may keep theirs in the same folder. What cannot be read may be whole. */
 static bool is_torn(void *arg, struct checkpoint_list *list, size_t index)
 {
 	const struct shepherd *s = arg;
@@ -148,8 +148,8 @@ static bool is_torn(void *arg, struct checkpoint_list *list, size_t index)
 	       (int64_t)st.st_mtim.tv_sec * 1000 < lost_at_ms(s);
 }
 
-/* Where steps are told; those that are whole, or older, stay. What a person chose to start from says nothing of
- * the others. */
+/* Where steps are told; those that are whole, or older, stay. What a person chose to start from
+ * says nothing of the others. */
 void heartbeats_set_aside(struct shepherd *s)
 {
 	bool is_chosen = s->facts.launch.number == 0 && strcmp(s->params.resume, "latest") != 0;

@@ -178,8 +178,8 @@ static pid_t start(struct shepherd *s, struct err *err)
 	return pid;
 }
 
-/* " (weights.dat is called like none, see docs/CHECKPOINTS.md)": what lies there all the same; owned by
- * the caller, "" = nothing. */
+/* " (weights.dat is called like none, see docs/CHECKPOINTS.md)": what lies there all the same;
+ * owned by the caller, "" = nothing. */
 static char *called_otherwise(const char *folder)
 {
 	DIR *dir = opendir(folder);
@@ -206,8 +206,8 @@ static void note_own(struct shepherd *s)
 	s->handed.is_own_reported = true;
 	journal_note(
 		&s->journal, s->facts.launch.number, "scratch",
-		"no checkpoint in %s%s: the trainer starts from the beginning, unless it finds its own "
-		"checkpoints (checkpoint.layout = \"own\")",
+		"no checkpoint in %s%s: the trainer starts from the beginning, unless it finds "
+		"its own checkpoints (checkpoint.layout = \"own\")",
 		s->params.checkpoint_dir, others);
 	output_say(
 		&s->output,
@@ -245,8 +245,9 @@ static void note_scratch(struct shepherd *s)
 	}
 }
 
-/* Anew for each launch: the disk may be full by now, or have room again. Ranks that srun starts open that of
- * their node; where others start them, what we open here says nothing of the other nodes. */
+/* Anew for each launch: the disk may be full by now, or have room again. Ranks that srun starts
+ * open that of their node; where others start them, what we open here says nothing of the other
+ * nodes. */
 static void open_cache(struct shepherd *s)
 {
 	const struct cache_limits limits = { s->params.cache_bytes, CACHE_RESERVE_BYTES };
@@ -258,7 +259,8 @@ static void open_cache(struct shepherd *s)
 	starting_enter(&s->starting, STARTING_CACHE, clock_mono_ms());
 	if (launcher_nodes() > 1)
 		err_set(&why, ERR_USAGE,
-			"cache.folder: on several nodes it needs launcher \"srun\" or \"torchrun\"");
+			"cache.folder: on several nodes it needs launcher \"srun\" or "
+			"\"torchrun\"");
 	else if (cache_open(&s->cache, s->params.cache, &limits, &why) == 0)
 		return;
 	output_say(&s->output, "%s" OUTPUT_PARSER_NO_CACHE, why.text);
@@ -324,8 +326,8 @@ void launch_kill(struct shepherd *s)
 {
 	/* Ranks on nodes that srun cannot reach end, too, and those that it can end at once. */
 	listener_close(&s->listener);
-	/* It would wait for that node, and may end ranks before they have told that they end: it is killed
-	 * once all others are quiet, or soon. */
+	/* It would wait for that node, and may end ranks before they have told that they end: it is
+	 * killed once all others are quiet, or soon. */
 	if (s->facts.lost_node[0] && s->facts.launch.is_heard)
 		return;
 	/* srun kills its step, on all nodes, and ends when that is gone; without it only the end of

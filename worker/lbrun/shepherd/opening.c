@@ -57,8 +57,8 @@ static int open_signals(void)
 	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-/* Slurm made out.log by the job's umask; what a trainer prints is for its owner and the team. A file that
- * somebody else named is as they want it. */
+/* Slurm made out.log by the job's umask; what a trainer prints is for its owner and the team. A
+ * file that somebody else named is as they want it. */
 static void close_output(const struct shepherd *s)
 {
 	char *path = path_join("%s/out.log", s->folder);

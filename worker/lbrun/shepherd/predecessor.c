@@ -56,7 +56,8 @@ static enum verdict may_live(const char *folder, const struct attempt_claim *own
 		       : NO;
 }
 
-/* The first launch behind a lost node has seen to what that one may still write, unless a person chose where it began. */
+/* The first launch behind a lost node has seen to what that one may still write, unless a person
+ * chose where it began. */
 static bool has_seen_to(const char *folder, const struct attempt_exit *ended)
 {
 	struct attempt_params params;

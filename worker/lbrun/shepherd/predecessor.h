@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* predecessor.h - where this attempt runs, and whether an older one of the same run may still live. */
+/* predecessor.h - where this attempt runs, and whether an older one of the same run may still
+ * live. */
 #ifndef LBRUN_SHEPHERD_PREDECESSOR_H
 #define LBRUN_SHEPHERD_PREDECESSOR_H
 
@@ -19,8 +20,8 @@ void claim_of_this_process(struct attempt_claim *claim, const char *token);
 /* Some attempt before `claim`'s was claimed, left no exit record, and its lbrun is not known to be
  * dead. */
 bool predecessor_may_live(const char *run_dir, int64_t number, const struct attempt_claim *claim);
-/* Some attempt before it may still write to checkpoints, for it may live or lost a node, and no launch behind it has
- * seen to that. */
+/* Some attempt before it may still write to checkpoints, for it may live or lost a node, and no
+ * launch behind it has seen to that. */
 bool predecessor_may_write(const char *run_dir, int64_t number, const struct attempt_claim *claim);
 
 #endif

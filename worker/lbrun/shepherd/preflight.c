@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* preflight.c - lbworker check on all nodes of the job, before the trainer is started there; what it found. */
+/* preflight.c - lbworker check on all nodes of the job, before the trainer is started there; what
+ * it found. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +21,7 @@
 
 enum { FOLDER_MODE = 0750, LOOK_BACK = 100, MS = 1000, SRUN_TERMS = 2 };
 
-/* --- how often it ended the run's attempts before -------------------------------------------------- */
+/* --- how often it ended the run's attempts before --------------------------------------------- */
 
 int64_t preflight_failed_before(const char *run_dir, int64_t number)
 {
@@ -39,7 +40,7 @@ int64_t preflight_failed_before(const char *run_dir, int64_t number)
 	return failed;
 }
 
-/* --- its start ------------------------------------------------------------------------------------- */
+/* --- its start -------------------------------------------------------------------------------- */
 
 static void make_env(const struct shepherd *s, struct strv *env)
 {
@@ -106,11 +107,10 @@ void preflight_begin(struct shepherd *s)
 
 void preflight_skip(struct shepherd *s)
 {
-	journal_note(
-		&s->journal, 0, "preflight_skipped",
-		"broken nodes ended %lld attempts in a row (preflight.tries): the trainer is started "
-		"without a check",
-		(long long)s->facts.checks_failed);
+	journal_note(&s->journal, 0, "preflight_skipped",
+		     "broken nodes ended %lld attempts in a row (preflight.tries): the trainer is "
+		     "started without a check",
+		     (long long)s->facts.checks_failed);
 	output_say(&s->output, "broken nodes ended %lld attempts in a row: not checked again",
 		   (long long)s->facts.checks_failed);
 }
@@ -121,12 +121,13 @@ void preflight_kill(struct shepherd *s)
 
 	if (p->pid <= 0)
 		return;
-	/* srun ends its ranks on all nodes, told twice by force; killed it would leave them there */
+	/* srun ends its ranks on all nodes, told twice by force; killed it would leave them
+	 * there */
 	kill(p->pid, p->is_srun && p->kills < SRUN_TERMS ? SIGTERM : SIGKILL);
 	p->kills++;
 }
 
-/* --- what came of it ------------------------------------------------------------------------------- */
+/* --- what came of it -------------------------------------------------------------------------- */
 
 static bool has_report(const struct check_result *all, size_t count, const char *node)
 {

@@ -92,8 +92,8 @@ static struct seen *add_seen(struct shepherd *s, const struct checkpoint *c, boo
 
 /* --- before a launch -------------------------------------------------------------------------- */
 
-/* Those that are shared, and those that are in the stage alone, too; but parts of some are no match for the
- * whole ones. */
+/* Those that are shared, and those that are in the stage alone, too; but parts of some are no match
+ * for the whole ones. */
 static int find_all(const struct shepherd *s, struct checkpoint_list *list)
 {
 	bool is_in_both = stage_is_on(&s->stage) && !stage_has_parts(&s->stage);
@@ -260,9 +260,9 @@ const char *saves_folder(const struct shepherd *s)
 	return stage_is_on(&s->stage) ? s->stage.folder : s->params.checkpoint_dir;
 }
 
-/* Digests of the own trainer's are in its manifest. While one is read for its digests, the newest told
- * since then waits with the times that its files had: one changed before its turn gets none. Takes the
- * list. */
+/* Digests of the own trainer's are in its manifest. While one is read for its digests, the newest
+ * told since then waits with the times that its files had: one changed before its turn gets none.
+ * Takes the list. */
 static void seal(struct shepherd *s, struct checkpoint_list *list)
 {
 	const struct checkpoint *c = list->items;

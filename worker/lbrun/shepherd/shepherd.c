@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* shepherd.c - the loop: hear, put it into the facts, take the steps that are due.
  *
- * One thread, one poll(2): signals arrive through a descriptor, waits are deadlines on the monotonic
- * clock, and nothing here blocks for long. The child subreaper property makes every process that the
- * trainer leaves behind our child. */
+ * One thread, one poll(2): signals arrive through a descriptor, waits are deadlines on the
+ * monotonic clock, and nothing here blocks for long. The child subreaper property makes every
+ * process that the trainer leaves behind our child. */
 #include "worker/lbrun/shepherd/shepherd.h"
 
 #include <poll.h>

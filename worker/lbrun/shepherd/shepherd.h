@@ -2,7 +2,8 @@
 /* shepherd/ - the phases of one attempt, and who may change their course.
  *
  * shepherd.h - one attempt, from its claim to its exit record, as the shell around decide/decide.h:
- * what it hears goes into the facts, and what is decided it does. Steps and their order are there. */
+ * what it hears goes into the facts, and what is decided it does. Steps and their order are
+ * there. */
 #ifndef LBRUN_SHEPHERD_SHEPHERD_H
 #define LBRUN_SHEPHERD_SHEPHERD_H
 
@@ -152,7 +153,8 @@ void launch_kill(struct shepherd *s);
 void launch_drain(struct shepherd *s);
 void launch_finish(struct shepherd *s, const struct next *end);
 
-/* script.c: a batch script; its output as it is, out.log as a link to it; signals of Slurm to it. */
+/* script.c: a batch script; its output as it is, out.log as a link to it; signals of Slurm to
+ * it. */
 void script_output_open(struct shepherd *s, int rank);
 void script_signal(struct shepherd *s, int signo);
 /* A task of an array has a folder of its own, attempts/N/task-K. True: an earlier attempt has
@@ -161,7 +163,8 @@ bool script_task_enter(struct shepherd *s);
 /* Remembers a completed task, for later attempts. */
 void script_task_leave(const struct shepherd *s);
 
-/* preflight.c: are the nodes fit to train on? Their own attempt's reports lie in its folder preflight/. */
+/* preflight.c: are the nodes fit to train on? Their own attempt's reports lie in its folder
+ * preflight/. */
 /* Attempts in a row before this one that ended by it. */
 int64_t preflight_failed_before(const char *run_dir, int64_t number);
 void preflight_begin(struct shepherd *s);
@@ -196,11 +199,13 @@ const char *saves_folder(const struct shepherd *s);
 /* The task of an array that this is; NULL = none. */
 const char *saves_task(const struct shepherd *s);
 
-/* staging.c: checkpoints by way of a folder of the node, where the run wants that. Behind saves_open. */
+/* staging.c: checkpoints by way of a folder of the node, where the run wants that. Behind
+ * saves_open. */
 void staging_open(struct shepherd *s);
 void staging_before_launch(struct shepherd *s);
 void staging_turn(struct shepherd *s, int64_t now_ms);
-/* Until then no launch begins, unless what is staged is drained before; INT64_MIN = nothing is awaited. */
+/* Until then no launch begins, unless what is staged is drained before; INT64_MIN = nothing is
+ * awaited. */
 int64_t staging_held_until_ms(const struct shepherd *s);
 void staging_reaped(struct shepherd *s);
 void staging_tell_lost(struct shepherd *s);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* staging.c - the node's stage of an attempt: opened, drained while the trainer runs, and before the
- * job ends. */
+/* staging.c - the node's stage of an attempt: opened, drained while the trainer runs, and before
+ * the job ends. */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* switch_watch.c - switch files (common/run/switches.h), seen by lbrun itself: they must work with
- * lbd dead. The kernel says when the folder changes. On network file systems it does not: a look every
- * second finds out. Elsewhere it is trusted, and a look in six seconds finds what it did not tell. The
- * folder may hold any number of files: what names this run is looked up first, and the rest read in
- * pieces, for a hundredth of a processor's time. What the switch orders, the trainer gets as from lbd;
- * then the job cancels itself, so that Slurm ends what may be left of it on other nodes. */
+ * lbd dead. The kernel says when the folder changes. On network file systems it does not: a look
+ * every second finds out. Elsewhere it is trusted, and a look in six seconds finds what it did not
+ * tell. The folder may hold any number of files: what names this run is looked up first, and the
+ * rest read in pieces, for a hundredth of a processor's time. What the switch orders, the trainer
+ * gets as from lbd; then the job cancels itself, so that Slurm ends what may be left of it on other
+ * nodes. */
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>

@@ -311,9 +311,9 @@ static void on_no_cache(void *arg, const char *node, const char *why)
 	trainer_protocol_no_cache(arg, node, why);
 }
 
-/* "srun: error: Task launch for StepId=7.0 failed on node n2: Communication connection failure": what srun says
- * of a node with a word of its own, a slurmd that refuses, is no failure of the node; nor is what the srun of a script or a rank
- * says. */
+/* "srun: error: Task launch for StepId=7.0 failed on node n2: Communication connection failure":
+ * what srun says of a node with a word of its own, a slurmd that refuses, is no failure of the
+ * node; nor is what the srun of a script or a rank says. */
 static void hear_unreached(struct shepherd *s, const struct heard *line)
 {
 	const char *at = s->policy.is_srun ? complaint_unreached(line) : NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* allocation.c - the job's nodes as Slurm's own variables tell of them, and scontrol, which makes a job
- * smaller. */
+/* allocation.c - the job's nodes as Slurm's own variables tell of them, and scontrol, which makes a
+ * job smaller. */
 #include "worker/lbrun/trainer/allocation.h"
 
 #include <fcntl.h>
@@ -180,8 +180,8 @@ static int update(const char *list, const char *folder)
 	return status;
 }
 
-/* The job's nodes by now: those that died Slurm has taken out, without a word (--no-kill). "" = Slurm does
- * not say; owned by the caller. */
+/* The job's nodes by now: those that died Slurm has taken out, without a word (--no-kill). "" =
+ * Slurm does not say; owned by the caller. */
 static char *present_nodes(const char *folder)
 {
 	char *job = xasprintf("--jobs=%s", getenv("SLURM_JOB_ID"));

@@ -11,22 +11,24 @@
 #include "common/base/err.h"
 
 struct allocation {
-	json_t *nodes; /* all, in Slurm's order, the batch script's first; owned; NULL = there are no spares */
+	/* all, in Slurm's order, the batch script's first; owned; NULL = there are no spares */
+	json_t *nodes;
 	size_t used; /* by a launch */
 };
 
-/* From then on SLURM_* in the environment of this process, and of all that it starts, tell of the nodes
- * that a launch runs on, and of no others. */
+/* From then on SLURM_* in the environment of this process, and of all that it starts, tell of the
+ * nodes that a launch runs on, and of no others. */
 void allocation_open(struct allocation *a, int64_t spares);
 void allocation_close(struct allocation *a);
-/* Gives the node back to Slurm: steps on it end for Slurm's part, and a spare takes its place. Takes
- * seconds at most; scontrol leaves files in `folder`, which are removed. -1 with err: no spare is left, it
- * is the batch script's own node, or Slurm refuses. */
+/* Gives the node back to Slurm: steps on it end for Slurm's part, and a spare takes its place.
+ * Takes seconds at most; scontrol leaves files in `folder`, which are removed. -1 with err: no
+ * spare is left, it is the batch script's own node, or Slurm refuses. */
 int allocation_drop(struct allocation *a, const char *node, const char *folder, struct err *err);
-/* For a step of srun beside the trainer's: an option that keeps it on those nodes; where there are no spares
- * one that says nothing new. Owned by the caller. */
+/* For a step of srun beside the trainer's: an option that keeps it on those nodes; where there are
+ * no spares one that says nothing new. Owned by the caller. */
 char *allocation_option(void);
-/* "n1,n3": those of a launch, for srun, which knows all of the job's; NULL = there are no spares. */
+/* "n1,n3": those of a launch, for srun, which knows all of the job's; NULL = there are no
+ * spares. */
 const char *allocation_nodelist(void);
 
 #endif

@@ -25,7 +25,8 @@
 
 enum { BLOCK_BYTES = 512, ITEM_LEVEL = 2, ROOM_LOOK_MS = 50 };
 
-/* Caches of code that was compiled, found by what it was compiled from: whatever is missing is made again. */
+/* Caches of code that was compiled, found by what it was compiled from: whatever is missing is made
+ * again. */
 static const struct {
 	const char *variable, *folder;
 } known[] = {
@@ -132,8 +133,8 @@ static int wait_for_room(const struct cache *c, struct err *err)
 	return 0;
 }
 
-/* Nobody else of ours reads there while we have it alone: of several ranks that start together the first one makes
- * room, before any of them reads. */
+/* Nobody else of ours reads there while we have it alone: of several ranks that start together the
+ * first one makes room, before any of them reads. */
 static int make_room(const struct cache *c, const struct cache_limits *limits, struct err *err)
 {
 	bool is_alone = flock(c->lock_fd, LOCK_EX | LOCK_NB) == 0;

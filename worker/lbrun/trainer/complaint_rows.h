@@ -24,9 +24,11 @@ struct complaint_row {
 	bool has_frame;     /* a line soon after it says where */
 	const char *advice; /* what to do about it; NULL = it says so itself */
 };
-/* As our own trainer says that a rank never came: nothing of the training was touched before that. */
+/* As our own trainer says that a rank never came: nothing of the training was touched before
+ * that. */
 #define COMPLAINT_NOT_BEGUN "did not begin within"
-/* As srun begins to say that it could launch nothing on a node: it then ends the ranks that did begin. */
+/* As srun begins to say that it could launch nothing on a node: it then ends the ranks that did
+ * begin. */
 #define COMPLAINT_NOT_LAUNCHED "srun: error: Task launch for "
 extern const struct complaint_row complaint_rows[];
 extern const size_t complaint_row_count;
@@ -42,7 +44,8 @@ extern const char complaint_noise[];
 extern const char complaint_frame[];
 
 /* How launchers tell of the rank whose end ended them all. Groups: "code" (negative: a signal, as
- * Python has it), "signal", "word" (of a signal), "oom" (the kernel killed it for memory), "rank", "node". A rank without the others is that of the next. */
+ * Python has it), "signal", "word" (of a signal), "oom" (the kernel killed it for memory), "rank",
+ * "node". A rank without the others is that of the next. */
 extern const char *const rank_end_patterns[];
 extern const size_t rank_end_pattern_count;
 

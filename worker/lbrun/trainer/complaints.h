@@ -70,14 +70,15 @@ void complaints_init(struct complaints *c);
 void complaints_fini(struct complaints *c);
 void complaints_reset(struct complaints *c); /* a new launch */
 void complaints_hear(struct complaints *c, const struct heard *line);
-/* Where the line is srun's own word, of no rank, for a node that it cannot reach: what begins with the node's name and
- * a colon, else NULL. */
+/* Where the line is srun's own word, of no rank, for a node that it cannot reach: what begins with
+ * the node's name and a colon, else NULL. */
 const char *complaint_unreached(const struct heard *heard);
-/* A rank's own shepherd says how it ended: the first such word counts, before a launcher's; but of one that follows
- * another a signal that ended that one is the cause, told soon after, before the launcher ends the rest. */
+/* A rank's own shepherd says how it ended: the first such word counts, before a launcher's; but of
+ * one that follows another a signal that ended that one is the cause, told soon after, before the
+ * launcher ends the rest. */
 void complaints_rank_ended(struct complaints *c, const struct rank_end *end, int64_t now_ms);
-/* Has that rank said that it ends because of another (WEIGHT_FOLLOWS), or that it calls MPI_Abort? Then SIGABRT is how
- * it left, and no crash. */
+/* Has that rank said that it ends because of another (WEIGHT_FOLLOWS), or that it calls MPI_Abort?
+ * Then SIGABRT is how it left, and no crash. */
 bool complaints_follows(const struct complaints *c, int64_t rank);
 /* The training went on. */
 void complaints_step(struct complaints *c, int64_t now_ms);

@@ -179,7 +179,7 @@ char **launcher_argv(const struct attempt_params *p, const struct meeting *m, co
 	return w.items;
 }
 
-/* --- a check of the nodes ----------------------------------------------------------------------- */
+/* --- a check of the nodes --------------------------------------------------------------------- */
 
 /* A rank that fails must not take the others' reports with it. */
 static void add_check_srun(struct strv *w, const struct attempt_params *p)

@@ -44,9 +44,9 @@ int64_t launcher_nodes(void);
 char **launcher_argv(const struct attempt_params *p, const struct meeting *m, const char *self,
 		     const char *socket_folder);
 
-/* The words that check the job's nodes, with reports into `folder`; lbworker lies beside `self`. On several
- * nodes by srun, outside of containers, one rank a node where the trainer is not started by srun.
- * *is_srun: srun runs it, and its output has prefixes. */
+/* The words that check the job's nodes, with reports into `folder`; lbworker lies beside `self`. On
+ * several nodes by srun, outside of containers, one rank a node where the trainer is not started by
+ * srun. *is_srun: srun runs it, and its output has prefixes. */
 char **launcher_check_argv(const struct attempt_params *p, const char *self, const char *folder,
 			   bool *is_srun);
 

@@ -47,7 +47,8 @@ static char *refusal(const char *what, const char *path, const char *verb)
 	return text;
 }
 
-/* Where realpath got no further, `reached` ends in what it could not look at (a promise of glibc's). */
+/* Where realpath got no further, `reached` ends in what it could not look at (a promise of
+ * glibc's). */
 static char *broken_off(int error, char *reached)
 {
 	if (error == EACCES)
@@ -84,7 +85,8 @@ char *obstacle_to_folder(const char *path)
 	return text;
 }
 
-/* The program that a script's first line names; owned, NULL: it is no script, or may not be read. */
+/* The program that a script's first line names; owned, NULL: it is no script, or may not be
+ * read. */
 static char *interpreter_of(const char *path)
 {
 	char line[FIRST_LINE_BYTES] = "";

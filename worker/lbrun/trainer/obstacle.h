@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* obstacle.h - what on the way to a file keeps us from it: the system's error names the whole path. */
+/* obstacle.h - what on the way to a file keeps us from it: the system's error names the whole
+ * path. */
 #ifndef LBRUN_TRAINER_OBSTACLE_H
 #define LBRUN_TRAINER_OBSTACLE_H
 

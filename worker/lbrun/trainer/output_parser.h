@@ -37,8 +37,8 @@ struct output_parser {
 	void (*on_step)(void *arg, json_t *line, int64_t rank);
 	/* A line that tells of a broken node; without its prefix. `node`: "" = not known. */
 	void (*on_error)(void *arg, const char *node, const char *line);
-	/* A rank's shepherd says how its rank ended, by a signal or (0) with an exit status; `oom`: the kernel
-	 * killed something of it for memory. */
+	/* A rank's shepherd says how its rank ended, by a signal or (0) with an exit status; `oom`:
+	 * the kernel killed something of it for memory. */
 	void (*on_rank_end)(void *arg, const char *node, int64_t rank, int signo, int status,
 			    bool oom);
 	/* The first rank's shepherd of a node says why there is no cache of compiled code there. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* prefixes.h - what stands in front of a line of output: whose line it is, as the shepherd of a rank
- * says it, or the launchers of others, each in its own way. */
+/* prefixes.h - what stands in front of a line of output: whose line it is, as the shepherd of a
+ * rank says it, or the launchers of others, each in its own way. */
 #ifndef LBRUN_TRAINER_PREFIXES_H
 #define LBRUN_TRAINER_PREFIXES_H
 

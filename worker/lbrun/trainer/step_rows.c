@@ -10,8 +10,8 @@
 #define EPOCH "\\bepoch\\W*(?<epoch>\\d+)(?:\\s*(?:/|of)\\s*(?<epochs>\\d+))?"
 #define BATCH_WORD "(?<!micro[ _-])(?<![\\w./])(?:mini-?)?batch(?:es)?\\s*[:=#]?\\s*[\\[(]?\\s*"
 #define IN_EPOCH "(?:" EPOCH "\\W+)?"
-/* "Best loss 2 at epoch 3, step 100", "best loss 2 (step 100)", "best model: step 100" are passed over,
- * "best=2 step 100" is not. */
+/* "Best loss 2 at epoch 3, step 100", "best loss 2 (step 100)", "best model: step 100" are passed
+ * over, "best=2 step 100" is not. */
 #define NOT_BEST \
 	"(?i)\\bbest\\b(?:[^|,;)\\]]{0,30}(?:\\b(?:at|in|from|after)\\s|[@(])|" \
 	"(?:\\s(?:model|checkpoint|ckpt))?[\\s:])\\s*(?:epochs?\\W*\\d+[\\s,]+)?(?:" COUNT \
@@ -125,7 +125,8 @@ const struct step_field step_fields[] = {
 /* clang-format on */
 const size_t step_field_count = sizeof(step_fields) / sizeof(step_fields[0]);
 
-/* "eval step", "[eval=wiki,step", "Validation metrics (step", "Evaluation after train step", "micro step" */
+/* "eval step", "[eval=wiki,step", "Validation metrics (step", "Evaluation after train step", "micro
+ * step" */
 #define OF_WHAT "(?:global[_ -]?)?(?:steps?|iter(?:ation)?s?|updates?|epochs?|batch(?:es)?)?\\W*$"
 const char *const step_words[] = {
 	[STEP_WORD_OTHER] =

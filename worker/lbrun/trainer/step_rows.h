@@ -42,7 +42,8 @@ extern const size_t step_field_count;
 enum step_word {
 	/* Right in front of a count: it is none of the training's, as of "eval step 3/10". */
 	STEP_WORD_OTHER,
-	/* The same of steps inside a step, which are the training where there are no others: "inner step 3". */
+	/* The same of steps inside a step, which are the training where there are no others: "inner
+	 * step 3". */
 	STEP_WORD_INNER,
 	/* Anywhere in a line: it is none of the training's: "split": "val". */
 	STEP_WORD_OTHER_LINE,

@@ -181,8 +181,8 @@ static bool is_behind(struct regexp *words, const char *line, const struct match
 	return len > 0 && regexp_match(words, line + len - shown, shown);
 }
 
-/* May the line tell a step? Words deceive: where nothing else tells steps, what looks like other work
- * is the training. */
+/* May the line tell a step? Words deceive: where nothing else tells steps, what looks like other
+ * work is the training. */
 static bool is_believed(struct steps *s, const char *line, size_t len, struct match *m)
 {
 	if (is_behind(s->words[STEP_WORD_INNER], line, m))
@@ -254,15 +254,16 @@ static void count_epochs(struct steps *s, int first, struct match *m)
 	m->target_step = epochs > 0 ? epochs * m->batches : -1;
 }
 
-/* What a slower rank still tells of the end of the epoch before, not steps that begin anew or go on. */
+/* What a slower rank still tells of the end of the epoch before, not steps that begin anew or go
+ * on. */
 static bool is_late(struct count *c, const struct match *m)
 {
 	return m->epoch == c->epoch - 1 && (m->step <= c->batch || c->batch < c->end) &&
 	       c->end > 0 && 2 * m->step > c->end && c->late++ < LATE_LINES;
 }
 
-/* "Epoch 2, step 5 of 10" does not tell whose steps these are: of the epoch, once they begin again with
- * another one, which has a lower number where a stage, a fold or a phase begins. */
+/* "Epoch 2, step 5 of 10" does not tell whose steps these are: of the epoch, once they begin again
+ * with another one, which has a lower number where a stage, a fold or a phase begins. */
 static bool count_restarts(struct count *c, struct match *m)
 {
 	if (is_late(c, m))

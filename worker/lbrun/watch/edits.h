@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* edits.h - were files of the code changed since the run was submitted?
  *
- * Thousands of files on a slow file system take a while: a child looks, while the trainer starts. */
+ * Thousands of files on a slow file system take a while: a child looks, while the trainer
+ * starts. */
 #ifndef LBRUN_WATCH_EDITS_H
 #define LBRUN_WATCH_EDITS_H
 
@@ -20,8 +21,8 @@ struct edits {
 
 /* Nothing is started where the run's folder has no list of files. */
 int edits_start(struct edits *e, const char *run_dir, struct err *err);
-/* The child has ended. True: there is something new to be told, for people, which is kept in the run's
- * folder: the same is told once. */
+/* The child has ended. True: there is something new to be told, for people, which is kept in the
+ * run's folder: the same is told once. */
 bool edits_end(struct edits *e, char text[EDITS_TEXT_BYTES]);
 
 /* What the child does; "" when nothing is changed. */

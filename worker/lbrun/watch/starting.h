@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* starting.h - what a start of the trainer takes, phase by phase, from the claim, or the end of the launch
- * before, to its first step. Pure: the clock is an argument, and it is monotonic. */
+/* starting.h - what a start of the trainer takes, phase by phase, from the claim, or the end of the
+ * launch before, to its first step. Pure: the clock is an argument, and it is monotonic. */
 #ifndef LBRUN_WATCH_STARTING_H
 #define LBRUN_WATCH_STARTING_H
 
@@ -40,8 +40,8 @@ struct starting {
 
 /* A start begins with this phase. */
 void starting_begin(struct starting *s, const char *name, int64_t now_ms);
-/* The next phase; one that was there before goes on. Nothing of these does anything while no start is going
- * on. */
+/* The next phase; one that was there before goes on. Nothing of these does anything while no start
+ * is going on. */
 void starting_enter(struct starting *s, const char *name, int64_t now_ms);
 /* Time that was spent in such a phase already. */
 void starting_spent(struct starting *s, const char *name, int64_t ms);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* check.c - lbworker check: are these nodes fit to train on? Behind srun or mpiexec one rank a node, or
- * --ranks N on this machine. */
+/* check.c - lbworker check: are these nodes fit to train on? Behind srun or mpiexec one rank a
+ * node, or --ranks N on this machine. */
 #include "worker/lbworker/check/check.h"
 
 #include <stdio.h>
@@ -79,7 +79,7 @@ static int take(struct words *w, const char *name, const char *value, struct err
 	return 0;
 }
 
-/* --- one rank's own part ------------------------------------------------------------------------ */
+/* --- one rank's own part ---------------------------------------------------------------------- */
 
 struct check {
 	struct ranks *ranks;
@@ -103,8 +103,8 @@ static int device_of(const struct check *c, enum device_choice choice, int index
 	return device_open(opened, &order, err);
 }
 
-/* A GPU that its driver tells of and that cannot be used is broken; so is one that was asked for. -1: there is
- * no device. */
+/* A GPU that its driver tells of and that cannot be used is broken; so is one that was asked for.
+ * -1: there is no device. */
 static int open_device(struct check *c, enum device_choice choice, int index, struct opened *opened)
 {
 	static const char not_built[] = "there is no liblbcuda.so";
@@ -178,7 +178,7 @@ static int check_alone(struct check *c, struct err *err)
 	return report(c, &c->mine, err);
 }
 
-/* --- together ----------------------------------------------------------------------------------- */
+/* --- together --------------------------------------------------------------------------------- */
 
 /* 1 when any rank says so, 0; -1 with err. */
 static int is_any(struct ranks *ranks, bool mine, struct err *err)
@@ -229,7 +229,7 @@ static int check_together(struct check *c, struct err *err)
 	return find_culprit(c, sum_fault, err);
 }
 
-/* --- telling ------------------------------------------------------------------------------------ */
+/* --- telling ---------------------------------------------------------------------------------- */
 
 static void say_sums(const struct check *c)
 {
@@ -281,7 +281,8 @@ static int tell(const struct check *c, const struct check_result *all, struct er
 	return rc;
 }
 
-/* What is known of a node goes to all, whatever becomes of the rest. Returns how many are broken. */
+/* What is known of a node goes to all, whatever becomes of the rest. Returns how many are
+ * broken. */
 static int share(struct check *c, struct err *err)
 {
 	struct check_result *all = xcalloc((size_t)c->ranks->size, sizeof(*all));
@@ -351,7 +352,8 @@ static int check_with(const struct ranks_options *options_of_ranks, const struct
 	ranks_close(&ranks);
 	if (broken < 0 && !is_told)
 		(void)failed(&err);
-	/* who does not answer is broken, too; what we cannot do ourselves is not the nodes' fault */
+	/* who does not answer is broken, too; what we cannot do ourselves is not the nodes'
+	 * fault */
 	if (broken < 0 && err.code != ERR_TIMEOUT && err.code != ERR_REFUSED)
 		return EXIT_CANNOT;
 	return broken != 0 ? CHECK_EXIT_NODE : 0;

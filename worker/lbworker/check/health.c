@@ -39,7 +39,7 @@ int health_gpus(const struct health *h)
 	return h->nvml ? nvml_count(h->nvml) : 0;
 }
 
-/* --- GPUs --------------------------------------------------------------------------------------- */
+/* --- GPUs ------------------------------------------------------------------------------------- */
 
 static void look_at_gpu(struct nvml *n, int gpu, struct check_result *out)
 {
@@ -92,15 +92,15 @@ static void look_at_xids(struct nvml *n, struct check_result *out)
 	}
 }
 
-/* --- XIDs of before --------------------------------------------------------------------------------- */
+/* --- XIDs of before --------------------------------------------------------------------------- */
 
 static bool is_recent(const struct health *h, const struct past_xid *x)
 {
 	return xid_find(x->xid)->fault == XID_HARDWARE && x->age_s <= h->how.xid_hours * HOUR_S;
 }
 
-/* Of a GPU that is there, and of which its driver says that there is nothing to be done: it was reset since, or the
- * fault was contained. */
+/* Of a GPU that is there, and of which its driver says that there is nothing to be done: it was
+ * reset since, or the fault was contained. */
 static bool is_mended(const struct health *h, const struct past_xid *x)
 {
 	struct gpu_past p;
@@ -161,7 +161,7 @@ static bool is_log_wanted(const struct health *h)
 	       (h->nvml || h->how.kernel_log || access("/proc/driver/nvidia", F_OK) == 0);
 }
 
-/* --- links -------------------------------------------------------------------------------------- */
+/* --- links ------------------------------------------------------------------------------------ */
 
 static int64_t errors_before(const struct health *h, const char *name, int64_t now)
 {

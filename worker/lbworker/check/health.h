@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* health.h - what the machine itself tells of its parts: GPUs' errors and clocks by NVIDIA's driver, network
- * interfaces by the kernel. */
+/* health.h - what the machine itself tells of its parts: GPUs' errors and clocks by NVIDIA's
+ * driver, network interfaces by the kernel. */
 #ifndef LBWORKER_CHECK_HEALTH_H
 #define LBWORKER_CHECK_HEALTH_H
 
@@ -18,10 +18,10 @@ struct health_options {
 struct health *health_begin(const struct health_options *options);
 /* How many GPUs we see; 0: none, or no driver. */
 int health_gpus(const struct health *health);
-/* Behind the work: errors of GPUs since the driver was loaded, XIDs that came meanwhile or before, a GPU whose driver asks
- * for a reset, and clocks that heat or the hardware hold down are faults; out->past says what was known of XIDs
- * before, where there is NVIDIA's driver or a log is named; out->nic gets the interfaces, and the errors that they counted
- * meanwhile. */
+/* Behind the work: errors of GPUs since the driver was loaded, XIDs that came meanwhile or before,
+ * a GPU whose driver asks for a reset, and clocks that heat or the hardware hold down are faults;
+ * out->past says what was known of XIDs before, where there is NVIDIA's driver or a log is named;
+ * out->nic gets the interfaces, and the errors that they counted meanwhile. */
 void health_end(struct health *health, struct check_result *out);
 
 #endif

@@ -45,7 +45,7 @@ static int by_name(const void *a, const void *b)
 	return strcmp(((const struct check_nic *)a)->name, ((const struct check_nic *)b)->name);
 }
 
-/* --- sys/class/net ------------------------------------------------------------------------------ */
+/* --- sys/class/net ---------------------------------------------------------------------------- */
 
 static bool read_interface(const char *net, const char *name, struct check_nic *out)
 {
@@ -72,7 +72,7 @@ static bool read_interface(const char *net, const char *name, struct check_nic *
 	return true;
 }
 
-/* --- sys/class/infiniband ----------------------------------------------------------------------- */
+/* --- sys/class/infiniband --------------------------------------------------------------------- */
 
 /* "4: ACTIVE", "400 Gb/sec (4X NDR)" */
 static void read_port(const char *ports, const char *device, const char *port,
@@ -112,7 +112,7 @@ static int read_ports(const char *sys, const char *device, struct check_nic *nic
 	return count;
 }
 
-/* ------------------------------------------------------------------------------------------------ */
+/* ---------------------------------------------------------------------------------------------- */
 
 int nics_read(const char *sys, struct check_nic *nic)
 {

@@ -5,8 +5,8 @@
 
 #include "common/check/node_report.h"
 
-/* Those with hardware behind them, from sys/class/net and sys/class/infiniband; errors: counted since the machine
- * came up. Returns how many of nic[CHECK_NICS_MAX]. */
+/* Those with hardware behind them, from sys/class/net and sys/class/infiniband; errors: counted
+ * since the machine came up. Returns how many of nic[CHECK_NICS_MAX]. */
 int nics_read(const char *sys, struct check_nic *nic);
 
 #endif

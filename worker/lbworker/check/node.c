@@ -52,7 +52,7 @@ static void finish(struct work *w, const char *what)
 		fail(w, what, why);
 }
 
-/* --- memory ------------------------------------------------------------------------------------- */
+/* --- memory ----------------------------------------------------------------------------------- */
 
 static uint32_t pattern(size_t i)
 {
@@ -99,9 +99,10 @@ static void check_memory(struct work *w)
 	free(host);
 }
 
-/* --- a product ---------------------------------------------------------------------------------- */
+/* --- a product -------------------------------------------------------------------------------- */
 
-/* Rows of the left one repeat after so many, and columns of the right one: so do those of the product. */
+/* Rows of the left one repeat after so many, and columns of the right one: so do those of the
+ * product. */
 enum { LEFT_PERIOD = 9, RIGHT_PERIOD = 7 };
 
 static int left_of(size_t i, size_t k)
@@ -203,7 +204,7 @@ static void check_product(struct work *w)
 	free(host);
 }
 
-/* --- the disk ----------------------------------------------------------------------------------- */
+/* --- the disk --------------------------------------------------------------------------------- */
 
 static void fail_errno(struct work *w, const char *path)
 {
@@ -262,7 +263,7 @@ void check_disk(const struct check_options *options, struct check_result *out)
 	free(block);
 }
 
-/* ------------------------------------------------------------------------------------------------ */
+/* ---------------------------------------------------------------------------------------------- */
 
 void check_device(const struct opened *opened, const char *which,
 		  const struct check_options *options, struct check_result *out)

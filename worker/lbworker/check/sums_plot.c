@@ -60,7 +60,8 @@ static void put_curve(FILE *to, const struct range *r, const struct sum_row *row
 	double last = 0;
 
 	fprintf(to,
-		"<polyline fill=\"none\" stroke=\"%s\" stroke-width=\"2\" stroke-dasharray=\"%s\" points=\"",
+		"<polyline fill=\"none\" stroke=\"%s\" stroke-width=\"2\" stroke-dasharray=\"%s\" "
+		"points=\"",
 		color, dash);
 	for (int i = 0; i < SUM_ROWS; i++) {
 		last = y_of(r, is_bus ? rows[i].bus_gbs : rows[i].algorithm_gbs);
@@ -79,7 +80,8 @@ int sums_plot(const char *path, const struct sum_row rows[SUM_ROWS], int ranks, 
 	if (!to)
 		return err_errno(err, "%s", path);
 	fprintf(to,
-		"<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" font-family=\"sans-serif\" "
+		"<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" "
+		"font-family=\"sans-serif\" "
 		"font-size=\"11\"><title>all-reduce of %d ranks</title>\n"
 		"<text x=\"%d\" y=\"16\" font-size=\"14\">all-reduce of %d ranks</text>\n",
 		WIDTH, HEIGHT, ranks, LEFT, ranks);

@@ -29,7 +29,7 @@ static double wall_s(void)
 	return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* --- pairs -------------------------------------------------------------------------------------- */
+/* --- pairs ------------------------------------------------------------------------------------ */
 
 /* One round: everybody with rank ^ bit, where there is one. */
 static int one_round(struct ranks *r, int bit, char *bytes, struct check_result *mine,
@@ -84,7 +84,7 @@ int check_links(struct ranks *r, struct check_result *mine, struct err *err)
 	return rc;
 }
 
-/* --- sums --------------------------------------------------------------------------------------- */
+/* --- sums ------------------------------------------------------------------------------------- */
 
 /* Ours of `count` elements cut into as many parts as there are ranks. */
 static size_t cut(size_t count, int rank, int size)

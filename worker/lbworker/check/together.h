@@ -6,12 +6,13 @@
 #include "common/check/node_report.h"
 #include "worker/lbworker/ranks/ranks.h"
 
-/* Pairs of ranks, each with another partner in each of log2(size) rounds: a link that is slow is so with
- * every partner, a partner of it is not. Sets mine->speed[CHECK_LINK], the best of them, and clock_s. */
+/* Pairs of ranks, each with another partner in each of log2(size) rounds: a link that is slow is so
+ * with every partner, a partner of it is not. Sets mine->speed[CHECK_LINK], the best of them, and
+ * clock_s. */
 int check_links(struct ranks *ranks, struct check_result *mine, struct err *err);
 
-/* An all-reduce of ones: it must be the number of ranks, else fault ("": none so far) says what came.
- * *best_s: of three. */
+/* An all-reduce of ones: it must be the number of ranks, else fault ("": none so far) says what
+ * came. *best_s: of three. */
 int check_sum(struct ranks *ranks, size_t bytes, double *best_s, char *fault, size_t fault_bytes,
 	      struct err *err);
 

@@ -8,7 +8,8 @@
  *   model.safetensors      weights, F32, Hugging Face names      config.json  the shape, for them
  *   optimizer.safetensors  "exp_avg.NAME", "exp_avg_sq.NAME"     train_state.json  the rest
  *   model_ema.safetensors  the mean of the weights, where it is kept, as model.safetensors
- *   adapter_model.safetensors, adapter_config.json  where adapters are trained (lora/), as peft has them;
+ *   adapter_model.safetensors, adapter_config.json  where adapters are trained (lora/), as peft has
+ *   them;
  *                          model.safetensors has them in, and the optimizer's moments are theirs
  *   tokenizer.json (or tokenizer.model)  where the data came with one
  * The random numbers and the sample order are functions of seed and position, so there is no state
@@ -74,8 +75,8 @@ struct checkpoint_copy;
 struct checkpoint_copy *checkpoint_copy_create(const struct checkpoint_parts *parts,
 					       struct err *err);
 void checkpoint_copy_destroy(struct checkpoint_copy *copy); /* NULL is fine */
-/* Of several ranks the first has the copy, and the others give it what they hold. -1: one of them has
- * failed, and there is no copy. */
+/* Of several ranks the first has the copy, and the others give it what they hold. -1: one of them
+ * has failed, and there is no copy. */
 int checkpoint_copy_take(struct checkpoint_copy *copy, const struct checkpoint_parts *parts,
 			 struct err *err);
 int checkpoint_copy_give(const struct checkpoint_parts *parts, struct err *err);
@@ -88,8 +89,8 @@ int checkpoint_copy_give(const struct checkpoint_parts *parts, struct err *err);
 int checkpoint_publish(struct checkpoint_copy *copy, const struct checkpoint_rules *rules,
 		       char **path, struct err *err);
 
-/* Fills weights, moments and state from a folder whose digests hold; with lora adapters, whose base is in the
- * weights, and begun, already. state's seed, seq_len and
+/* Fills weights, moments and state from a folder whose digests hold; with lora adapters, whose base
+ * is in the weights, and begun, already. state's seed, seq_len and
  * data_digest must be set to what the config says: a checkpoint of another training is refused. */
 int checkpoint_load(const struct checkpoint_parts *parts, const char *folder, struct err *err);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* checkpoint_copy.c - the copy of a training: weights, moments, and what else goes into a checkpoint. */
+/* checkpoint_copy.c - the copy of a training: weights, moments, and what else goes into a
+ * checkpoint. */
 #include "worker/lbworker/checkpoint/checkpoint_copy.h"
 
 #include <stdlib.h>
@@ -24,8 +25,8 @@ static size_t floats_of(const struct model *m, const struct lora *lora)
 	return (m->options.averaged ? 4 : 3) * m->parameters;
 }
 
-/* Page faults now, not in the first save. Moments of 8 bits leave most of their room alone, Muon's matrices their
- * second one, and it takes no memory: it stays as calloc has it. */
+/* Page faults now, not in the first save. Moments of 8 bits leave most of their room alone, Muon's
+ * matrices their second one, and it takes no memory: it stays as calloc has it. */
 static void touch(float *host, const struct model *m, size_t bytes, bool is_muon)
 {
 	size_t each = m->parameters * sizeof(*host), moment = each;
@@ -93,7 +94,8 @@ void checkpoint_copy_destroy(struct checkpoint_copy *c)
 	free(c);
 }
 
-/* An array that a checkpoint takes as it lies on the device, to so many bytes from the beginning of the copy. */
+/* An array that a checkpoint takes as it lies on the device, to so many bytes from the beginning of
+ * the copy. */
 struct held {
 	size_t at;
 	struct sharded_array array;

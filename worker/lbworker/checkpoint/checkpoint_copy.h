@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* checkpoint_copy.h - what a checkpoint is written from, and its files. Private to checkpoint_copy.c,
- * checkpoint_files.c and checkpoint.c. */
+/* checkpoint_copy.h - what a checkpoint is written from, and its files. Private to
+ * checkpoint_copy.c, checkpoint_files.c and checkpoint.c. */
 #ifndef LBWORKER_CHECKPOINT_COPY_H
 #define LBWORKER_CHECKPOINT_COPY_H
 
@@ -11,8 +11,8 @@ struct checkpoint_copy {
 	const struct model *here;  /* what there is of it on this rank, and its device */
 	struct train_state state;
 	float *weights, *moment[2]; /* one allocation, which starts at weights */
-	const struct lora *
-		lora; /* whose values and moments lie at `adapters`; or NULL: then those of all weights do */
+	/* whose values and moments lie at `adapters`; or NULL: then those of all weights do */
+	const struct lora *lora;
 	const char *base; /* borrowed, as all of the parts */
 	float *adapters;
 	float *mean;    /* behind them, of weights; NULL: none is kept */
@@ -27,7 +27,8 @@ struct checkpoint_copy {
 int checkpoint_copy_complete(struct checkpoint_copy *copy, struct err *err);
 
 enum { CHECKPOINT_FILES_MAX = 8 };
-/* The files that it becomes: their names, in the order in which a manifest lists them; returns how many. */
+/* The files that it becomes: their names, in the order in which a manifest lists them; returns how
+ * many. */
 size_t checkpoint_files(const struct checkpoint_copy *copy,
 			const char *names[CHECKPOINT_FILES_MAX]);
 /* Writes them all into a folder. */

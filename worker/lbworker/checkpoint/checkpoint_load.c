@@ -290,7 +290,8 @@ static int load_adapter_file(const struct lora *l, const char *folder, const cha
 	return rc;
 }
 
-/* What was adapted must be what the checkpoint's model was made of: it is made again, and compared. */
+/* What was adapted must be what the checkpoint's model was made of: it is made again, and
+ * compared. */
 static int check_base(const struct checkpoint_parts *p, const char *folder, float *host,
 		      struct err *err)
 {

@@ -33,8 +33,8 @@ void checkpointer_destroy(struct checkpointer *checkpointer);
 
 /* Is a checkpoint due after the present step? */
 bool checkpointer_due(const struct checkpointer *checkpointer);
-/* checkpoint.interval = "auto": would one lose less by now than waiting? Of rank 0 alone, which then asks
- * all for one. The first is a minute after the start at most, to learn what it costs. */
+/* checkpoint.interval = "auto": would one lose less by now than waiting? Of rank 0 alone, which
+ * then asks all for one. The first is a minute after the start at most, to learn what it costs. */
 bool checkpointer_wants(const struct checkpointer *checkpointer);
 /* Begins one of the present state, once the one before is through; when the newest is of this very
  * step, lbrun is told of that again. */

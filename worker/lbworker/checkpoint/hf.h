@@ -15,7 +15,8 @@
 /* -1 unless folder/config.json has the u-muP of that shape, or both have none. */
 int hf_check_umup(const struct model_shape *shape, const char *folder, struct err *err);
 
-/* The weights of a folder; `file` of it holds all of them, NULL: its usual one, or those of its index. */
+/* The weights of a folder; `file` of it holds all of them, NULL: its usual one, or those of its
+ * index. */
 struct hf_weights;
 struct hf_weights *hf_weights_open(const char *folder, const char *file, struct err *err);
 void hf_weights_close(struct hf_weights *weights); /* NULL is fine */

@@ -127,7 +127,8 @@ static const struct st_tensor *look_up(const struct hf_weights *w, const char *t
 	return *file ? st_named(*file, tensor) : NULL;
 }
 
-/* Models that also see have the part for text under a name of its own, in front or behind "model.". */
+/* Models that also see have the part for text under a name of its own, in front or behind
+ * "model.". */
 static const struct st_tensor *look_up_text(const struct hf_weights *w, const char *tensor,
 					    const struct st_file **file)
 {
@@ -246,11 +247,10 @@ static int check_same(const struct model_shape *have, const struct model_shape *
 	     (is_close(have->rope_theta, want->rope_theta) && turned(have) == turned(want) &&
 	      is_close(have->scaling.factor + 1, want->scaling.factor + 1))))
 		return 0;
-	return err_set(
-		err, ERR_USAGE,
-		"%s/config.json: family, heads, tied head, norm eps or rotary keys, window, softcaps or "
-		"experts are not those of model.flavor",
-		folder);
+	return err_set(err, ERR_USAGE,
+		       "%s/config.json: family, heads, tied head, norm eps or rotary keys, window, "
+		       "softcaps or experts are not those of model.flavor",
+		       folder);
 }
 
 static bool same_umup(const struct umup *a, const struct umup *b)

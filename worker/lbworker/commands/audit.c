@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* audit.c - lbworker audit: what a training saved is computed once more from the checkpoint before it,
- * and must come out the same to the bit.
+/* audit.c - lbworker audit: what a training saved is computed once more from the checkpoint before
+ * it, and must come out the same to the bit.
  *
- * The replay is `lbworker train` in a process of its own, with its own folder; it is ended as soon as the
- * checkpoint in question is there. Where it differs a second replay says whose fault it is: two that agree
- * with each other were computed right, and what was saved was not; two that do not agree are this
- * machine's. */
+ * The replay is `lbworker train` in a process of its own, with its own folder; it is ended as soon
+ * as the checkpoint in question is there. Where it differs a second replay says whose fault it is:
+ * two that agree with each other were computed right, and what was saved was not; two that do not
+ * agree are this machine's. */
 #include "worker/lbworker/commands/command.h"
 
 #include <errno.h>
@@ -75,7 +75,8 @@ static int choose_interval(struct audit *a, struct err *err)
 	return 0;
 }
 
-/* A file that does not hold what its digest says is the disk's fault, not that of who computed it. */
+/* A file that does not hold what its digest says is the disk's fault, not that of who computed
+ * it. */
 static int read_saved(struct audit *a, struct err *err)
 {
 	char *from = checkpoint_path(a->folder, a->from), *to = checkpoint_path(a->folder, a->to);

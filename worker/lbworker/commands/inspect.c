@@ -2,9 +2,9 @@
 /* inspect.c - lbworker inspect MODEL --recipe R: what a recipe would make of each matrix of a saved
  * model, without training.
  *
- * Only weights are there to be looked at: the slots forward.w and input.w. Pieces of one matrix, like
- * query, key and value, are looked at one by one here; a scale of the whole tensor is shared by all
- * of them in training. */
+ * Only weights are there to be looked at: the slots forward.w and input.w. Pieces of one matrix,
+ * like query, key and value, are looked at one by one here; a scale of the whole tensor is shared
+ * by all of them in training. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

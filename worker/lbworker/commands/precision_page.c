@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* precision_page.c - lbworker precision FOLDER: what became of each operand of few bits in a training, as one
- * page of HTML that needs nothing else: curves over the steps, and the last step's histogram.
+/* precision_page.c - lbworker precision FOLDER: what became of each operand of few bits in a
+ * training, as one page of HTML that needs nothing else: curves over the steps, and the last step's
+ * histogram.
  *
  * A row is one operand of one module of one layer. Three words are said of it, each with its rule:
- *   saturates   more than 0.1 % of its elements were beyond the largest number, in the mean of all steps
+ *   saturates   more than 0.1 % of its elements were beyond the largest number, in the mean of all
+ *               steps
  *   underflows  more than 10 % of what was not zero became zero
- *   drifts      its largest number is more than twice or less than half of what it was in the first tenth,
- *               or the signal to noise ratio fell by 3 dB */
+ *   drifts      its largest number is more than twice or less than half of what it was in the first
+ *               tenth, or the signal to noise ratio fell by 3 dB */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -42,7 +44,7 @@ struct page {
 	size_t count;
 };
 
-/* --- reading ----------------------------------------------------------------------------------- */
+/* --- reading ---------------------------------------------------------------------------------- */
 
 static struct operand *operand_of(struct page *p, const json_t *line)
 {
@@ -108,7 +110,7 @@ static int read_lines(struct page *p, const char *path, struct err *err)
 	return rc;
 }
 
-/* --- judging ----------------------------------------------------------------------------------- */
+/* --- judging ---------------------------------------------------------------------------------- */
 
 static double mean(const double *x, size_t from, size_t to)
 {
@@ -140,7 +142,7 @@ static struct judgement judge(const struct operand *o)
 	};
 }
 
-/* --- drawing ----------------------------------------------------------------------------------- */
+/* --- drawing ---------------------------------------------------------------------------------- */
 
 static void draw_curve(const struct operand *o, int curve, FILE *to)
 {
@@ -247,7 +249,7 @@ static void draw(const struct page *p, const char *path, FILE *to)
 	       underflow, drift);
 }
 
-/* --- all of it --------------------------------------------------------------------------------- */
+/* --- all of it -------------------------------------------------------------------------------- */
 
 static void page_clear(struct page *p)
 {

@@ -2,11 +2,12 @@
 /* trace_summary.c - `lbworker trace summary FOLDER [--svg FILE]`: where the time of traced steps
  * went, on each rank.
  *
- * Reads every *.pt.trace.json below FOLDER. A span of cat "kernel" is compute, or communication where its name
- * begins with nccl; "gpu_memcpy" and "gpu_memset" are copies; in a trace of the CPU "cpu_op" spans are one or the
- * other by their name. Time is split, as HolisticTraceAnalysis does it, over the moments from the first span of the device
- * to the last; without any, over all steps ("user_annotation" named ProfilerStep#N), or from the first span to the
- * last: compute alone, communication alone, both at once, copies alone, nothing. */
+ * Reads every *.pt.trace.json below FOLDER. A span of cat "kernel" is compute, or communication
+ * where its name begins with nccl; "gpu_memcpy" and "gpu_memset" are copies; in a trace of the CPU
+ * "cpu_op" spans are one or the other by their name. Time is split, as HolisticTraceAnalysis does
+ * it, over the moments from the first span of the device to the last; without any, over all steps
+ * ("user_annotation" named ProfilerStep#N), or from the first span to the last: compute alone,
+ * communication alone, both at once, copies alone, nothing. */
 #include <ftw.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -5,8 +5,8 @@
 
 #include "worker/lbworker/config/config.h"
 
-/* argv[0] is "train", the rest as people type it. An exit status; what is wrong was said on stderr. Clear
- * *config in any case. */
+/* argv[0] is "train", the rest as people type it. An exit status; what is wrong was said on stderr.
+ * Clear *config in any case. */
 int train_config(struct config *config, int argc, char **argv);
 
 #endif

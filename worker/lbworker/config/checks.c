@@ -58,8 +58,8 @@ static int check_width(const struct config *c, const struct toml *toml, struct e
 			   err);
 }
 
-/* Moments and weights in bf16 may be rounded by chance, by the place of a parameter: what several ranks have whole must
- * lie at the same place. */
+/* Moments and weights in bf16 may be rounded by chance, by the place of a parameter: what several
+ * ranks have whole must lie at the same place. */
 static int check_split(const struct config *c, const struct toml *toml, struct err *err)
 {
 	const struct model_split split = config_model_options(c).split;
@@ -223,8 +223,8 @@ static bool has_sent_layer(const struct config *c, const struct precision *preci
 	return has;
 }
 
-/* Torchtitan's word for it, where that was taken (compat_quantize.c gives on the very object that is its line); there it
- * does nothing with many recipes. */
+/* Torchtitan's word for it, where that was taken (compat_quantize.c gives on the very object that
+ * is its line); there it does nothing with many recipes. */
 static const char *gather_of_torchtitan(const struct toml *toml)
 {
 	static const char *const words[] = {

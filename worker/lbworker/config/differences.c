@@ -52,21 +52,21 @@ static const struct {
 	const char *text;
 } differences[] = {
 	{ "training.mixed_precision_param", false, always,
-	  "there bfloat16; here auto: bfloat16 on a GPU, float32 on the CPU; \"float32\" is the same "
-	  "on both" },
+	  "there bfloat16; here auto: bfloat16 on a GPU, float32 on the CPU; \"float32\" is the "
+	  "same on both" },
 	{ "training.seq_len", false, always, "there 2048 when it is not given, here 256" },
 	{ "training.global_batch_size", false, is_one_pass,
 	  "local_batch_size times all ranks: on one rank that is less than it was made for" },
 	{ "optimizer.weight_decay_of", false, decays_matrices,
 	  "there norms decay, too; here matrices: \"all\" is theirs" },
 	{ "model.init_std", false, starts_at_random,
-	  "there the embedding starts with std 1, the head with dim^-0.5, normals are cut at 2 or 3 "
-	  "std, and what a layer adds has 0.02/sqrt(2(l+1)) in layer l; here 0.02, and "
+	  "there the embedding starts with std 1, the head with dim^-0.5, normals are cut at 2 or "
+	  "3 std, and what a layer adds has 0.02/sqrt(2(l+1)) in layer l; here 0.02, and "
 	  "0.02/sqrt(2 n_layers)" },
 	{ "model.flavor", true, is_debugmodel,
-	  "there dim 256, 6 layers, 16 heads, a vocabulary of 2048; here dim 64, 2 layers, 4 heads, "
-	  "bytes: model.dim = 256, n_layers = 6, n_heads = 16, n_kv_heads = 16, vocab_size = 2048, "
-	  "rope_theta = 500000 make it theirs" },
+	  "there dim 256, 6 layers, 16 heads, a vocabulary of 2048; here dim 64, 2 layers, 4 "
+	  "heads, bytes: model.dim = 256, n_layers = 6, n_heads = 16, n_kv_heads = 16, vocab_size "
+	  "= 2048, rope_theta = 500000 make it theirs" },
 	{ "checkpoint.enable", false, writes_checkpoints,
 	  "there false when it is not given; here checkpoints are written" },
 	{ "training.seed", false, starts_at_random,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* parts.c - what a configuration says to the parts of a training: model, schedule, optimizer, recipe. */
+/* parts.c - what a configuration says to the parts of a training: model, schedule, optimizer,
+ * recipe. */
 #include <string.h>
 
 #include "worker/lbworker/base/rng.h"

@@ -6,7 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Layers of a stage; tables and head count as some. May be less than 1: then there are too many stages. */
+/* Layers of a stage; tables and head count as some. May be less than 1: then there are too many
+ * stages. */
 static int64_t layers_in(const struct config *c, int64_t stages, int64_t stage)
 {
 	int64_t all = (int64_t)c->shape.layers + c->first_stage_less + c->last_stage_less;

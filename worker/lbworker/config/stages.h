@@ -5,8 +5,8 @@
 
 #include "worker/lbworker/config/config.h"
 
-/* The last layer of each stage, as torchtitan shares them out: tables and head count for some layers, what
- * is left over goes to the first stages. All zero with one stage. */
+/* The last layer of each stage, as torchtitan shares them out: tables and head count for some
+ * layers, what is left over goes to the first stages. All zero with one stage. */
 struct model_pipeline stages_of(const struct config *config);
 /* Micro-batches that are under way at most in the config's stage, of so many ranks. */
 int stages_under_way(const struct config *config, const struct config_mesh *mesh);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* training_keys.c - the table of all keys: section, name, member, limits, what holds without it, help. */
+/* training_keys.c - the table of all keys: section, name, member, limits, what holds without it,
+ * help. */
 #include "worker/lbworker/config/config.h"
 #include "worker/lbworker/config/checks.h"
 
@@ -113,13 +114,12 @@ const struct key training_keys[] = {
 	KEY_CHOICE("optimizer", "adjust_lr_fn", adjust_lr, "match_rms_adamw|original",
 		   "\"match_rms_adamw\"",
 		   "Muon's rate of a matrix: lr serves AdamW and Muon; or Jordan's"),
-	KEY_REAL(
-		"optimizer", "ema_decay", ema_decay, 0, 0.9999999, "0",
-		"checkpoints hold a mean of the weights, too: after each step this share of it and the "
-		"rest of the new ones; 0.999 is usual, 0: none"),
+	KEY_REAL("optimizer", "ema_decay", ema_decay, 0, 0.9999999, "0",
+		 "checkpoints hold a mean of the weights, too: after each step this share of it "
+		 "and the rest of the new ones; 0.999 is usual, 0: none"),
 	KEY_INT("lora", "rank", lora_rank, 0, 1 << 14, "0",
-		"only adapters of that rank are trained, beside the weights of initial_load_path; 0: all "
-		"weights are"),
+		"only adapters of that rank are trained, beside the weights of initial_load_path; "
+		"0: all weights are"),
 	KEY_REAL("lora", "alpha", lora_alpha, 1e-6, 1e6, "16",
 		 "what adapters add is multiplied by alpha / rank"),
 	KEY_LIST(
@@ -157,9 +157,9 @@ const struct key training_keys[] = {
 		 "share of the target's probability that is spread over all tokens"),
 	KEY_REAL("training", "z_loss", z_loss, 0, 1, "0",
 		 "times log^2 of the softmax's sum is added to the loss; 1e-4 is usual, 0 none"),
-	KEY_REAL(
-		"training", "router_aux_loss_coef", expert_loss, 0, 1e3, "1e-3",
-		"of the loss that evens out experts, where nothing else does: in qwen3_moe; 0: none"),
+	KEY_REAL("training", "router_aux_loss_coef", expert_loss, 0, 1e3, "1e-3",
+		 "of the loss that evens out experts, where nothing else does: in qwen3_moe; 0: "
+		 "none"),
 	KEY_REAL("training", "load_balance_coeff", balance_rate, 0, 1, "1e-3",
 		 "how far the bias of an expert's choice moves in a step, in dots1; 0: not at all"),
 	KEY_INT("training", "seed", seed, 0, 9e15, "0", "of weights and sample order"),
@@ -168,10 +168,9 @@ const struct key training_keys[] = {
 		"\"auto\"",
 		"what activations are stored and multiplied in; auto: bfloat16 on a GPU, float32 "
 		"on a CPU, which emulates bfloat16: the same rounding, and no faster"),
-	KEY_CHOICE(
-		"training", "dtype", weights_dtype, "float32|bfloat16", "\"float32\"",
-		"what weights are kept in; bfloat16: there is no copy of more bits, and each update "
-		"is rounded; on a CPU"),
+	KEY_CHOICE("training", "dtype", weights_dtype, "float32|bfloat16", "\"float32\"",
+		   "what weights are kept in; bfloat16: there is no copy of more bits, and each "
+		   "update is rounded; on a CPU"),
 	KEY_CHOICE("device", "name", device, "auto|cpu|cuda", "\"auto\"",
 		   "what computes; auto: the GPU if there is one; cuda: an error if there is none"),
 	KEY_FLAG("device", "deterministic", deterministic, "false",
@@ -199,10 +198,9 @@ const struct key training_keys[] = {
 		"checkpoint", "async_mode", async_mode, "disabled|async|async_with_pinned_mem",
 		"\"async\"",
 		"written while training goes on, from a copy in memory; disabled: training waits"),
-	KEY_TEXT(
-		"checkpoint", "initial_load_path", initial_load_path, "\"\"",
-		"a model of Hugging Face, a checkpoint, or a Llama of Meta, LitGPT or torchtitan, whose "
-		"weights a new training starts with"),
+	KEY_TEXT("checkpoint", "initial_load_path", initial_load_path, "\"\"",
+		 "a model of Hugging Face, a checkpoint, or a Llama of Meta, LitGPT or torchtitan, "
+		 "whose weights a new training starts with"),
 	KEY_FLAG("checkpoint", "initial_load_model_only", initial_load_model_only, "true",
 		 "false, with a checkpoint of torchtitan: moments and step are taken over, too"),
 	KEY_CHOICE("checkpoint", "export_dtype", export_dtype, "float32|bfloat16|float16",
@@ -217,9 +215,9 @@ const struct key training_keys[] = {
 		"newest ones kept, at least 2; 0: all"),
 	KEY_INT("checkpoint", "keep_every", keep_every, 0, 1e12, "0",
 		"those at multiples of it are kept for good; 0: none"),
-	KEY_TEXT(
-		"checkpoint", "max_bytes", max_bytes, NULL,
-		"what all of them may take, like \"500G\": lbrun removes the oldest, not the newest two"),
+	KEY_TEXT("checkpoint", "max_bytes", max_bytes, NULL,
+		 "what all of them may take, like \"500G\": lbrun removes the oldest, not the "
+		 "newest two"),
 	KEY_TEXT("checkpoint", "stage", stage, NULL,
 		 "a folder of the node that they are first written to: lbrun's to copy from"),
 	KEY_TEXT("checkpoint", "stage_rate", stage_rate, NULL,
@@ -238,10 +236,9 @@ const struct key training_keys[] = {
 	KEY_FLAG(
 		"quantize", "only_faster", only_faster, "false",
 		"on a GPU, products that FP8 does not make faster stay as they are: measured once"),
-	KEY_FLAG(
-		"quantize", "fp8_gather", fp8_gather, "false",
-		"ranks give each other weights of the layers as FP8: half the bytes of bf16, the same "
-		"results"),
+	KEY_FLAG("quantize", "fp8_gather", fp8_gather, "false",
+		 "ranks give each other weights of the layers as FP8: half the bytes of bf16, the "
+		 "same results"),
 	KEY_LIST("quantize", "rules", recipe_rules, NULL,
 		 "other recipes by step, layer, module and product: \"steps=900- products=forward "
 		 "recipe=none\"; the last that fits counts"),
@@ -263,8 +260,8 @@ const struct key training_keys[] = {
 	KEY_REAL("metrics", "peak_tflops", peak_tflops, 0, 1e9, "0",
 		 "what MFU is a share of; 0: measured at the start"),
 	KEY_INT("parallelism", "local_ranks", local_ranks, 1, 1024, "1",
-		"processes that train together on this machine, started by lbworker itself; 1: those "
-		"that srun or mpiexec starts"),
+		"processes that train together on this machine, started by lbworker itself; 1: "
+		"those that srun or mpiexec starts"),
 	KEY_INT("parallelism", "data_parallel_replicate_degree", replicate_degree, -1, 4096, "1",
 		"copies of the model among the ranks; -1: what the other degree leaves"),
 	KEY_INT("parallelism", "data_parallel_shard_degree", shard_degree, -1, 4096, "-1",
@@ -299,7 +296,8 @@ const struct key training_keys[] = {
 		"weights too; -1: as the keys above say"),
 	KEY_INT("parallelism", "reduction_width", reduction_width, 0, 4096, "0",
 		"passes whose gradients are added up as a tree, a power of two: with the same "
-		"number, any number of ranks gives the same bits; 0: that of the ranks, rounded up"),
+		"number, any number of ranks gives the same bits; 0: that of the ranks, rounded "
+		"up"),
 	KEY_CHOICE(
 		"parallelism", "reduction", reduction, "exact|fast", "\"exact\"",
 		"fast: each rank adds up its own passes, one reduction a step; other bits for each "

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* convert.c - the new folder: weights, config.json, and what a tokenizer needs. It appears whole, by rename,
- * or not at all. */
+/* convert.c - the new folder: weights, config.json, and what a tokenizer needs. It appears whole,
+ * by rename, or not at all. */
 #include "worker/lbworker/convert/convert.h"
 
 #include <stdio.h>
@@ -74,7 +74,8 @@ static int copy_side_files(const char *from, const char *to, struct err *err)
 	return rc;
 }
 
-/* What is read: weights, the model that they are of, and an adapter; whether the target can have them. */
+/* What is read: weights, the model that they are of, and an adapter; whether the target can have
+ * them. */
 static int open_source(struct conversion *c, struct model **m, const struct convert_order *w,
 		       struct model_shape *shape, size_t *positions, struct err *err)
 {

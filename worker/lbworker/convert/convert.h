@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* convert/ - weights written once more: in another type, for other programs.
  *
- * convert.h - a model of Hugging Face, of Meta or LitGPT, or the weights of a checkpoint of ours, to one
- * folder with config.json and model.safetensors that both can read, or back to the files of others
- * (torch/foreign.h). Weights trained with u-muP become those of a plain model: each times its
- * multiplier. */
+ * convert.h - a model of Hugging Face, of Meta or LitGPT, or the weights of a checkpoint of ours,
+ * to one folder with config.json and model.safetensors that both can read, or back to the files of
+ * others (torch/foreign.h). Weights trained with u-muP become those of a plain model: each times
+ * its multiplier. */
 #ifndef LBWORKER_CONVERT_H
 #define LBWORKER_CONVERT_H
 
@@ -39,8 +39,8 @@ struct convert_order {
 	const char *file;                    /* of `from`, that has the weights; NULL: the usual */
 };
 
-/* Reads `from`, and writes the new folder `to`, which appears whole or not at all; says on stdout how
- * much it was. 0, or -1 with err and nothing there. */
+/* Reads `from`, and writes the new folder `to`, which appears whole or not at all; says on stdout
+ * how much it was. 0, or -1 with err and nothing there. */
 int convert(const struct convert_order *order, struct err *err);
 
 /* The same with nothing but a type. */

@@ -9,7 +9,8 @@
 
 enum { MAX_STATE_BYTES = 16 << 20 };
 
-/* Of each tensor, and of a head that is the embedding once more: its weights (-1), or a moment (0, 1). */
+/* Of each tensor, and of a head that is the embedding once more: its weights (-1), or a moment (0,
+ * 1). */
 static int put_all(const struct conversion *c, const struct sink *out, int moment, struct err *err)
 {
 	const struct model *m = c->model;

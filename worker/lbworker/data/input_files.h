@@ -9,9 +9,9 @@
 #include "common/base/strv.h"
 
 /* Adds files as they are named, and for a folder all regular files below it, by name; those that
- * begin with a dot, and those that are no texts (which is told), are left out. A file that is named and of a kind
- * that nobody here reads is an error, too. A name that is nothing, or a folder without files, is an error
- * (ERR_NOT_FOUND); *out is the caller's to release either way. */
+ * begin with a dot, and those that are no texts (which is told), are left out. A file that is named
+ * and of a kind that nobody here reads is an error, too. A name that is nothing, or a folder
+ * without files, is an error (ERR_NOT_FOUND); *out is the caller's to release either way. */
 int input_files(struct strv *out, char *const *names, size_t count, struct err *err);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* family.h - what tells one family from another, as data: a row of traits and tables of tensors (llama.c,
- * neox.c, gpt2.c, olmo2.c, gemma.c). Which norms there are is said by the tensors that a layer has. */
+/* family.h - what tells one family from another, as data: a row of traits and tables of tensors
+ * (llama.c, neox.c, gpt2.c, olmo2.c, gemma.c). Which norms there are is said by the tensors that a
+ * layer has. */
 #ifndef LBWORKER_FAMILY_H
 #define LBWORKER_FAMILY_H
 
@@ -19,8 +20,8 @@ enum param {
 };
 /* clang-format on */
 
-/* Rows that follow one another with the same param are one parameter: its pieces in order. Those of experts
- * are there once for each, expert by expert. */
+/* Rows that follow one another with the same param are one parameter: its pieces in order. Those of
+ * experts are there once for each, expert by expert. */
 struct family_tensor {
 	enum param param;
 	const char *name;          /* behind the prefix, for a layer's; %zu: which expert */

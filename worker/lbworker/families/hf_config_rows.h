@@ -35,7 +35,8 @@ struct hf_family {
 	double rotary_fallback;
 	const struct hf_key *keys;           /* ends with a NULL name */
 	const struct hf_constant *constants; /* the same */
-	/* Of families that have a sliding window, with what absent keys mean; every: see model.h. */
+	/* Of families that have a sliding window, with what absent keys mean; every: see
+	 * model.h. */
 	bool has_window;
 	int64_t window, every;
 	const char *window_flag; /* of Qwen3: false, or absent, and there is no window */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* llama.c - Llama: x += Wo attention(rope(Wqkv norm(x))), x += Wdown swiglu(Wgu norm(x)); Mistral, the
- * same; Qwen3, where query and key heads are normed before they turn; and its like with experts, whose
- * feed-forward is x += sum of weight_e Wdown_e swiglu(Wgu_e norm(x)) over a token's experts. */
+/* llama.c - Llama: x += Wo attention(rope(Wqkv norm(x))), x += Wdown swiglu(Wgu norm(x)); Mistral,
+ * the same; Qwen3, where query and key heads are normed before they turn; and its like with
+ * experts, whose feed-forward is x += sum of weight_e Wdown_e swiglu(Wgu_e norm(x)) over a token's
+ * experts. */
 #include "worker/lbworker/families/family.h"
 
 const struct family_tensor llama_first[] = {

@@ -16,7 +16,8 @@
  *          window and rotary frequencies of their own
  *   qwen3_moe  Qwen3 whose feed-forwards are experts, of which a router chooses some for each token
  *   dots1  rednote-hilab 2025: Qwen3's attention, and the feed-forwards of DeepSeek-V3 (DeepSeek-AI
- *          2024): sigmoid scores, a bias that balances the choice, shared experts, dense first layers */
+ *          2024): sigmoid scores, a bias that balances the choice, shared experts, dense first
+ *          layers */
 #ifndef LBWORKER_FAMILIES_SHAPE_H
 #define LBWORKER_FAMILIES_SHAPE_H
 
@@ -70,8 +71,8 @@ struct model_shape {
 	size_t positions; /* learned ones: the longest sequence */
 	struct rope_scaling scaling;
 	struct umup umup;
-	/* Keys that a query sees, itself among them; 0: all. Every full_every-th layer has no window;
-	 * 0: all have it. */
+	/* Keys that a query sees, itself among them; 0: all. Every full_every-th layer has no
+	 * window; 0: all have it. */
 	size_t window, full_every;
 	double local_theta;  /* rope_theta of the layers with a window; 0: the same */
 	double query_scalar; /* scores are divided by its root; 0: head_dim */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* lora.c - which matrices have adapters, how they begin, and their update by the device's products. */
+/* lora.c - which matrices have adapters, how they begin, and their update by the device's
+ * products. */
 #include "worker/lbworker/lora/lora.h"
 
 #include <math.h>
@@ -10,7 +11,7 @@
 #include "worker/lbworker/base/rng.h"
 #include "worker/lbworker/families/family.h"
 
-/* --- which matrices ---------------------------------------------------------------------------- */
+/* --- which matrices --------------------------------------------------------------------------- */
 
 /* "model.layers.0.self_attn.q_proj.weight" is called "q_proj", or "self_attn.q_proj". */
 static bool is_called(const struct model_tensor *t, const char *target)
@@ -129,7 +130,7 @@ void lora_destroy(struct lora *l)
 	free(l);
 }
 
-/* --- how they begin ---------------------------------------------------------------------------- */
+/* --- how they begin --------------------------------------------------------------------------- */
 
 void lora_begin(struct lora *l)
 {
@@ -162,7 +163,7 @@ void lora_draw(struct lora *l, uint64_t seed)
 	}
 }
 
-/* --- products ---------------------------------------------------------------------------------- */
+/* --- products --------------------------------------------------------------------------------- */
 
 static float factor(const struct lora *l)
 {

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* lora/ - fine-tuning of few numbers: adapters beside matrices that stay.
  *
- * lora.h - low-rank adaptation (Hu et al. 2021): of each chosen matrix W the training learns B A, of rank r,
- * and the model computes with W + alpha/r B A.
+ * lora.h - low-rank adaptation (Hu et al. 2021): of each chosen matrix W the training learns B A,
+ * of rank r, and the model computes with W + alpha/r B A.
  *
- * That sum is what lies in the model's weights, so a pass knows nothing of adapters; their gradients come of
- * the matrix's own, which is there after a pass: dB = alpha/r dW A^T, dA = alpha/r B^T dW. What is saved against
- * a whole training is the moments of all other weights, not the gradients. */
+ * That sum is what lies in the model's weights, so a pass knows nothing of adapters; their
+ * gradients come of the matrix's own, which is there after a pass: dB = alpha/r dW A^T, dA =
+ * alpha/r B^T dW. What is saved against a whole training is the moments of all other weights, not
+ * the gradients. */
 #ifndef LBWORKER_LORA_H
 #define LBWORKER_LORA_H
 
@@ -37,8 +38,8 @@ struct lora {
 	struct lora_pair *pair;
 	size_t pairs;
 	size_t count, base_count; /* floats of all adapters; of their matrices */
-	/* device memory: all adapters, their moments (values, m, v are one allocation); gradients; what the
-	 * matrices were */
+	/* device memory: all adapters, their moments (values, m, v are one allocation); gradients;
+	 * what the matrices were */
 	float *values, *m, *v, *grads, *base;
 };
 
@@ -52,7 +53,8 @@ uint64_t lora_bytes(const struct lora_rules *rules, const struct model *model);
 
 /* The model's weights as they are now are what is adapted. */
 void lora_begin(struct lora *lora);
-/* First adapters, as peft has them: A uniform by its inputs, B zero, so that the model is the same. */
+/* First adapters, as peft has them: A uniform by its inputs, B zero, so that the model is the
+ * same. */
 void lora_draw(struct lora *lora, uint64_t seed);
 /* The model's weights become those with adapters. */
 void lora_apply(const struct lora *lora);

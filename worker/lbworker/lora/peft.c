@@ -75,7 +75,7 @@ char *lora_config_json(const struct lora *l, const char *base)
 	return text;
 }
 
-/* --- merging ----------------------------------------------------------------------------------- */
+/* --- merging ---------------------------------------------------------------------------------- */
 
 struct lora_merge {
 	struct st_file *file;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* activations.c - one block of memory for a micro-batch, laid out by what the model's layers keep.
  *
- * What layers do not keep is one buffer for all of them, filled again when backward comes by. Also the
- * tables of angles, which are written once. */
+ * What layers do not keep is one buffer for all of them, filled again when backward comes by. Also
+ * the tables of angles, which are written once. */
 #include "worker/lbworker/model/activations.h"
 
 #include <math.h>
@@ -214,8 +214,8 @@ static void lay_out_experts(struct arena *p, const struct model *m, struct exper
 	s->dhidden = reserve(p, places * e->ffn);
 }
 
-/* What one micro-batch at a time works in. Layers that do not keep a part share one buffer for it; the
- * first layer lacks the most. */
+/* What one micro-batch at a time works in. Layers that do not keep a part share one buffer for it;
+ * the first layer lacks the most. */
 static void lay_out_shared(struct arena *p, const struct model *m, struct model_activations *a)
 {
 	const struct model_shape *s = &m->shape;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* activations.h - the memory of one micro-batch: what layers keep for backward, what all of them share.
+/* activations.h - the memory of one micro-batch: what layers keep for backward, what all of them
+ * share.
  *
- * Names: N = batch * seq rows, S those of them that are here (split.h), D, F, V; Q = (H + 2G) * C. */
+ * Names: N = batch * seq rows, S those of them that are here (split.h), D, F, V; Q = (H + 2G) *
+ * C. */
 #ifndef LBWORKER_MODEL_ACTIVATIONS_H
 #define LBWORKER_MODEL_ACTIVATIONS_H
 
@@ -22,8 +24,8 @@ struct model_activations {
 	void *memory; /* all of the above but layer, and but what is those' that it is beside */
 };
 
-/* beside: those of another micro-batch that is under way, which it shares with what only one can use at a
- * time; NULL: the first. */
+/* beside: those of another micro-batch that is under way, which it shares with what only one can
+ * use at a time; NULL: the first. */
 struct model_activations *activations_create(const struct model *model,
 					     const struct model_activations *beside,
 					     struct err *err);

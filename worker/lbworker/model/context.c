@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* context.c - keys and values of whole sequences, from the ranks that share them, and their gradients
- * back to those.
+/* context.c - keys and values of whole sequences, from the ranks that share them, and their
+ * gradients back to those.
  *
- * Attention runs on rows in the order of their sequence, of which only our queries are filled in. */
+ * Attention runs on rows in the order of their sequence, of which only our queries are filled
+ * in. */
 #include "worker/lbworker/model/context.h"
 
 #include "kernels/comm.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* context.h - sequences that several ranks share (struct model_context). Private to the files of the
- * model. Everything but attention and positions goes row by row, and needs nothing of the others. */
+/* context.h - sequences that several ranks share (struct model_context). Private to the files of
+ * the model. Everything but attention and positions goes row by row, and needs nothing of the
+ * others. */
 #ifndef LBWORKER_CONTEXT_H
 #define LBWORKER_CONTEXT_H
 
@@ -20,8 +21,8 @@ static inline size_t context_run(const struct model *m)
 /* Where in its sequence the t-th of our tokens of it stands, 0 .. m->seq - 1. */
 size_t context_position(const struct model *m, size_t t);
 
-/* Attention of our queries over all keys: k->attended and k->lse; then s->dqkv of s->dattended, before
- * they were turned by the table (NULL: they were not). shape: of what is here. */
+/* Attention of our queries over all keys: k->attended and k->lse; then s->dqkv of s->dattended,
+ * before they were turned by the table (NULL: they were not). shape: of what is here. */
 void context_attend(const struct model *m, const struct layer_kept *k, const struct layer_shared *s,
 		    const struct attention *shape);
 void context_backward(const struct model *m, const struct layer_kept *k,

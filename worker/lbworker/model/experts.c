@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* experts.c - a layer's feed-forwards of which each token meets some, forward and backward.
  *
- * A row has a place with each of its K experts, and places are sorted by expert (struct routing), so that an
- * expert's products are over rows that follow one another. The host looks up how many they are: a device
- * that works beside us would wait here. */
+ * A row has a place with each of its K experts, and places are sorted by expert (struct routing),
+ * so that an expert's products are over rows that follow one another. The host looks up how many
+ * they are: a device that works beside us would wait here. */
 #include <stdlib.h>
 
 #include "common/base/mem.h"
@@ -129,8 +129,8 @@ static void weight_gradient(const struct model *m, const struct linear *w, const
 				 w->in * w->out * sizeof(float));
 }
 
-/* From the gradient of what each place gave, drouted, to that of the K weights of each row and of what is
- * in `hidden`, which is weighted from then on. */
+/* From the gradient of what each place gave, drouted, to that of the K weights of each row and of
+ * what is in `hidden`, which is weighted from then on. */
 static void contract_backward(const struct model *m, size_t l, const struct layer_kept *k,
 			      const struct experts_shared *s, const int32_t *begin,
 			      const struct routing *r, bool accumulate)
@@ -217,9 +217,9 @@ void experts_backward(const struct model *m, size_t l, const struct layer_kept *
 
 /* --- balance --------------------------------------------------------------------------------- */
 
-/* With L layers, N rows and f(e) the share of all L N rows that went to expert e, the loss is E times the
- * sum of f(e) p(e), where p(e) is the mean of its scores: of each score the gradient is E f(e)/(L N). The
- * pass counts N scale as much as its mean loss. */
+/* With L layers, N rows and f(e) the share of all L N rows that went to expert e, the loss is E
+ * times the sum of f(e) p(e), where p(e) is the mean of its scores: of each score the gradient is E
+ * f(e)/(L N). The pass counts N scale as much as its mean loss. */
 void experts_push(const struct model *m, const struct layer_kept *layer,
 		  const struct layer_shared *s, float scale)
 {

@@ -210,7 +210,8 @@ static void once(const struct model *m, struct linear *w)
 		w->bias = ABSENT;
 }
 
-/* s->delta = what a half gave, normed, where a norm stands behind it; else it lies there already. */
+/* s->delta = what a half gave, normed, where a norm stands behind it; else it lies there
+ * already. */
 static void post_forward(const struct model *m, size_t l, enum param weight, const void *in,
 			 const struct norm_kept *kept, const struct layer_shared *s)
 {
@@ -219,7 +220,8 @@ static void post_forward(const struct model *m, size_t l, enum param weight, con
 			     s->rows);
 }
 
-/* What attention adds to the stream, into s->delta. Side by side, the other half comes to it first. */
+/* What attention adds to the stream, into s->delta. Side by side, the other half comes to it
+ * first. */
 static void project_out(const struct model *m, size_t l, const struct layer_kept *k,
 			const struct layer_shared *s)
 {

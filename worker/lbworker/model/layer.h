@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* layer.h - what a layer keeps for backward, and its steps. Private to the files of the model.
  *
- * layer.c runs the layers of all families, forward.c the whole pass. Which norms there are is said by
- * the tensors that a layer has. */
+ * layer.c runs the layers of all families, forward.c the whole pass. Which norms there are is said
+ * by the tensors that a layer has. */
 #ifndef LBWORKER_MODEL_LAYER_H
 #define LBWORKER_MODEL_LAYER_H
 
@@ -69,8 +69,8 @@ struct experts_kept {
 	void *hidden; /* [N*K,W] */
 };
 
-/* S: the rows of the stream that are here, all N but for sequence parallelism (split.h). H, F, A, Q:
- * of our slice. */
+/* S: the rows of the stream that are here, all N but for sequence parallelism (split.h). H, F, A,
+ * Q: of our slice. */
 struct layer_kept {
 	void *x; /* [S,D] the residual stream as the layer found it */
 	struct norm_kept norm1, norm2;
@@ -151,15 +151,16 @@ void experts_contract(const struct model *m, size_t l, const struct layer_kept *
 /* From s->dx to dnormed (+)= the gradient of k->ffn_in. */
 void experts_backward(const struct model *m, size_t l, const struct layer_kept *k,
 		      const struct layer_shared *s, void *dnormed, bool add, bool accumulate);
-/* The gradient of the loss that evens them out with regard to every score, before backward; scale: of the
- * pass. */
+/* The gradient of the loss that evens them out with regard to every score, before backward; scale:
+ * of the pass. */
 void experts_push(const struct model *m, const struct layer_kept *layer,
 		  const struct layer_shared *s, float scale);
 
 /* What layer l does not keep: AGAIN_ bits. */
 unsigned layer_lacks(const struct model *m, size_t l);
 
-/* The `width` weights of a norm as it multiplies by them, until the next call with that `place`, 0 or 1. */
+/* The `width` weights of a norm as it multiplies by them, until the next call with that `place`, 0
+ * or 1. */
 const float *norm_weight(const struct model *m, size_t weight, size_t width, int place);
 void norm_forward(const struct model *m, size_t weight, size_t bias, const struct norm_kept *kept,
 		  void *out, void *sum, const void *x, const void *delta, size_t rows);
@@ -188,8 +189,8 @@ void linear_backward_input(const struct model *m, const struct linear *w, void *
 /* What follows may neither read the gradient nor write dy or x until backend_join(). */
 void linear_backward_weight(const struct model *m, const struct linear *w, const void *dy,
 			    const void *x, size_t rows, bool accumulate);
-/* What is written to x next is read by linear_forward() next; what to dy, by linear_backward_weight() and then
- * _input(). */
+/* What is written to x next is read by linear_forward() next; what to dy, by
+ * linear_backward_weight() and then _input(). */
 void linear_expect_input(const struct model *m, const struct linear *w, const void *x, size_t rows);
 void linear_expect_gradient(const struct model *m, const struct linear *w, const void *dy,
 			    const void *x, size_t rows);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* layout.c - where each parameter lies: the matrices of all tables in order, then the vectors; and what
- * tensors of them are called. */
+/* layout.c - where each parameter lies: the matrices of all tables in order, then the vectors; and
+ * what tensors of them are called. */
 #include "worker/lbworker/model/layout.h"
 
 #include <math.h>
@@ -107,8 +107,8 @@ static double folded(const struct model *m, enum param param, bool first)
 	}
 }
 
-/* "a.%zu.b" with a number in place of %zu, or as it is; the format stays a literal that a compiler can
- * check. */
+/* "a.%zu.b" with a number in place of %zu, or as it is; the format stays a literal that a compiler
+ * can check. */
 static void put_number(const char *name, size_t number, char *out, size_t bytes)
 {
 	static const char sign[] = "%zu";

@@ -16,8 +16,8 @@ static inline bool layer_has(const struct model *m, size_t l, enum param param)
 	return m->layer[l].at[param] != ABSENT;
 }
 
-/* Fills in places, counts, units and tensors of a model whose shape, options and family are there; its
- * arrays are the caller's to free. */
+/* Fills in places, counts, units and tensors of a model whose shape, options and family are there;
+ * its arrays are the caller's to free. */
 void layout_make(struct model *m);
 
 /* The tensors of layer l; whether one of a table is there; and how often: once for each expert. */

@@ -85,9 +85,9 @@ struct product_of_layer {
 	struct operand_use use[OPERANDS];
 };
 
-/* Operand 0 and 1 of the product (recipe.h) are A and B, or the other way round. The largest number of an operand
- * stays known from product to product of a pass; not where a product reads a half of it, or other passes come
- * between. */
+/* Operand 0 and 1 of the product (recipe.h) are A and B, or the other way round. The largest number
+ * of an operand stays known from product to product of a pass; not where a product reads a half of
+ * it, or other passes come between. */
 static void by_recipe(const struct model *m, const struct linear *w, enum product product,
 		      struct product_of_layer *p, bool swapped)
 {
@@ -233,7 +233,7 @@ void linear_backward_weight(const struct model *m, const struct linear *w, const
 	}
 }
 
-/* --- operands that are about to be written ------------------------------------------------------ */
+/* --- operands that are about to be written ---------------------------------------------------- */
 
 static bool expects(const struct model *m, const struct linear *w, struct piece piece[2])
 {

@@ -25,8 +25,8 @@
 #include "worker/lbworker/recipes/precision.h"
 
 /* What a layer does not keep, so that backward computes it once more: a bit for each part of
- * struct layer_kept. Results are the same to the bit; only bf16 behind a GELU differs by a rounding,
- * where the product before it applied that to its fp32 sum. */
+ * struct layer_kept. Results are the same to the bit; only bf16 behind a GELU differs by a
+ * rounding, where the product before it applied that to its fp32 sum. */
 enum again {
 	AGAIN_NORMED = 1,                          /* what both norms give */
 	AGAIN_QKV = 2,                             /* query, key and value: a product */
@@ -41,25 +41,25 @@ enum again {
 /* "normed", ...: the name of a part, 0 .. AGAIN_PARTS - 1 */
 const char *model_part_name(int part);
 
-/* Tensor parallelism (Shoeybi et al. 2019): `degree` ranks hold a model together, each a slice of the
- * heads, of the feed-forward and of the vocabulary; norms and biases of the stream are whole on each.
- * degree 0 or 1: all is here. */
+/* Tensor parallelism (Shoeybi et al. 2019): `degree` ranks hold a model together, each a slice of
+ * the heads, of the feed-forward and of the vocabulary; norms and biases of the stream are whole on
+ * each. degree 0 or 1: all is here. */
 struct model_split {
 	int rank, degree;
 	bool sequence; /* norms and the stream by rows, too (Korthikanti et al. 2022) */
 };
 
-/* Context parallelism (Dubey et al. 2024, as torchtitan has it): `degree` ranks share each sequence. Of
- * 2 * degree chunks rank i has i and 2 * degree - 1 - i, so that all have as much of the past to look at;
- * keys and values are gathered. degree 0 or 1: a sequence is all here. */
+/* Context parallelism (Dubey et al. 2024, as torchtitan has it): `degree` ranks share each
+ * sequence. Of 2 * degree chunks rank i has i and 2 * degree - 1 - i, so that all have as much of
+ * the past to look at; keys and values are gathered. degree 0 or 1: a sequence is all here. */
 struct model_context {
 	int rank, degree;
 };
 
-/* Pipeline parallelism (Narayanan et al. 2019): `degree` ranks have some of the layers each, one stage
- * behind the other; stage r those from end[r - 1], or 0, on and below end[r]. The first has the tables
- * before them, too, the last the head; norms and biases are on all. `depth` micro-batches are under way
- * at a time. degree 0 or 1: all is here. */
+/* Pipeline parallelism (Narayanan et al. 2019): `degree` ranks have some of the layers each, one
+ * stage behind the other; stage r those from end[r - 1], or 0, on and below end[r]. The first has
+ * the tables before them, too, the last the head; norms and biases are on all. `depth`
+ * micro-batches are under way at a time. degree 0 or 1: all is here. */
 enum { MODEL_STAGES_MAX = 64 };
 struct model_pipeline {
 	int rank, degree, depth;
@@ -72,11 +72,12 @@ struct model_peers {
 	void *arg;
 };
 
-/* What the optimizer keeps its moments in. 8BIT: torchao's, a code of a map of 256 numbers each, and a scale
- * for MOMENTS_SHARE of them (arXiv 2110.02861). */
+/* What the optimizer keeps its moments in. 8BIT: torchao's, a code of a map of 256 numbers each,
+ * and a scale for MOMENTS_SHARE of them (arXiv 2110.02861). */
 enum moments { MOMENTS_FP32, MOMENTS_BF16, MOMENTS_8BIT };
-/* What becomes of weights after an update. All but FP32 keep them in bf16 and have no copy of more bits:
- * to nearest; by chance; or what rounding has lost, in bf16, comes back in the next update. */
+/* What becomes of weights after an update. All but FP32 keep them in bf16 and have no copy of more
+ * bits: to nearest; by chance; or what rounding has lost, in bf16, comes back in the next
+ * update. */
 enum weight_kind { WEIGHTS_FP32, WEIGHTS_NEAREST, WEIGHTS_STOCHASTIC, WEIGHTS_KAHAN };
 
 struct model;
@@ -89,11 +90,12 @@ struct model_options {
 	size_t head_elements; /* logits held at a time; 0: some, as the type asks for */
 	enum moments moments; /* of the optimizer */
 	enum weight_kind weights;
-	bool is_base;          /* of adapters (lora/), which alone are trained: it has no moments */
-	bool averaged;         /* the optimizer keeps the weights' mean over steps, too */
-	bool narrow_gradients; /* of the layers' matrices, in the compute type: nothing is added to them */
-	/* Takes the memory of weights and gradients of a model that several ranks share; what it leaves NULL
-	 * there was no room for. NULL: all of it is taken. For model_create only. */
+	bool is_base;  /* of adapters (lora/), which alone are trained: it has no moments */
+	bool averaged; /* the optimizer keeps the weights' mean over steps, too */
+	/* of the layers' matrices, in the compute type: nothing is added to them */
+	bool narrow_gradients;
+	/* Takes the memory of weights and gradients of a model that several ranks share; what it
+	 * leaves NULL there was no room for. NULL: all of it is taken. For model_create only. */
 	void (*take)(void *arg, struct model *m);
 	void *take_arg;
 	struct model_split split;
@@ -103,8 +105,8 @@ struct model_options {
 	bool mask_documents;
 	int32_t separator;
 	float smoothing, z_loss; /* of the loss that is trained on: struct loss_terms */
-	/* times the loss of Fedus et al. 2021 over all layers with experts, as transformers has it, is
-	 * trained on, too, for each micro-batch by itself */
+	/* times the loss of Fedus et al. 2021 over all layers with experts, as transformers has it,
+	 * is trained on, too, for each micro-batch by itself */
 	float expert_loss;
 };
 
@@ -161,7 +163,8 @@ struct model {
 	 * other they are all parameters. */
 	struct model_unit *unit; /* [units]; may be empty */
 	size_t units;            /* layers + 3 */
-	size_t *vectors; /* [layers + 1] where those of each layer begin, and those behind the layers */
+	/* [layers + 1] where those of each layer begin, and those behind the layers */
+	size_t *vectors;
 
 	float *weights;   /* device, [parameters] */
 	float *grads;     /* device; model_grad() where some may be narrow */
@@ -178,8 +181,8 @@ struct model {
 	struct precision *precision;           /* borrowed; NULL: nothing is of few bits */
 };
 
-/* The matrices that products of layer l read, which are all that its unit has; 0: they are not an operand
- * each (experts, u-muP). */
+/* The matrices that products of layer l read, which are all that its unit has; 0: they are not an
+ * operand each (experts, u-muP). */
 struct linear_matrix {
 	enum module module;
 	struct model_unit range;
@@ -263,8 +266,8 @@ static inline size_t model_grads_bytes(const struct model *m)
 	       narrow * compute_bytes(m->options.compute);
 }
 
-/* Forward and backward for tokens and targets [batch, options.seq] (host memory, ids below vocab), as
- * far as these are ours.
+/* Forward and backward for tokens and targets [batch, options.seq] (host memory, ids below vocab),
+ * as far as these are ours.
  * The gradient of scale * (sum of all token losses) replaces model->grads, or is added when
  * `accumulate`, which narrow gradients do not allow. *loss_sum gets the sum of the token losses. */
 int model_backprop(struct model *model, const int32_t *tokens, const int32_t *targets, float scale,
@@ -279,15 +282,15 @@ void model_queue(struct model *model, const int32_t *tokens, const int32_t *targ
 
 /* --- a stage of a pipeline: a micro-batch in two halves, between which others may come --- */
 
-/* What comes into this stage of micro-batch number `at` of those under way, and goes out of it: `bytes`
- * each. Of the first stage nothing comes in, of the last nothing goes out. */
+/* What comes into this stage of micro-batch number `at` of those under way, and goes out of it:
+ * `bytes` each. Of the first stage nothing comes in, of the last nothing goes out. */
 size_t model_stream_bytes(const struct model *model);
 void *model_stream_in(const struct model *model, int at);
 void *model_stream_out(const struct model *model, int at);
 /* The gradient of what goes out, which backward turns into that of what came in. */
 void *model_stream_gradient(const struct model *model);
-/* Only queued. The last stage sets *loss_sum (device memory) to the sum of the token losses, or adds it;
- * without gradients backward does not follow. */
+/* Only queued. The last stage sets *loss_sum (device memory) to the sum of the token losses, or
+ * adds it; without gradients backward does not follow. */
 struct model_half {
 	int at;
 	bool gradients, accumulate; /* the loss, and of the head the gradient */
@@ -299,8 +302,8 @@ void model_stage_forward(struct model *model, const int32_t *tokens, const int32
 /* On the last stage before any other forward. */
 void model_stage_backward(struct model *model, const struct model_half *half);
 
-/* Where the ranks that hold the model together have the stream by rows: each has the gradients of norms
- * of its own rows, and gets their sums. */
+/* Where the ranks that hold the model together have the stream by rows: each has the gradients of
+ * norms of its own rows, and gets their sums. */
 void model_sum_norms(const struct model *model);
 
 /* The same without gradients. */
@@ -318,8 +321,8 @@ int model_logits(struct model *model, const int32_t *tokens, size_t first, size_
 int model_extend(struct model *model, const int32_t *tokens, size_t first, size_t count,
 		 size_t rows, float *logits, struct err *err);
 
-/* The bias of each expert that had less than the mean of its layer goes up by `rate`, that of each that had
- * more down, less their mean (torchtitan's; DeepSeek-AI 2024). loads: as model->loads. */
+/* The bias of each expert that had less than the mean of its layer goes up by `rate`, that of each
+ * that had more down, less their mean (torchtitan's; DeepSeek-AI 2024). loads: as model->loads. */
 void model_balance(struct model *model, const uint64_t *loads, double rate);
 
 /* What a model of that shape takes, without a device. 0, or -1 when the shape is refused. */
@@ -327,8 +330,9 @@ struct model_cost {
 	uint64_t parameters;
 	uint64_t active; /* of these, those that a token meets: not all experts */
 	uint64_t
-		multiplied; /* of the active ones, those in matrix products: the head, not a table */
-	uint64_t matrices;  /* of the parameters, those that lie first */
+		/* of the active ones, those in matrix products: the head, not a table */
+		multiplied;
+	uint64_t matrices; /* of the parameters, those that lie first */
 	uint64_t gradient_bytes;
 	uint64_t widest;           /* of a unit */
 	uint64_t activation_bytes; /* kept for backward, and the buffers all layers share */

@@ -104,8 +104,8 @@ struct vocab_slice slice_vocab(const struct model *m)
 				     m->shape.vocab, (size_t)split->degree };
 }
 
-/* A side that is cut is one run of each of its blocks: query, key and value one behind the other are
- * three. */
+/* A side that is cut is one run of each of its blocks: query, key and value one behind the other
+ * are three. */
 static void cut(struct slice_walk *w, const struct model *m, enum extent extent, size_t each)
 {
 	const struct model_split *split = &m->options.split;

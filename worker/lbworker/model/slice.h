@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* slice.h - which part of a model a rank of tensor parallelism holds (struct model_split). Pure.
  *
- * Heads, feed-forward and vocabulary are cut into as many runs as there are ranks; a tensor that has
- * one of them for a side is cut along it, the others are whole everywhere. */
+ * Heads, feed-forward and vocabulary are cut into as many runs as there are ranks; a tensor that
+ * has one of them for a side is cut along it, the others are whole everywhere. */
 #ifndef LBWORKER_SLICE_H
 #define LBWORKER_SLICE_H
 

@@ -2,10 +2,10 @@
 /* split.h - what passes between the ranks that hold a model together (struct model_split), within a
  * pass. Private to the files of the model; without a split none of it does anything.
  *
- * A product whose inputs are whole gives a slice of heads, of the feed-forward or of the vocabulary; the
- * next one, over that slice, gives part of a sum, which is added up over the ranks, in their order. With
- * sequence parallelism each rank then keeps some rows of it, and gathers all when a product reads them.
- * A failure of the way sticks to it; a pass goes to its end. */
+ * A product whose inputs are whole gives a slice of heads, of the feed-forward or of the
+ * vocabulary; the next one, over that slice, gives part of a sum, which is added up over the ranks,
+ * in their order. With sequence parallelism each rank then keeps some rows of it, and gathers all
+ * when a product reads them. A failure of the way sticks to it; a pass goes to its end. */
 #ifndef LBWORKER_SPLIT_H
 #define LBWORKER_SPLIT_H
 
@@ -17,8 +17,8 @@ size_t split_rows(const struct model *m, size_t rows);
 /* The most rows that one rank has, of so many. */
 size_t split_most_rows(const struct model_split *split, size_t rows);
 
-/* All rows of an activation [S,width] of which each rank has its own: `whole`, or x itself where all
- * are here. */
+/* All rows of an activation [S,width] of which each rank has its own: `whole`, or x itself where
+ * all are here. */
 const void *split_gather(const struct model *m, void *whole, const void *x, size_t rows,
 			 size_t width);
 /* part [rows,width] is a term of a sum over the ranks: our rows of the sum, to `out`, which may be

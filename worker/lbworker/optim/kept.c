@@ -43,7 +43,7 @@ size_t kept_lost_bytes(const struct model *m)
 	return m->options.weights == WEIGHTS_KAHAN ? m->parameters * sizeof(uint16_t) : 0;
 }
 
-/* --- room -------------------------------------------------------------------------------------- */
+/* --- room ------------------------------------------------------------------------------------- */
 
 static bool is_in(const struct model_unit *unit, const struct model_unit *range)
 {
@@ -142,7 +142,7 @@ void kept_free(struct kept *k, const struct model *m)
 	*k = (struct kept){ 0 };
 }
 
-/* --- the maps ---------------------------------------------------------------------------------- */
+/* --- the maps --------------------------------------------------------------------------------- */
 
 enum { DECADES = 7 };
 

@@ -8,8 +8,9 @@
 enum { KEPT_WINDOW = 1 << 20 };
 
 struct kept {
-	/* moments (NULL with options.is_base), in the layout of the weights, as model->options.moments says; with 8 bits scales
-	 * lie behind the codes, from kept_scales_at() on */
+	/* moments (NULL with options.is_base), in the layout of the weights, as
+	 * model->options.moments says; with 8 bits scales lie behind the codes, from
+	 * kept_scales_at() on */
 	void *m, *v;
 	struct model_unit
 		without_v; /* parameters whose v takes no memory and is not read: Muon's */
@@ -32,8 +33,8 @@ static inline size_t kept_scales(size_t count)
 	return (count + MOMENTS_SHARE - 1) / MOMENTS_SHARE;
 }
 
-/* Zeroed; own[units]: what of each unit is ours, NULL: all; by_muon: Muon updates the matrices of layers. -1
- * without memory; undo with kept_free either way. */
+/* Zeroed; own[units]: what of each unit is ours, NULL: all; by_muon: Muon updates the matrices of
+ * layers. -1 without memory; undo with kept_free either way. */
 int kept_make(struct kept *kept, const struct model *model, const struct model_unit *own,
 	      bool by_muon);
 void kept_free(struct kept *kept, const struct model *model);

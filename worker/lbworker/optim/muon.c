@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* muon.c - Newton and Schulz by the device's products; what goes along the elements, on the host.
  *
- * One factor of the iteration is spared: a X + (b A + c A A) X is (a I + A (b I + c A)) X. A matrix with
- * more rows than columns is iterated from the other side, X^T X, which is the same. */
+ * One factor of the iteration is spared: a X + (b A + c A A) X is (a I + A (b I + c A)) X. A matrix
+ * with more rows than columns is iterated from the other side, X^T X, which is the same. */
 #include "worker/lbworker/optim/muon.h"
 
 #include <math.h>

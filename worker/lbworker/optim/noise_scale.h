@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* noise_scale.h - how many tokens of a batch it takes until gradients say more than they scatter: the
- * "simple" noise scale of McCandlish et al. 2018 (arXiv 1812.06162, appendix A.1), B = tr(S) / |G|^2.
+/* noise_scale.h - how many tokens of a batch it takes until gradients say more than they scatter:
+ * the "simple" noise scale of McCandlish et al. 2018 (arXiv 1812.06162, appendix A.1), B = tr(S) /
+ * |G|^2.
  *
  * The squared norms of two gradients, one of a small and one of a large batch, tell |G|^2 and tr(S)
  * without bias; both are averaged over steps before they are divided. */

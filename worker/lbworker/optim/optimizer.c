@@ -2,8 +2,9 @@
 /* optimizer.c - the groups of parameters: matrices decay, norms and biases do not; with u-muP each
  * tensor is a group; and the way of weights and moments of few bits into an update and out of it.
  *
- * Devices that keep few bits (weights_narrow, moments_put) are done when a call returns and the host may
- * look into their memory (backend.h), so the control can be asked whether the step counts. */
+ * Devices that keep few bits (weights_narrow, moments_put) are done when a call returns and the
+ * host may look into their memory (backend.h), so the control can be asked whether the step
+ * counts. */
 #include "worker/lbworker/optim/optimizer.h"
 
 #include <math.h>
@@ -134,7 +135,7 @@ static void update_range(const struct update *u)
 	update_vectors(u, a);
 }
 
-/* --- few bits ---------------------------------------------------------------------------------- */
+/* --- few bits --------------------------------------------------------------------------------- */
 
 /* One of both moments through its window; u->origin is a multiple of MOMENTS_SHARE. */
 static void through_window(const struct update *u, const struct kept *k, int which, bool is_back)
@@ -224,7 +225,7 @@ static void update_part(const struct update *u, const struct kept *k)
 	narrow(m, k, own, u->optimizer->key, u->control->step);
 }
 
-/* --- all of it --------------------------------------------------------------------------------- */
+/* --- all of it -------------------------------------------------------------------------------- */
 
 static void update_by_muon(const struct update *u, const struct kept *k, size_t unit,
 			   const struct optimizer_gather *by)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* arrays.c - meets the other ranks over NCCL by an id that goes the way of words, and finds the first
- * cause when arrays stand still. */
+/* arrays.c - meets the other ranks over NCCL by an id that goes the way of words, and finds the
+ * first cause when arrays stand still. */
 #include "worker/lbworker/ranks/arrays.h"
 
 #include <stdio.h>
@@ -25,7 +25,7 @@ static struct ranks *world_of(struct ranks *r)
 	return r->world ? r->world : r;
 }
 
-/* --- calls back -------------------------------------------------------------------------------- */
+/* --- calls back ------------------------------------------------------------------------------- */
 
 static bool is_told(void *arg, char *why)
 {
@@ -71,7 +71,7 @@ static void tell(void *arg, const char *why)
 
 static bool all_agree(void *arg, bool yes);
 
-/* --- opening ----------------------------------------------------------------------------------- */
+/* --- opening ---------------------------------------------------------------------------------- */
 
 static void note_facts(struct facts *mine, const struct nccl *nccl, int capability)
 {
@@ -132,8 +132,8 @@ static int compare(struct ranks *w, const struct nccl *nccl, int capability, con
 static int meet(struct ranks *w, const struct nccl *nccl, struct device *device, struct err *err)
 {
 	static struct nccl_id id; /* borrowed for as long as it is open */
-	/* Those that wait for words are still there when the watchdogs of the others look for whom to
-	 * blame. */
+	/* Those that wait for words are still there when the watchdogs of the others look for whom
+	 * to blame. */
 	const double share = 0.5;
 	char why[COMM_TEXT_BYTES] = "";
 	const struct arrays_options options = { .nccl = nccl,
@@ -182,10 +182,10 @@ void arrays_close(struct ranks *ranks)
 	w->arrays = NULL;
 }
 
-/* --- failures ---------------------------------------------------------------------------------- */
+/* --- failures --------------------------------------------------------------------------------- */
 
-/* Arrays stand still, and NCCL does not say for whom: every rank that can still speak says a word, and
- * who says none is the first cause. */
+/* Arrays stand still, and NCCL does not say for whom: every rank that can still speak says a word,
+ * and who says none is the first cause. */
 static enum comm_result call_roll(struct ranks *w, char *why)
 {
 	static const double least_s = 1, most_s = 10;
@@ -256,7 +256,7 @@ static bool all_agree(void *arg, bool yes)
 	return agreed;
 }
 
-/* --- exchanges --------------------------------------------------------------------------------- */
+/* --- exchanges -------------------------------------------------------------------------------- */
 
 /* By the numbers that they have in the world; those beside the group have no part in it. */
 static const struct comm_part *in_world(const struct ranks *g, struct comm_part *of_world,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* assemble.c - each rank sends its slice to the first, which puts it in place, one after the other. */
+/* assemble.c - each rank sends its slice to the first, which puts it in place, one after the
+ * other. */
 #include "worker/lbworker/ranks/assemble.h"
 
 #include <stdlib.h>

@@ -8,8 +8,8 @@
 
 struct meeting;
 
-/* Ends this process, with a line on stderr, unless meeting_end comes within `seconds`. rank, size: as
- * the launcher says. Never NULL. */
+/* Ends this process, with a line on stderr, unless meeting_end comes within `seconds`. rank, size:
+ * as the launcher says. Never NULL. */
 struct meeting *meeting_begin(int rank, int size, double seconds);
 void meeting_end(struct meeting *meeting); /* NULL is fine */
 

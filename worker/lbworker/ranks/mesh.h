@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* mesh.h - which part of the model each rank holds, and sums up. Pure.
  *
- * Ranks are numbered row by row in a mesh of `replicate` rows of `shard` ranks: a row holds the model
- * once, a column holds the same part of it. The matrices of a layer are a unit (model.h), cut into
- * as many parts as there are ranks, in pieces of PIECE parameters. A rank sums up the gradient of its
- * own part; what it holds is its column's shard: the parts of the whole column, which lie side by
- * side. */
+ * Ranks are numbered row by row in a mesh of `replicate` rows of `shard` ranks: a row holds the
+ * model once, a column holds the same part of it. The matrices of a layer are a unit (model.h), cut
+ * into as many parts as there are ranks, in pieces of PIECE parameters. A rank sums up the gradient
+ * of its own part; what it holds is its column's shard: the parts of the whole column, which lie
+ * side by side. */
 #ifndef LBWORKER_MESH_H
 #define LBWORKER_MESH_H
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* pipeline.h - in which order a stage makes the halves of its passes, and what passes between stages. Pure.
+/* pipeline.h - in which order a stage makes the halves of its passes, and what passes between
+ * stages. Pure.
  *
- * 1F1B (Narayanan et al. 2019; Megatron-LM's schedule without interleaving): a stage goes forward as often
- * as there are stages behind it, then backward and forward by turns, so that no more passes than that, and
- * one, are under way. Backward they come in order. */
+ * 1F1B (Narayanan et al. 2019; Megatron-LM's schedule without interleaving): a stage goes forward
+ * as often as there are stages behind it, then backward and forward by turns, so that no more
+ * passes than that, and one, are under way. Backward they come in order. */
 #ifndef LBWORKER_PIPELINE_H
 #define LBWORKER_PIPELINE_H
 
@@ -18,9 +19,9 @@ struct pipeline_half {
 /* Number i, 0 .. 2 * passes - 1, of what `stage` of `stages` does. */
 struct pipeline_half pipeline_half(int stage, int stages, int64_t passes, int64_t i);
 
-/* What a stage gives and takes between two halves; -1: nothing. Both at once, as a neighbour that waits for
- * one may wait for the other, too; but where a gradient follows a gradient (one_by_one) it gives first, since
- * there is one place for them. */
+/* What a stage gives and takes between two halves; -1: nothing. Both at once, as a neighbour that
+ * waits for one may wait for the other, too; but where a gradient follows a gradient (one_by_one)
+ * it gives first, since there is one place for them. */
 struct pipeline_move {
 	int to, from;
 	bool one_by_one;

@@ -160,7 +160,7 @@ const char *ranks_own_words(const struct ranks *r, const char *text)
 	return strncmp(text, prefix, strlen(prefix)) == 0 ? text + strlen(prefix) : NULL;
 }
 
-/* --- exchanges --------------------------------------------------------------------------------- */
+/* --- exchanges -------------------------------------------------------------------------------- */
 
 /* By the numbers that they have in the world. */
 static void in_world(struct ranks *g, const struct comm_part *send, const struct comm_part *receive)

@@ -4,9 +4,9 @@
  *
  * ranks.h - who we are among them, and words to all of them.
  *
- * The ranks that a word is for make the same calls in the same order: all of them, but for groups (ranks_group) and what
- * passes between two stages. The first failure sticks: every later call fails
- * at once, so that a pass may go to its end before anybody looks. */
+ * The ranks that a word is for make the same calls in the same order: all of them, but for groups
+ * (ranks_group) and what passes between two stages. The first failure sticks: every later call
+ * fails at once, so that a pass may go to its end before anybody looks. */
 #ifndef LBWORKER_RANKS_H
 #define LBWORKER_RANKS_H
 
@@ -49,13 +49,14 @@ struct ranks_options {
 /* What a launcher tells each rank by itself: our number, how many are beside us, which device is
  * ours. Nobody else is known yet: size is 1. */
 void ranks_alone(struct ranks *ranks);
-/* room NULL: as the environment says, by srun or mpiexec; else we are alone. -1 with err, and nothing
- * to close. Afterwards *ranks stays where it is. */
+/* room NULL: as the environment says, by srun or mpiexec; else we are alone. -1 with err, and
+ * nothing to close. Afterwards *ranks stays where it is. */
 int ranks_open(struct ranks *ranks, const struct ranks_options *options, struct err *err);
 void ranks_close(struct ranks *ranks);
 
-/* `size` of the ranks, of which we are one: first, first + stride, ... They say to each other what all
- * could, by the same functions; failures and what is counted are the world's, which is borrowed. */
+/* `size` of the ranks, of which we are one: first, first + stride, ... They say to each other what
+ * all could, by the same functions; failures and what is counted are the world's, which is
+ * borrowed. */
 void ranks_group(struct ranks *group, struct ranks *world, int first, int stride, int size);
 
 /* Of this machine's cores, those that are ours; 0: all that we may run on. */
@@ -64,9 +65,9 @@ int ranks_threads(const struct ranks *ranks);
 /* send, receive: [size] (comm.h). */
 int ranks_exchange(struct ranks *ranks, const struct comm_part *send,
 		   const struct comm_part *receive, struct err *err);
-/* The same, begun, to go on beside what the caller computes: a ticket for ranks_wait, or 0 when there is
- * nothing to wait for, which err tells when it failed. The bytes are borrowed until that wait; of the
- * world and its groups all go in the order in which they were begun. */
+/* The same, begun, to go on beside what the caller computes: a ticket for ranks_wait, or 0 when
+ * there is nothing to wait for, which err tells when it failed. The bytes are borrowed until that
+ * wait; of the world and its groups all go in the order in which they were begun. */
 uint64_t ranks_begin(struct ranks *ranks, const struct comm_part *send,
 		     const struct comm_part *receive, struct err *err);
 int ranks_wait(struct ranks *ranks, uint64_t ticket, struct err *err);
@@ -79,7 +80,8 @@ int ranks_gather(struct ranks *ranks, const void *mine, size_t bytes, void *all,
 /* What rank 0 has there. */
 int ranks_from_first(struct ranks *ranks, void *at, size_t bytes, struct err *err);
 
-/* A failure as other ranks hear it: without our number, where this rank itself has told it; else NULL. */
+/* A failure as other ranks hear it: without our number, where this rank itself has told it; else
+ * NULL. */
 const char *ranks_own_words(const struct ranks *ranks, const char *text);
 /* Tells all others that this one ends, and why; nothing when they know. */
 void ranks_fail(struct ranks *ranks, const struct err *err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* reduction.c - a counter in binary: level k holds the sum of 2^k leaves while bit k of their number
- * is set, and a new leaf carries. */
+/* reduction.c - a counter in binary: level k holds the sum of 2^k leaves while bit k of their
+ * number is set, and a new leaf carries. */
 #include "worker/lbworker/ranks/reduction.h"
 
 #include <stdbool.h>

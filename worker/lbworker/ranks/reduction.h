@@ -4,8 +4,8 @@
  *
  * Micro-batches are the leaves of a binary tree, `width` of them at a time, in the order of their
  * samples: ((0 + 1) + (2 + 3)) + ((4 + 5) + (6 + 7)). The trees are added up from left to right. So
- * the sum is a function of the number of leaves alone, and log2(width) + 1 partial sums are all that
- * is held at any time. */
+ * the sum is a function of the number of leaves alone, and log2(width) + 1 partial sums are all
+ * that is held at any time. */
 #ifndef LBWORKER_REDUCTION_H
 #define LBWORKER_REDUCTION_H
 

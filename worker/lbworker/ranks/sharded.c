@@ -12,9 +12,10 @@
 #include "worker/lbworker/ranks/sharded_state.h"
 #include "worker/lbworker/ranks/squares.h"
 
-/* --- recorded passes --------------------------------------------------------------------------- */
+/* --- recorded passes -------------------------------------------------------------------------- */
 
-/* What need() and done() will queue: which units are here, which leaves come in, and where they carry to. */
+/* What need() and done() will queue: which units are here, which leaves come in, and where they
+ * carry to. */
 static uint64_t program(void *arg)
 {
 	struct sharded *s = arg;

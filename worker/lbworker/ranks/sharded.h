@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* sharded.h - a model of which each rank holds a part: gathers weights before a pass needs them, sums
- * up gradients as they are complete, and knows what is ours.
+/* sharded.h - a model of which each rank holds a part: gathers weights before a pass needs them,
+ * sums up gradients as they are complete, and knows what is ours.
  *
  * All arrays have their full length everywhere, and each parameter its place; memory is taken only
  * by what is there (reserve and discard of backend.h). */
@@ -17,28 +17,32 @@ struct sharded_options {
 	struct mesh mesh;
 	int64_t width; /* of the trees (reduction.h) */
 	bool fast;     /* each rank adds up its own micro-batches first: one reduction a step */
-	bool as_codes; /* weights that products read as codes of 8 bits go as those, where it makes no
-			* difference (precision_sent) */
+	/* weights that products read as codes of 8 bits go as those, where it makes no difference
+	 * (precision_sent) */
+	bool as_codes;
 };
 
 struct sharded;
 
-/* For struct model_options, take, of a model for these ranks; the argument: struct sharded_options. */
+/* For struct model_options, take, of a model for these ranks; the argument: struct
+ * sharded_options. */
 void sharded_take(void *options, struct model *m);
 
 /* Watches the passes of the model, which is borrowed, as are the ranks. NULL with err. */
 struct sharded *sharded_create(struct ranks *ranks, struct model *model,
 			       const struct sharded_options *options, struct err *err);
 void sharded_destroy(struct sharded *s); /* NULL is fine */
-/* These ranks are some of `world`, and hold a slice of the model, which `tensor` have together (struct
- * model_split): the model asks those, and all of the world tell each other how it goes. Borrowed. */
+/* These ranks are some of `world`, and hold a slice of the model, which `tensor` have together
+ * (struct model_split): the model asks those, and all of the world tell each other how it goes.
+ * Borrowed. */
 void sharded_split(struct sharded *s, struct ranks *world, struct ranks *tensor);
-/* These share sequences (struct model_context): some of the ranks, neighbours. A micro-batch then is as
- * many leaves as there are of them, one for what each has made of it. Borrowed. */
+/* These share sequences (struct model_context): some of the ranks, neighbours. A micro-batch then
+ * is as many leaves as there are of them, one for what each has made of it. Borrowed. */
 void sharded_context(struct sharded *s, struct ranks *sharers);
 
-/* The model's layers are shared out to stages (struct model_pipeline), too: `pipe` are those with the same
- * samples and the same slice, by stage, `plane` all of the same slice, stage by stage. Borrowed. */
+/* The model's layers are shared out to stages (struct model_pipeline), too: `pipe` are those with
+ * the same samples and the same slice, by stage, `plane` all of the same slice, stage by stage.
+ * Borrowed. */
 void sharded_stages(struct sharded *s, struct ranks *pipe, struct ranks *plane);
 /* Between stages, [degree]; a failure sticks, and is told by sharded_sum(). */
 int sharded_stream(struct sharded *s, const struct comm_part *send,
@@ -73,14 +77,15 @@ struct step_sums {
 };
 int sharded_sum(struct sharded *s, const double *loss, int64_t leaves, const struct rank_note *mine,
 		struct rank_note *notes, struct step_sums *sums, struct err *err);
-/* For updates of whole matrices: all of the unit's sum of gradients is in model->grads; and then our
- * shard of it only, where the stage has it so. arg: the struct sharded. What fails is told by the next
- * exchange. */
+/* For updates of whole matrices: all of the unit's sum of gradients is in model->grads; and then
+ * our shard of it only, where the stage has it so. arg: the struct sharded. What fails is told by
+ * the next exchange. */
 void sharded_gather_gradients(void *arg, size_t unit);
 void sharded_release_gradients(void *arg, size_t unit);
 /* The shards are others, or will be: the rest of the weights is old. */
 void sharded_updated(struct sharded *s);
-/* Behind that, our shard of the unit is new: begins to gather it where it stays, or is needed first. */
+/* Behind that, our shard of the unit is new: begins to gather it where it stays, or is needed
+ * first. */
 void sharded_ahead(struct sharded *s, size_t unit);
 
 /* `passes` sums of losses, of which this rank has made those that mesh_leaf gave it: their sum, in
@@ -92,8 +97,8 @@ const struct mesh *sharded_mesh(const struct sharded *s);
 /* --- for checkpoints --- */
 
 /* The whole of an array of the model's layout, with elements of so many bytes, to host memory of
- * the first of the ranks, as far as the model is here; elsewhere `to` is NULL. each > 1: it has one element
- * for so many parameters, and units begin at multiples of them. */
+ * the first of the ranks, as far as the model is here; elsewhere `to` is NULL. each > 1: it has one
+ * element for so many parameters, and units begin at multiples of them. */
 struct sharded_array {
 	void *from;
 	size_t element_bytes, each;
@@ -101,7 +106,8 @@ struct sharded_array {
 };
 int sharded_collect(struct sharded *s, const struct sharded_array *array, void *to,
 		    struct err *err);
-/* The same of the whole model (model_whole), to the first of the world; of slices only with each 1. */
+/* The same of the whole model (model_whole), to the first of the world; of slices only with each
+ * 1. */
 int sharded_collect_whole(struct sharded *s, const struct sharded_array *array, void *to,
 			  struct err *err);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* sharded_codes.c - weights that products read as codes of 8 bits go to other ranks as such codes: a quarter of
- * the bytes of fp32, half of those of bf16, and the same products.
+/* sharded_codes.c - weights that products read as codes of 8 bits go to other ranks as such codes:
+ * a quarter of the bytes of fp32, half of those of bf16, and the same products.
  *
- * A matrix has one scale, from the largest of all its elements: behind an update each rank finds that of its
- * part, all tell each other theirs, and each makes codes of its part, once a step. They come into the end of
- * the place that what they mean will have. */
+ * A matrix has one scale, from the largest of all its elements: behind an update each rank finds
+ * that of its part, all tell each other theirs, and each makes codes of its part, once a step. They
+ * come into the end of the place that what they mean will have. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -30,8 +30,8 @@ static void *readable(const struct sharded *s, char *from, size_t bytes, char **
 	return *host;
 }
 
-/* The first row of each stage has all of that stage. One unit of an array on its way to the first rank, where
- * alone there is a whole. */
+/* The first row of each stage has all of that stage. One unit of an array on its way to the first
+ * rank, where alone there is a whole. */
 static int collect_unit(struct sharded *s, const struct sharded_array *c, char *whole, size_t unit,
 			struct err *err)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* sharded_gradients.c - units of gradients go to those who add them up while the pass goes on with the layer
- * before; and the end of a step. */
+/* sharded_gradients.c - units of gradients go to those who add them up while the pass goes on with
+ * the layer before; and the end of a step. */
 #include <stdlib.h>
 
 #include "common/base/mem.h"
@@ -14,7 +14,7 @@ struct model_unit sharded_part(const struct sharded *s, size_t unit)
 	return mesh_part(&s->options.mesh, &u, s->ranks->rank);
 }
 
-/* --- gradients --------------------------------------------------------------------------------- */
+/* --- gradients -------------------------------------------------------------------------------- */
 
 void sharded_wave(struct sharded *s, int64_t first, int64_t leaves, bool is_last)
 {
@@ -94,7 +94,8 @@ static void take_in(struct sharded *s)
 		m->backend->discard(m->device, m->grads + u.first, u.count * sizeof(float));
 }
 
-/* Behind a pass nothing is under way: the next one writes there, and a recorded program is whole. */
+/* Behind a pass nothing is under way: the next one writes there, and a recorded program is
+ * whole. */
 void sharded_done(void *arg, size_t unit)
 {
 	struct sharded *s = arg;
@@ -132,7 +133,7 @@ static void complete_shard(struct sharded *s, size_t unit)
 	sharded_wait(s, sharded_begin(s));
 }
 
-/* --- the end of a step ------------------------------------------------------------------------- */
+/* --- the end of a step ------------------------------------------------------------------------ */
 
 void sharded_gather_gradients(void *arg, size_t unit)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* sharded_losses.c - losses of all ranks, added up in the order of micro-batches, and what ranks tell each
- * other beside them. */
+/* sharded_losses.c - losses of all ranks, added up in the order of micro-batches, and what ranks
+ * tell each other beside them. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,8 +23,9 @@ static double add_losses(const struct sharded *s, const double *all, int64_t lea
 	return sum;
 }
 
-/* What all ranks of the world have made, [world->size * waves], as add_losses() takes it: of those with the
- * same samples we look at the last stage, and of slices at ours, as all have made the same. */
+/* What all ranks of the world have made, [world->size * waves], as add_losses() takes it: of those
+ * with the same samples we look at the last stage, and of slices at ours, as all have made the
+ * same. */
 static void pick_losses(const struct sharded *s, const char *packets, size_t bytes, size_t at,
 			size_t waves, double *all)
 {

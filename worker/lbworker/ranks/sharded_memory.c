@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* sharded_memory.c - the memory of weights and gradients, of which passes bring and lose what is others'.
+/* sharded_memory.c - the memory of weights and gradients, of which passes bring and lose what is
+ * others'.
  *
- * A CPU's comes and goes a page at a time. A GPU's is laid out once: what is others' of a unit has the memory
- * that the units have before and behind it in a pass, in turn, as one is used while the next one comes. */
+ * A CPU's comes and goes a page at a time. A GPU's is laid out once: what is others' of a unit has
+ * the memory that the units have before and behind it in a pass, in turn, as one is used while the
+ * next one comes. */
 #include <stdlib.h>
 
 #include "common/base/mem.h"
 #include "worker/lbworker/families/family.h"
 #include "worker/lbworker/ranks/sharded_state.h"
 
-/* A unit of weights is used while the next is gathered; of gradients one is made while others are under way. */
+/* A unit of weights is used while the next is gathered; of gradients one is made while others are
+ * under way. */
 enum { WEIGHTS_IN_TURN = 2, GRADIENTS_IN_TURN = 1 + UNDER_WAY };
 
 /* Used at both ends of a pass, or kept from one to the next, a unit has no turn. */

@@ -64,8 +64,8 @@ struct comm_part sharded_wanted(const struct sharded *s, struct model_unit range
 void sharded_soon(void *arg, size_t unit);
 void sharded_need(void *arg, size_t unit);
 void sharded_release(void *arg, size_t unit);
-/* The rows of a mesh share an array among their ranks: begins to give each other what each has of the
- * unit; a ticket. What fails sticks, in s->failure. */
+/* The rows of a mesh share an array among their ranks: begins to give each other what each has of
+ * the unit; a ticket. What fails sticks, in s->failure. */
 uint64_t sharded_gather(struct sharded *s, float *array, size_t unit);
 /* What a pass has sent by now is what it sends when it is replayed. */
 void sharded_note_sent(struct sharded *s);
@@ -93,8 +93,9 @@ void sharded_codes_came(const struct sharded *s, size_t unit);
 struct model_unit sharded_part(const struct sharded *s, size_t unit);
 void sharded_done(void *arg, size_t unit);
 
-/* sharded_losses.c. One exchange for all that is told at the end of a step: our note and our losses, one a
- * wave. notes[world->size]: what all say; *sum: of all losses, in the order of micro-batches. -1 with err. */
+/* sharded_losses.c. One exchange for all that is told at the end of a step: our note and our
+ * losses, one a wave. notes[world->size]: what all say; *sum: of all losses, in the order of
+ * micro-batches. -1 with err. */
 int sharded_tell(struct sharded *s, const double *loss, int64_t leaves,
 		 const struct rank_note *mine, struct rank_note *notes, double *sum,
 		 struct err *err);

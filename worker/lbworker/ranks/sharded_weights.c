@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* sharded_weights.c - what happens to units of weights round the layers of a pass: each is gathered while the
- * one before it is computed with. */
+/* sharded_weights.c - what happens to units of weights round the layers of a pass: each is gathered
+ * while the one before it is computed with. */
 #include "worker/lbworker/ranks/sharded_state.h"
 
 uint64_t sharded_gather(struct sharded *s, float *array, size_t unit)

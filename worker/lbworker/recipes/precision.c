@@ -21,19 +21,19 @@ struct precision {
 	bool watched, evaluating, only_faster;
 	struct operand_stats *stats; /* [layers + 1][MODULE_COUNT][SLOTS] */
 	size_t history;              /* the longest of all slots; 0: none is delayed */
-	/* Of each slot AMAX_PAST + history floats (operand.h); NULL: none is delayed. The device's memory, where
-	 * there is one, else ours */
+	/* Of each slot AMAX_PAST + history floats (operand.h); NULL: none is delayed. The device's
+	 * memory, where there is one, else ours */
 	float *past;
-	/* Of a pass on a device: the largest |x| of what several products read, TENSORS of each module; NULL: none is
-	 * kept */
+	/* Of a pass on a device: the largest |x| of what several products read, TENSORS of each
+	 * module; NULL: none is kept */
 	float *amax;
 	const struct backend *backend; /* of precision_attach; NULL: operands are the host's */
 	struct device *device;
 	struct random_stream *now; /* in the device's memory */
 };
 
-/* x, w and g of a module, by slot; and the slot of the product that read the same before, in the order of a pass:
- * forward, the weight's gradient, the input's; -1: none did. */
+/* x, w and g of a module, by slot; and the slot of the product that read the same before, in the
+ * order of a pass: forward, the weight's gradient, the input's; -1: none did. */
 enum { TENSORS = 3 };
 static const size_t tensor_of[SLOTS] = { 0, 1, 2, 1, 2, 0 };
 static const int slot_before[SLOTS] = { -1, -1, 4, 1, -1, 0 };
@@ -252,7 +252,8 @@ static const struct operand_cast *cast_of(const struct precision *p, size_t laye
 	return cast && cast->format.bits > 0 ? cast : NULL;
 }
 
-/* Whether a product before has found the largest |x|: one that is made as it is where that is faster has not. */
+/* Whether a product before has found the largest |x|: one that is made as it is where that is
+ * faster has not. */
 static bool knows_amax(const struct precision *p, size_t layer, enum module module, int slot)
 {
 	const struct operand_cast *before = slot_before[slot] >= 0

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* precision.h - which recipe holds where and when: a recipe for all products, modules left out, layers
- * left out at both ends, and rules by step, layer, module and product; and what is known of each
- * operand: statistics, and the amax of past steps.
+/* precision.h - which recipe holds where and when: a recipe for all products, modules left out,
+ * layers left out at both ends, and rules by step, layer, module and product; and what is known of
+ * each operand: statistics, and the amax of past steps.
  *
  * A rule is words, of which each narrows it, and the recipe; the last rule that fits counts:
  *     "steps=900- products=forward recipe=none"
@@ -41,8 +41,8 @@ struct precision;
 int precision_create(struct precision **out, const struct precision_wish *wish, const char **which,
 		     struct err *err);
 void precision_destroy(struct precision *p); /* NULL is fine */
-/* Operands are in the memory of a device, which keeps there what is known of past steps. detach (or destroy) before
- * the device is closed. p may be NULL. */
+/* Operands are in the memory of a device, which keeps there what is known of past steps. detach (or
+ * destroy) before the device is closed. p may be NULL. */
 int precision_attach(struct precision *p, const struct backend *be, struct device *dev,
 		     struct err *err);
 void precision_detach(struct precision *p);
@@ -59,29 +59,31 @@ bool precision_only_faster(const struct precision *p);
 /* A number for the rules that hold in this step: the same number, the same recipes everywhere. */
 uint64_t precision_program(const struct precision *p);
 
-/* While it is true products are rounded all the same, but leave no trace: no statistics, no amax. */
+/* While it is true products are rounded all the same, but leave no trace: no statistics, no
+ * amax. */
 void precision_evaluating(struct precision *p, bool evaluating);
 
 /* The operand of a product now; false: as it is. */
 bool precision_use(struct precision *p, size_t layer, enum module module, enum product product,
 		   int operand, struct operand_use *use);
 
-/* A product C[m,n], summed over k, now, on a GPU of that compute capability (90: 9.0). False: neither operand is of few
- * bits. *why: NULL, where its matrix units make it of the codes; else why not (kernels/formats/modes.h). */
+/* A product C[m,n], summed over k, now, on a GPU of that compute capability (90: 9.0). False:
+ * neither operand is of few bits. *why: NULL, where its matrix units make it of the codes; else why
+ * not (kernels/formats/modes.h). */
 struct product_size {
 	size_t m, n, k;
 };
 bool precision_by_codes(struct precision *p, size_t layer, enum module module, enum product product,
 			const struct product_size *size, int capability, const char **why);
 
-/* The slot of the module in the recipe of the i-th rule, the one for all products first, whether it holds now or not;
- * NULL behind the last, or where all layers leave the module out. */
+/* The slot of the module in the recipe of the i-th rule, the one for all products first, whether it
+ * holds now or not; NULL behind the last, or where all layers leave the module out. */
 const struct operand_cast *precision_cast(const struct precision *p, enum module module, int slot,
 					  size_t i);
 
-/* What makes codes of the weights of a module in all products of all steps, where other ranks could make them as
- * well: of 8 bits, to nearest, under one scale for the matrix as it is (kernels/formats/sent.h). NULL: nothing
- * does, or only where it is faster. */
+/* What makes codes of the weights of a module in all products of all steps, where other ranks could
+ * make them as well: of 8 bits, to nearest, under one scale for the matrix as it is
+ * (kernels/formats/sent.h). NULL: nothing does, or only where it is faster. */
 const struct operand_cast *precision_sent(const struct precision *p, size_t layer,
 					  enum module module);
 

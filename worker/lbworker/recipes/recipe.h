@@ -7,7 +7,8 @@
  *     input's gradient   dx = g W          g and w
  *     weight's gradient  dW = g^T x        g and x
  *
- * A slot is "-" (the operand stays as it is), or a format, what shares a scale, the scale, and more:
+ * A slot is "-" (the operand stays as it is), or a format, what shares a scale, the scale, and
+ * more:
  *     e4m3fn tensor            one scale, fp32
  *     e4m3fn row pow2          one for each row (of what is summed over), a power of two
  *     e4m3fn 128x128           one for 128 across times 128 along; 1x128: 128 along

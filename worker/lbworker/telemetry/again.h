@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* again.h - what a layer does not keep for its backward pass (enum again), as costs and in words. */
+/* again.h - what a layer does not keep for its backward pass (enum again), as costs and in
+ * words. */
 #ifndef LBWORKER_AGAIN_H
 #define LBWORKER_AGAIN_H
 

@@ -7,7 +7,8 @@
  * every layer is computed again: the handbooks' rule of thumb (Bekman, Machine Learning
  * Engineering, after Narayanan et al. 2021), a cross-check M parameters in matrix products (the
  * head, not the embedding table), L layers, D = heads * width of a head, T tokens in a sequence.
- * Of experts those count that a token goes to. Recomputation does not count. MFU is PaLM's unless it says causal, as everywhere else. */
+ * Of experts those count that a token goes to. Recomputation does not count. MFU is PaLM's unless
+ * it says causal, as everywhere else. */
 #ifndef LBWORKER_METER_H
 #define LBWORKER_METER_H
 

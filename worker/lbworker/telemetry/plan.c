@@ -8,8 +8,8 @@
 #include "worker/lbworker/telemetry/meter.h"
 #include "worker/lbworker/telemetry/again.h"
 
-/* Data sheets, dense bf16; bytes as their drivers tell them, which is not the round number of the data
- * sheet. A CPU's rate is its own to measure: bench/fma_peak.c. */
+/* Data sheets, dense bf16; bytes as their drivers tell them, which is not the round number of the
+ * data sheet. A CPU's rate is its own to measure: bench/fma_peak.c. */
 static const struct plan_device devices[] = {
 	{ "A100", "A100 SXM 80 GB", 312e12, 2.039e12, 84.9e9, 80 },
 	{ "H100", "H100 SXM", 989.4e12, 3.35e12, 84.9e9, 90 },
@@ -136,7 +136,8 @@ static int add_muon(struct plan *p, const struct config *c, struct err *err)
 	return 0;
 }
 
-/* What a checkpoint is written from: weights, moments, the weights' mean; in fp32, but for moments of 8 bits. */
+/* What a checkpoint is written from: weights, moments, the weights' mean; in fp32, but for moments
+ * of 8 bits. */
 static uint64_t copy_bytes(const struct model_options *o, uint64_t parameters)
 {
 	uint64_t each = parameters * sizeof(float), moments = 2 * each;
@@ -191,7 +192,8 @@ void plan_share(struct plan *p, const struct config_mesh *m)
 		return;
 	for (int64_t width = 1; width < m->width; width *= 2)
 		levels++;
-	/* A unit is used while the next is gathered; of gradients one is made while two are under way. */
+	/* A unit is used while the next is gathered; of gradients one is made while two are under
+	 * way. */
 	p->sums = levels * (all / ranks) + 2 * p->widest;
 	if (m->stage >= 1)
 		p->moments /= shard;
@@ -253,7 +255,8 @@ static void print_model(const struct plan *p, const struct config *c, FILE *to)
 	fprintf(to, "%" PRIu64 " of them multiplied\n", p->whole.multiplied);
 	if (e->count > 0)
 		fprintf(to,
-			"%-12s %zu of %zu, %zu wide, and %zu for all tokens, in %zu layers of %zu\n",
+			"%-12s %zu of %zu, %zu wide, and %zu for all tokens, in %zu layers of "
+			"%zu\n",
 			"experts", e->top, e->count, e->ffn, e->shared, c->shape.layers - e->dense,
 			c->shape.layers);
 }
@@ -273,7 +276,8 @@ void plan_print(const struct plan *p, const struct config *c, const struct plan_
 		gib((double)p->gradients), gib((double)p->moments), gib((double)p->activations));
 	if (p->few_bits > 0)
 		fprintf(to,
-			"%-12s %.2f GiB of the activations: codes and scales of a product's operands\n",
+			"%-12s %.2f GiB of the activations: codes and scales of a product's "
+			"operands\n",
 			"few bits", gib((double)p->few_bits));
 	fprintf(to, "%-12s %.2f GiB of host memory that it is written from\n", "checkpoint",
 		gib((double)p->checkpoint));

@@ -18,7 +18,8 @@ struct plan {
 	uint64_t few_bits; /* of the activations: codes, their scales, operands made of them */
 	uint64_t sums;     /* bytes that gradients of several ranks are added up in */
 	uint64_t widest;   /* bytes of the weights that are used together at most */
-	bool are_split; /* weights are two halves, of which products, and other ranks, want the upper one */
+	/* weights are two halves, of which products, and other ranks, want the upper one */
+	bool are_split;
 	bool is_fast;        /* ranks add up their own passes first: gradients stay whole */
 	uint64_t codes;      /* of weights that go to other ranks as such */
 	uint64_t checkpoint; /* bytes of host memory that one is written from */
@@ -46,9 +47,9 @@ struct plan_device {
 
 /* Bytes on a GPU for operands of few bits. */
 uint64_t plan_few_bits(const struct config *config);
-/* A line on the products of few bits in the first step: how many the device's matrix units make of the codes
- * themselves, how many are emulated (or, with quantize.only_faster, stay as they are), and why. Nothing where there
- * are none. Sizes are those of a model in one piece. */
+/* A line on the products of few bits in the first step: how many the device's matrix units make of
+ * the codes themselves, how many are emulated (or, with quantize.only_faster, stay as they are),
+ * and why. Nothing where there are none. Sizes are those of a model in one piece. */
 void plan_few_bits_print(const struct config *config, const struct plan_device *device, FILE *to);
 
 int plan_make(struct plan *out, const struct config *config, struct err *err);
@@ -56,8 +57,8 @@ int plan_make(struct plan *out, const struct config *config, struct err *err);
  * are made in. */
 void plan_share(struct plan *plan, const struct config_mesh *mesh);
 
-/* Bytes that a rank of the config's stage sends in a step, and what they take at the least: between the GPUs of a node, and
- * between nodes. */
+/* Bytes that a rank of the config's stage sends in a step, and what they take at the least: between
+ * the GPUs of a node, and between nodes. */
 struct plan_traffic {
 	double gradients, sums, weights; /* sums: to those that hold the same shard */
 	double slices; /* activations, to those that hold the other slices of the model */
@@ -67,8 +68,8 @@ struct plan_traffic {
 };
 struct plan_traffic plan_traffic(const struct plan *plan, const struct config *config,
 				 const struct config_mesh *mesh);
-/* For people: what each of `ranks` takes and sends, as the config shares the model; then every other
- * way of sharing it among them, and what fits on `device` (NULL: an 80 GB one). */
+/* For people: what each of `ranks` takes and sends, as the config shares the model; then every
+ * other way of sharing it among them, and what fits on `device` (NULL: an 80 GB one). */
 int plan_print_ranks(const struct config *config, int ranks, const struct plan_device *device,
 		     FILE *to, struct err *err);
 uint64_t plan_bytes(const struct plan *plan); /* on the device, all classes */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* plan_choose.c - what a training keeps for its backward pass: of all that fits, what costs the least
- * time. */
+/* plan_choose.c - what a training keeps for its backward pass: of all that fits, what costs the
+ * least time. */
 #include "worker/lbworker/telemetry/plan_choose.h"
 
 #include <stdlib.h>
@@ -10,8 +10,8 @@
 /* What driver and libraries keep of a GPU's memory for themselves. */
 static const uint64_t THEIRS = (uint64_t)3 << 30;
 
-/* Only what is cheap and what is dear matters: an H200's rates, and the shares of them that products,
- * attention and streams reach. */
+/* Only what is cheap and what is dear matters: an H200's rates, and the shares of them that
+ * products, attention and streams reach. */
 static const double FLOPS = 989.4e12, BYTES_PER_S = 4.8e12;
 static const double PRODUCTS_REACH = 0.75, ATTENTION_REACHES = 0.4, STREAMS_REACH = 0.9;
 
@@ -124,7 +124,8 @@ static struct choice chosen(struct config *c, size_t head_elements, uint64_t byt
 
 void plan_choose(struct config *c, uint64_t bytes, bool is_gpu)
 {
-	/* from 1 Gi elements on a chunk's gradient is read and written in the shadow of its products */
+	/* from 1 Gi elements on a chunk's gradient is read and written in the shadow of its
+	 * products */
 	static const size_t heads[] = { (size_t)1 << 30, (size_t)1 << 29, (size_t)1 << 28, 0 };
 	bool chunks = is_gpu && (enum compute)c->compute == COMPUTE_BF16;
 	struct choice best = { .seconds = -1 };

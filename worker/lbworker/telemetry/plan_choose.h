@@ -7,8 +7,8 @@
 #include "worker/lbworker/telemetry/plan.h"
 
 /* Sets config->again, more and more_layers where activation_checkpoint.mode is "auto", and
- * config->head_elements of a GPU that computes in bf16: the least work more among all that fits into
- * `bytes`, or, where nothing does, the smallest. */
+ * config->head_elements of a GPU that computes in bf16: the least work more among all that fits
+ * into `bytes`, or, where nothing does, the smallest. */
 void plan_choose(struct config *config, uint64_t bytes, bool is_gpu);
 
 #endif

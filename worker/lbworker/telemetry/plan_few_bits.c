@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* plan_few_bits.c - the memory on a GPU for codes, or codes times scales, of a product's operands, and for
- * their scales (kernels/cuda/lib/narrow.c has them for one product at a time); and which products its matrix
- * units make of codes. */
+/* plan_few_bits.c - the memory on a GPU for codes, or codes times scales, of a product's operands,
+ * and for their scales (kernels/cuda/lib/narrow.c has them for one product at a time); and which
+ * products its matrix units make of codes. */
 #include "worker/lbworker/telemetry/plan.h"
 
 #include <string.h>
@@ -63,8 +63,8 @@ static void add_product(struct room *room, const struct precision *p, enum modul
 		uint64_t tiles = count / along / across + 1; /* rows are longer than 64 */
 		if (c->format.bits == 0)
 			continue;
-		/* two bytes each where they are emulated; where they are not, codes, their scales, and
-		 * dy's codes the other way take no more */
+		/* two bytes each where they are emulated; where they are not, codes, their scales,
+		 * and dy's codes the other way take no more */
 		room->operand[side] = larger(room->operand[side], 2 * count);
 		room->area = larger(room->area, 12 * tiles + (c->hadamard ? 4 * count : 0));
 	}
@@ -92,7 +92,7 @@ uint64_t plan_few_bits(const struct config *c)
 	return room.operand[0] + room.operand[1] + room.area;
 }
 
-/* --- which products ------------------------------------------------------------------------------ */
+/* --- which products --------------------------------------------------------------------------- */
 
 /* C[m,n] summed over k, in the order of recipe.h. */
 static struct product_size size_of(const struct width *w, enum product product, uint64_t rows)

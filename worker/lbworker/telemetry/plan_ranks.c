@@ -7,8 +7,8 @@
 #include "worker/lbworker/model/slice.h"
 #include "worker/lbworker/telemetry/plan.h"
 
-/* Per GPU: what a rank can send in a second, what an exchange takes before its first byte, and with each
- * further rank. docs/RANKS.md names the sources. */
+/* Per GPU: what a rank can send in a second, what an exchange takes before its first byte, and with
+ * each further rank. docs/RANKS.md names the sources. */
 static const struct link {
 	const char *name;
 	double bytes_per_s, start_s, rank_s;
@@ -74,7 +74,8 @@ static double context_in_pass(const struct config *c, const struct config_mesh *
 	       (double)compute_bytes((enum compute)c->compute);
 }
 
-/* In a pass; *exchanges: how many. Beside the layers: tables, head, and of each loss three numbers. */
+/* In a pass; *exchanges: how many. Beside the layers: tables, head, and of each loss three
+ * numbers. */
 static double slices_in_pass(const struct config *c, const struct config_mesh *m, double *exchanges)
 {
 	double rows = (double)(c->local_batch_size * c->seq_len) / m->context;
@@ -217,7 +218,8 @@ static void print_one(const struct config *c, const struct config_mesh *m, doubl
 		print_stage(c, m, stage, room, to);
 }
 
-/* While the first pass comes to the last stage, and the last one back, others have nothing to do. */
+/* While the first pass comes to the last stage, and the last one back, others have nothing to
+ * do. */
 static void print_bubble(const struct config *c, const struct config_mesh *m, FILE *to)
 {
 	int64_t copies = (int64_t)m->replicate * m->shard, idle = m->pipeline - 1;

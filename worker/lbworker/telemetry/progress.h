@@ -20,8 +20,9 @@ void progress_close(struct progress *progress); /* NULL is fine */
 
 /* Whether it is a step of metrics.log_freq, the first or the last: statistics are wanted of it. */
 bool progress_is_logged(const struct progress *progress, const struct report_step *step);
-/* ranks.jsonl beside TensorBoard's files, where they are wanted: a line with the times of each rank, of a step that is over. The first of
- * `count` values each, which lie so many bytes apart; in ms. */
+/* ranks.jsonl beside TensorBoard's files, where they are wanted: a line with the times of each
+ * rank, of a step that is over. The first of `count` values each, which lie so many bytes apart; in
+ * ms. */
 void progress_ranks(struct progress *progress, int64_t step, int count, const double *own_ms,
 		    const double *data_ms, size_t stride);
 /* experts.jsonl in dump_folder: a line with the tokens of a step that went to each expert, as

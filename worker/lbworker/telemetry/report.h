@@ -32,8 +32,8 @@ struct report_step {
 	double data_ms;       /* of step_ms: getting the samples */
 	double checkpoint_ms; /* waited for checkpoints since the step before */
 	double noise_tokens;  /* gradient noise scale; NAN: not known */
-	/* of the busiest expert, and of the idlest one, as multiples of the mean of its layer; NAN: the
-	 * model has none */
+	/* of the busiest expert, and of the idlest one, as multiples of the mean of its layer; NAN:
+	 * the model has none */
 	double expert_most, expert_least;
 	double val_loss; /* NAN: not a step with validation */
 	struct rank_times ranks;
@@ -41,8 +41,8 @@ struct report_step {
 
 struct report;
 
-/* Connects to `socket_path` (NULL or "": reports nothing) and says hello as rank 0 of `world`. A socket that cannot be
- * reached is one warning. Never NULL. */
+/* Connects to `socket_path` (NULL or "": reports nothing) and says hello as rank 0 of `world`. A
+ * socket that cannot be reached is one warning. Never NULL. */
 struct report *report_open(const char *socket_path, int world);
 /* Sends what still waits, for at most 2 s. NULL is fine. */
 void report_close(struct report *report);

@@ -5,9 +5,10 @@
  * data, little-endian (tensorflow/core/lib/io/record_writer.cc; mask = rotate right by 15, plus
  * 0xa282ead8). The data is a protobuf Event (tensorflow/core/util/event.proto):
  *   1 wall_time double   2 step int64   3 file_version string
- *   5 summary { 1 value { 1 tag string, 2 simple_value float, 5 histo } }   7 session_log { 1 status enum }
- * histo (summary.proto, HistogramProto): 1 min, 2 max, 3 num, 4 sum, 5 sum_squares double; 6 bucket_limit,
- * 7 bucket packed doubles
+ *   5 summary { 1 value { 1 tag string, 2 simple_value float, 5 histo } }   7 session_log { 1
+ *   status enum }
+ * histo (summary.proto, HistogramProto): 1 min, 2 max, 3 num, 4 sum, 5 sum_squares double; 6
+ * bucket_limit, 7 bucket packed doubles
  *
  * Every launch writes a file of its own; a session_log START tells TensorBoard to forget what an
  * earlier launch wrote from that step on. */

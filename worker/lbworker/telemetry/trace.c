@@ -271,7 +271,8 @@ static int write_file(const struct trace *t, const char *path, const struct trac
 	fprintf(out,
 		"{\"schemaVersion\":1,\"distributedInfo\":{\"rank\": %d,\"world_size\": %d},"
 		"\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n"
-		"{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":0,\"args\":{\"name\":\"rank %d, %s\"}}",
+		"{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":0,\"args\":{\"name\":\"rank %d, "
+		"%s\"}}",
 		place->rank, place->world, place->rank, t->inner->name);
 	write_track(out, HOST_TRACK, "host");
 	if (place->world > 1)

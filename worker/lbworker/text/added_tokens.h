@@ -8,7 +8,8 @@
 #include <stdint.h>
 
 struct added_token {
-	char *text; /* as it stands in a text that was normalized, where it is looked for there; owned */
+	/* as it stands in a text that was normalized, where it is looked for there; owned */
+	char *text;
 	size_t len;
 	char *name; /* what it reads as, where that is another text; owned, or NULL */
 	uint32_t id;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* bpe_train.c - the most frequent pair becomes a token, again and again. Counts are kept up to date where a merge
- * changes them; a heap holds pairs by counts that may be too high, and are looked up when they come to the top. */
+/* bpe_train.c - the most frequent pair becomes a token, again and again. Counts are kept up to date
+ * where a merge changes them; a heap holds pairs by counts that may be too high, and are looked up
+ * when they come to the top. */
 #include "worker/lbworker/text/bpe_train.h"
 
 #include <stdbool.h>
@@ -91,7 +92,7 @@ static void note_word(struct pair *p, uint32_t word)
 	p->word[p->words++] = word;
 }
 
-/* --- the heap: the highest count, then the lower pair ------------------------------------------- */
+/* --- the heap: the highest count, then the lower pair ----------------------------------------- */
 
 static bool comes_first(const struct training *t, const struct ranked *a, const struct ranked *b)
 {
@@ -134,7 +135,7 @@ static struct ranked pop(struct training *t)
 	return top;
 }
 
-/* --- merging ------------------------------------------------------------------------------------ */
+/* --- merging ---------------------------------------------------------------------------------- */
 
 static void change(struct training *t, uint32_t left, uint32_t right, uint32_t word, int64_t by)
 {
@@ -223,7 +224,7 @@ static void merge(struct training *t, uint32_t index)
 	}
 }
 
-/* --- the beginning ------------------------------------------------------------------------------ */
+/* --- the beginning ---------------------------------------------------------------------------- */
 
 /* Bytes in the order of the characters that they are written as. */
 static void number_bytes(struct bpe_trained *out, const char *const *specials, size_t count,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* bpe_train.h - byte-level BPE (Sennrich et al. 2016, Radford et al. 2019) learned from counted words. The result
- * depends on the words and their counts alone, and is that of Hugging Face's BpeTrainer. */
+/* bpe_train.h - byte-level BPE (Sennrich et al. 2016, Radford et al. 2019) learned from counted
+ * words. The result depends on the words and their counts alone, and is that of Hugging Face's
+ * BpeTrainer. */
 #ifndef LBWORKER_BPE_TRAIN_H
 #define LBWORKER_BPE_TRAIN_H
 

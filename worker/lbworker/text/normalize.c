@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* normalize.c - what a tokenizer does to a text before it is split: normal form C, replacements, what is
- * put in front or taken away, U+2581 for blanks. */
+/* normalize.c - what a tokenizer does to a text before it is split: normal form C, replacements,
+ * what is put in front or taken away, U+2581 for blanks. */
 #include "worker/lbworker/text/tokenizer_parts.h"
 
 #include <string.h>
@@ -10,7 +10,7 @@
 
 typedef const unsigned char *place;
 
-/* --- replacements ------------------------------------------------------------------------------ */
+/* --- replacements ----------------------------------------------------------------------------- */
 
 static int replace_within(const struct normal_step *step, place at, place end, struct buf *out)
 {
@@ -40,7 +40,7 @@ static int replace(const struct normal_step *step, const char *text, size_t len,
 	return replace_within(step, valid, end, out);
 }
 
-/* --- steps ------------------------------------------------------------------------------------- */
+/* --- steps ------------------------------------------------------------------------------------ */
 
 static bool is_space(const char *at, const char *end, unsigned *width)
 {
@@ -96,7 +96,7 @@ int normal_form(const struct tokenizer *t, struct buf room[NORMAL_BUFFERS], cons
 	return 0;
 }
 
-/* --- blanks ------------------------------------------------------------------------------------ */
+/* --- blanks ----------------------------------------------------------------------------------- */
 
 static const char META[] = "\xE2\x96\x81";
 enum { META_BYTES = 3 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* tekken.c - Mistral's tekken.json: tokens as tiktoken has them (bytes in base64, by rank) in JSON, behind
- * special tokens that have the first numbers. */
+/* tekken.c - Mistral's tekken.json: tokens as tiktoken has them (bytes in base64, by rank) in JSON,
+ * behind special tokens that have the first numbers. */
 #include "worker/lbworker/text/tokenizer_parts.h"
 
 #include <jansson.h>

@@ -188,7 +188,8 @@ static bool is_byte(const struct tokenizer *t, uint32_t token, const char *bytes
 	return t->byte[*byte] == token;
 }
 
-/* U+2581 is a blank again; the first one of a text was not in it, or all that its first token has. */
+/* U+2581 is a blank again; the first one of a text was not in it, or all that its first token
+ * has. */
 static int put_blanks(const struct tokenizer *t, const char *bytes, size_t len, bool begins,
 		      struct buf *out)
 {

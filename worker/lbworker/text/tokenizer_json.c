@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* tokenizer_json.c - Hugging Face's tokenizer.json, model BPE: tokens, merges, added tokens. What would
- * change a text in a way that is not done here is refused by its name. */
+/* tokenizer_json.c - Hugging Face's tokenizer.json, model BPE: tokens, merges, added tokens. What
+ * would change a text in a way that is not done here is refused by its name. */
 #include "worker/lbworker/text/tokenizer_json.h"
 
 #include <stdlib.h>
@@ -214,7 +214,8 @@ int tokenizer_read_json(struct tokenizer *t, const char *text, size_t len, struc
 		rc = 0;
 	if (rc == 0) {
 		tokenizer_cut_at_blanks(t);
-		if (r.has_own_pattern) /* told here: of a file that is refused it is not what matters */
+		/* told here: of a file that is refused it is not what matters */
+		if (r.has_own_pattern)
 			log_warn("%s: its pattern is none of those that are built in: it is slower",
 				 t->path);
 	}

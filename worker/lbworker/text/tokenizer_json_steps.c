@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* tokenizer_json_steps.c - what a tokenizer.json does to a text besides its model: before it is split,
- * where it is split, and when tokens are read as text again. */
+/* tokenizer_json_steps.c - what a tokenizer.json does to a text besides its model: before it is
+ * split, where it is split, and when tokens are read as text again. */
 #include "worker/lbworker/text/tokenizer_json.h"
 
 #include <string.h>
@@ -221,8 +221,8 @@ static int read_byte_level(struct reading *r, const json_t *p)
 	return 0;
 }
 
-/* What is between words of Rust's regular expressions is left out: alphabetic, or a mark, a digit, what
- * connects or joins. */
+/* What is between words of Rust's regular expressions is left out: alphabetic, or a mark, a digit,
+ * what connects or joins. */
 #define WORD \
 	"\\p{L}\\p{M}\\p{Nd}\\p{Nl}\\p{Pc}\\x{200c}\\x{200d}\\x{24b6}-\\x{24e9}" \
 	"\\x{1f130}-\\x{1f149}\\x{1f150}-\\x{1f169}\\x{1f170}-\\x{1f189}"
@@ -346,8 +346,8 @@ int reading_decoder(struct reading *r, const json_t *member)
 	return 0;
 }
 
-/* What puts special tokens round a text (--begin, --end), or counts characters: tokens of the text are
- * the same. */
+/* What puts special tokens round a text (--begin, --end), or counts characters: tokens of the text
+ * are the same. */
 int reading_post_processor(struct reading *r, const json_t *p)
 {
 	static const char *const known[] = { "TemplateProcessing", "ByteLevel", "BertProcessing",

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* tokenizer_write.c - tokenizer.json, byte-level BPE, with what Hugging Face's library wants to find in it. */
+/* tokenizer_write.c - tokenizer.json, byte-level BPE, with what Hugging Face's library wants to
+ * find in it. */
 #include "worker/lbworker/text/tokenizer_write.h"
 
 #include <stdlib.h>
@@ -13,7 +14,8 @@
 
 enum { MODE = 0644 };
 
-/* The token's name: special ones as they are, others byte by byte as characters that can be seen. */
+/* The token's name: special ones as they are, others byte by byte as characters that can be
+ * seen. */
 static char *name_of(const struct bpe_trained *t, uint32_t token, size_t specials)
 {
 	uint16_t character[256];

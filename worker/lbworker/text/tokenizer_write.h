@@ -5,7 +5,8 @@
 
 #include "worker/lbworker/text/bpe_train.h"
 
-/* The first `specials` tokens are special; `pattern` splits texts, NULL: as GPT-2 does. In one piece or not at all. */
+/* The first `specials` tokens are special; `pattern` splits texts, NULL: as GPT-2 does. In one
+ * piece or not at all. */
 int tokenizer_write(const char *path, const struct bpe_trained *trained, size_t specials,
 		    const char *pattern, struct err *err);
 

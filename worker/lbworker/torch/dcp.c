@@ -140,7 +140,8 @@ static int open_chunk(struct dcp *d, const char *name, const struct pickle_value
 	return 0;
 }
 
-/* A vector is one row. All pieces together have as many elements as the whole, and lie within it. */
+/* A vector is one row. All pieces together have as many elements as the whole, and lie within
+ * it. */
 static int check_chunks(struct dcp *d, const char *name, size_t rows, size_t columns,
 			struct err *err)
 {

@@ -18,8 +18,8 @@ void dcp_close(struct dcp *dcp); /* NULL is fine */
 
 /* Rows of the tensor of that name; 0: there is none. */
 size_t dcp_rows(const struct dcp *dcp, const char *name);
-/* The one that dcp_row reads from then on; of rows, of columns (0: a vector). -1 with err when it is
- * not there in that shape, or not all of it. */
+/* The one that dcp_row reads from then on; of rows, of columns (0: a vector). -1 with err when it
+ * is not there in that shape, or not all of it. */
 int dcp_select(struct dcp *dcp, const char *name, size_t rows, size_t columns, struct err *err);
 /* A tensor that is one number. */
 int dcp_number(struct dcp *dcp, const char *name, float *out, struct err *err);

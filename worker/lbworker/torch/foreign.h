@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* foreign.h - a Llama in the files of others: Meta's consolidated.00.pth with params.json, LitGPT's
- * lit_model.pth with model_config.yaml, transformers' pytorch_model.bin with config.json, torchtitan's
- * checkpoints (dcp.h).
+ * lit_model.pth with model_config.yaml, transformers' pytorch_model.bin with config.json,
+ * torchtitan's checkpoints (dcp.h).
  *
  * Their tensors are ours under other names, but for two things. Meta (and torchtitan) turn
  * neighbours (2i, 2i+1) of a query's or key's head by its position, Hugging Face i and i + C/2, so
@@ -43,8 +43,8 @@ void foreign_row(const struct foreign *foreign, size_t row, float *to);
 enum { FOREIGN_PARTS_MAX = 64 };
 /* Whether files of that layout have room for moments. */
 bool foreign_has_moments(const struct foreign_layout *layout);
-/* What a file shall hold: with AdamW's moments and step (checkpoints only), or one of several parts of each
- * matrix. */
+/* What a file shall hold: with AdamW's moments and step (checkpoints only), or one of several parts
+ * of each matrix. */
 struct foreign_want {
 	enum st_type type;
 	bool moments;
@@ -54,8 +54,8 @@ struct foreign_want {
 int foreign_check_parts(const struct foreign_layout *layout, const struct model_shape *shape,
 			size_t parts, struct err *err);
 /* What its file holds for a model, in the order of the model's tensors, then the head where that is
- * the embedding; then, in the same order, first moments of all, second moments, and steps: count tensors
- * with names (both owned by the caller, by free; the names lie behind the tensors). */
+ * the embedding; then, in the same order, first moments of all, second moments, and steps: count
+ * tensors with names (both owned by the caller, by free; the names lie behind the tensors). */
 struct st_tensor *foreign_list(const struct foreign_layout *layout, const struct model *model,
 			       const struct foreign_want *want, size_t *count);
 /* Of a tensor, what is in that file: rows of theirs, and columns. A vector is a row. */
@@ -78,8 +78,8 @@ struct foreign_writer *foreign_begin(const struct foreign_layout *layout, const 
 				     size_t part, const struct st_tensor *list, size_t count,
 				     struct err *err);
 int foreign_append(struct foreign_writer *writer, const void *data, size_t bytes, struct err *err);
-/* Behind all data, in a checkpoint with moments: what else torch.optim.AdamW, torchtitan's schedule and its
- * count of steps are told on loading. */
+/* Behind all data, in a checkpoint with moments: what else torch.optim.AdamW, torchtitan's schedule
+ * and its count of steps are told on loading. */
 struct foreign_settings {
 	double lr, beta1, beta2, eps, weight_decay;
 	int64_t step, tokens;

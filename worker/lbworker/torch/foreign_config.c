@@ -126,7 +126,8 @@ int dcp_shape(struct model_shape *s, size_t *positions, const char *folder,
 	if (s->dim == 0)
 		return err_set(
 			err, ERR_USAGE,
-			"%s: a checkpoint does not say the model's shape: give --flavor NAME (of train: model.flavor)",
+			"%s: a checkpoint does not say the model's shape: give --flavor NAME (of "
+			"train: model.flavor)",
 			folder);
 	s->tied = is_meta_tied(tensors);
 	*positions = s->scaling.factor > 0 ? (size_t)(s->scaling.factor * s->scaling.original)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* foreign_parts.h - a row of the layouts of others, and how each says a shape. Private to foreign*. */
+/* foreign_parts.h - a row of the layouts of others, and how each says a shape. Private to
+ * foreign*. */
 #ifndef LBWORKER_FOREIGN_PARTS_H
 #define LBWORKER_FOREIGN_PARTS_H
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* foreign_settings.c - what a checkpoint of torchtitan says beside tensors: the optimizer's param_groups
- * by parameter (torch.distributed.checkpoint.state_dict flattens them so), schedule, steps. */
+/* foreign_settings.c - what a checkpoint of torchtitan says beside tensors: the optimizer's
+ * param_groups by parameter (torch.distributed.checkpoint.state_dict flattens them so), schedule,
+ * steps. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* pickle_stack.h - the values, the stack and the memo of a pickle machine: what its opcodes put there and
- * take away. Functions that fail set the machine's err. */
+/* pickle_stack.h - the values, the stack and the memo of a pickle machine: what its opcodes put
+ * there and take away. Functions that fail set the machine's err. */
 #ifndef LBWORKER_PICKLE_STACK_H
 #define LBWORKER_PICKLE_STACK_H
 
@@ -37,8 +37,8 @@ struct pickle_value *pickle_top(struct pickle *p);
 /* The newest mark and all above it leave the stack. */
 int pickle_pop_to_mark(struct pickle *p);
 
-/* A list or dictionary of all from `from` on; what stands at `cut` and above leaves the stack, then the
- * new value is pushed. */
+/* A list or dictionary of all from `from` on; what stands at `cut` and above leaves the stack, then
+ * the new value is pushed. */
 int pickle_gather(struct pickle *p, enum pickle_kind kind, size_t from, size_t cut);
 int pickle_gather_marked(struct pickle *p, enum pickle_kind kind);
 int pickle_gather_top(struct pickle *p, size_t count);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* tensors.h - named tensors, whether one file of torch.save holds them, several hold parts of each (Meta's
- * consolidated.00.pth, consolidated.01.pth, ...), or a folder of torch.distributed.checkpoint. */
+/* tensors.h - named tensors, whether one file of torch.save holds them, several hold parts of each
+ * (Meta's consolidated.00.pth, consolidated.01.pth, ...), or a folder of
+ * torch.distributed.checkpoint. */
 #ifndef LBWORKER_TENSORS_H
 #define LBWORKER_TENSORS_H
 
@@ -14,8 +15,8 @@ struct tensors;
 /* `file` of a folder; ".metadata" is that of a checkpoint. NULL with err. */
 struct tensors *tensors_open(const char *folder, const char *file, struct err *err);
 void tensors_close(struct tensors *tensors); /* NULL is fine */
-/* Rows of the tensor of that name; 0: there is none. columns: how many it has, which tells whether its
- * parts lie side by side or below each other; 0: they are not asked. */
+/* Rows of the tensor of that name; 0: there is none. columns: how many it has, which tells whether
+ * its parts lie side by side or below each other; 0: they are not asked. */
 size_t tensors_rows(const struct tensors *tensors, const char *name, size_t columns);
 /* Files that each hold a part of every tensor; mostly 1. */
 size_t tensors_parts(const struct tensors *tensors);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* torch_write.c - a dictionary of tensors as torch.save writes it: a zip archive of entries that are
- * not packed, each on a boundary of 64 bytes, with 64-bit sizes. */
+/* torch_write.c - a dictionary of tensors as torch.save writes it: a zip archive of entries that
+ * are not packed, each on a boundary of 64 bytes, with 64-bit sizes. */
 #include "worker/lbworker/torch/torch_file.h"
 
 #include <endian.h>

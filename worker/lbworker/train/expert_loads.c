@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* expert_loads.c - counts of tokens, which are whole numbers: their sums are the same in any order. */
+/* expert_loads.c - counts of tokens, which are whole numbers: their sums are the same in any
+ * order. */
 #include "worker/lbworker/train/expert_loads.h"
 
 #include <math.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* expert_loads.h - how many tokens of a step went to each expert, and what is made of it: the bias that
- * evens them out, and figures for people. All calls do nothing where a model has no experts. */
+/* expert_loads.h - how many tokens of a step went to each expert, and what is made of it: the bias
+ * that evens them out, and figures for people. All calls do nothing where a model has no
+ * experts. */
 #ifndef LBWORKER_EXPERT_LOADS_H
 #define LBWORKER_EXPERT_LOADS_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* pipelined.c - one half of a pass after the other, and between them what passes from stage to stage. */
+/* pipelined.c - one half of a pass after the other, and between them what passes from stage to
+ * stage. */
 #include "worker/lbworker/train/pipelined.h"
 
 #include "worker/lbworker/ranks/pipeline.h"

@@ -91,8 +91,8 @@ static int open_data(struct training *t, struct err *err)
 	return 0;
 }
 
-/* By all of a GPU's memory, not by what is free of it: another launch on such a GPU adds up in the same
- * order. */
+/* By all of a GPU's memory, not by what is free of it: another launch on such a GPU adds up in the
+ * same order. */
 static void choose(struct training *t)
 {
 	struct memory_use use;

@@ -24,8 +24,8 @@ struct training {
 	struct config config;    /* a shallow copy: what the device can do of it */
 	struct ranks *ranks;     /* borrowed */
 	struct config_mesh mesh; /* ours among them */
-	/* some of them, with us: with the same part of the model; of those, with the same samples; with
-	 * the other slices of the model */
+	/* some of them, with us: with the same part of the model; of those, with the same samples;
+	 * with the other slices of the model */
 	struct ranks data_ranks, context_ranks, tensor_ranks;
 	/* with the same samples and slice, one of each stage; and all with the same slice */
 	struct ranks pipe_ranks, plane_ranks;

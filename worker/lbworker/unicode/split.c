@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* split.c - each pattern as a function from the beginning of a word to its end. The alternatives
- * stand in the order of the pattern, and give back what a backtracking engine would give back. Then what becomes
- * of matches and of what lies between them. */
+ * stand in the order of the pattern, and give back what a backtracking engine would give back. Then
+ * what becomes of matches and of what lies between them. */
 #include "worker/lbworker/unicode/split.h"
 
 #include <string.h>
@@ -31,7 +31,8 @@ static const struct known {
 	  "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+" },
 	{ NULL,
 	  { .kind = SPLIT_GPT2 },
-	  "'(?:[sdmt]|ll|ve|re)| ?\\p{L}++| ?\\p{N}++| ?[^\\s\\p{L}\\p{N}]++|\\s++$|\\s+(?!\\S)|\\s" },
+	  "'(?:[sdmt]|ll|ve|re)| ?\\p{L}++| ?\\p{N}++| "
+	  "?[^\\s\\p{L}\\p{N}]++|\\s++$|\\s+(?!\\S)|\\s" },
 	{ "llama3",
 	  { .kind = SPLIT_CL100K, .digits = 3 },
 	  CONTRACTIONS

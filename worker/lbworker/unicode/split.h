@@ -24,9 +24,9 @@ enum split_kind {
 	SPLIT_REGEX,      /* each match of a pattern is one */
 };
 
-/* What becomes of matches, and of what lies between them: words of their own; matches are left out; a
- * match joins what is in front of it, or behind it, where that is no match; neighbours that are both
- * matches, or both none, are one word. */
+/* What becomes of matches, and of what lies between them: words of their own; matches are left out;
+ * a match joins what is in front of it, or behind it, where that is no match; neighbours that are
+ * both matches, or both none, are one word. */
 enum split_behavior {
 	SPLIT_ISOLATED,
 	SPLIT_REMOVED,
@@ -57,8 +57,8 @@ bool split_named(struct split *out, const char *name, const char **names);
 const char *split_pattern(const char *name);
 
 /* Behind the last byte of the word that begins at `at`, which is before `end`, the text's;
- * *is_left_out: it is none, and makes no tokens. NULL: PCRE2 gave up. REGEX wants UTF-8, the others take
- * any bytes. */
+ * *is_left_out: it is none, and makes no tokens. NULL: PCRE2 gave up. REGEX wants UTF-8, the others
+ * take any bytes. */
 const unsigned char *split_word(const struct split *split, const unsigned char *at,
 				const unsigned char *end, bool *is_left_out);
 

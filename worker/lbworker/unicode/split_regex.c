@@ -22,7 +22,7 @@ struct split_regex {
 	pcre2_match_context *limits;
 };
 
-/* --- from one dialect to the other ------------------------------------------------------------- */
+/* --- from one dialect to the other ------------------------------------------------------------ */
 
 /* White_Space: PCRE2's \s has U+180E, too. */
 #define SPACES \
@@ -239,7 +239,7 @@ static int translate(struct translation *t, const char *pattern)
 	return put(t, "", 1);
 }
 
-/* --- by PCRE2 ---------------------------------------------------------------------------------- */
+/* --- by PCRE2 --------------------------------------------------------------------------------- */
 
 static int check(const pcre2_code *code, struct err *err)
 {
@@ -302,7 +302,7 @@ void split_regex_destroy(struct split_regex *r)
 	free(r);
 }
 
-/* --- what a match is written to: one for each thread, made at its first word, gone with it ----- */
+/* --- what a match is written to: one for each thread, made at its first word, gone with it ---- */
 
 static pthread_key_t match_key;
 

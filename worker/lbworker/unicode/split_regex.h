@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* split_regex.h - a pattern of which nobody has written down the words, by PCRE2. Patterns are those of
- * Oniguruma in its Ruby dialect, as Hugging Face's library reads them: what PCRE2 would read
- * otherwise is put into its words, or refused. */
+/* split_regex.h - a pattern of which nobody has written down the words, by PCRE2. Patterns are
+ * those of Oniguruma in its Ruby dialect, as Hugging Face's library reads them: what PCRE2 would
+ * read otherwise is put into its words, or refused. */
 #ifndef LBWORKER_SPLIT_REGEX_H
 #define LBWORKER_SPLIT_REGEX_H
 
