@@ -142,7 +142,8 @@ for run in starting completing requeued spare array; do
 done
 is "$(for run in completing requeued spare array; do starts $run-switch; done | xargs)" "1 1 1 2" \
 	"no trainer was started again"
-is "$(squeue -h -o %j | cut -d- -f2)" saver "no job of theirs is left"
+wait_for '[ "$(squeue -h -o %j | cut -d- -f2)" = saver ]' 20
+passed "no job of theirs is left"
 is "$(run_state saver)" running "the save ended nothing"
 
 # --- the news -------------------------------------------------------------------------------------
