@@ -72,13 +72,11 @@ part() {
 	[ "$word" != FAILED ] || grep -v '^ok' "$T/$part.log" | tail -n 15
 }
 
-# --- operations and whole models
-# ---------------------------------------------------------------------
+# --- operations and whole models ------------------------------------------------------------------
 part ops-bf16 limited $MOST "$B/gpu/ops" --rounds "$rounds"
 part goldens-bf16 limited $MOST "$B/gpu/goldens" --bf16
 
-# --- trainings
-# ---------------------------------------------------------------------------------------
+# --- trainings ------------------------------------------------------------------------------------
 [ -s "$T/text.tokens" ] || {
 	awk 'BEGIN { srand(5); for (i = 0; i < 400000; i++) printf "%c", 97 + int(rand() * rand() * 26) }' >"$T/text"
 	"$B/lbworker" prepare --out "$T/text.tokens" "$T/text" >/dev/null || exit 1
@@ -214,8 +212,7 @@ evaluated() {
 }
 part eval evaluated
 
-# --- the rest of the operations
-# --------------------------------------------------------------------------
+# --- the rest of the operations -------------------------------------------------------------------
 part ops-fp32 limited $MOST "$B/gpu/ops" --fp32 --rounds "$rounds"
 part ops-bf16-large limited $MOST "$B/gpu/ops" $large
 part ops-fp32-large limited $MOST "$B/gpu/ops" --fp32 $large
@@ -298,8 +295,7 @@ part long-text long long-whole
 part long-kills long_killed
 part long-beside-pytorch long_beside
 
-# --- memory and races
-# ----------------------------------------------------------------------------------
+# --- memory and races -----------------------------------------------------------------------------
 sanitized() { # sanitized TOOL
 	[ -z "${LB_GPU_TOY:-}" ] || { echo "there is no GPU in a rehearsal"; return 77; }
 	prepare_sanitizer || return 77

@@ -76,8 +76,7 @@ look_in() {
 driver_cuda() { nvidia-smi 2>/dev/null | sed -n 's/.*CUDA Version: *\([0-9.]*\).*/\1/p' | head -n 1; }
 has_driver() { ! env -u LB_CUDA_LIBRARY "$B/gpu/ops" --rounds 0 2>&1 | grep -q 'there is no driver'; }
 
-# --- liblbcuda.so
-# ---------------------------------------------------------------------------------------
+# --- liblbcuda.so ---------------------------------------------------------------------------------
 find_nvcc() {
 	for nvcc in "${CUDA_HOME:-}/bin/nvcc" "$(command -v nvcc)" /usr/local/cuda/bin/nvcc /usr/local/cuda-*/bin/nvcc \
 		/opt/cuda/bin/nvcc "$(site nvcc)/nvidia/cu13/bin/nvcc"; do
@@ -109,8 +108,7 @@ build_library() {
 	}
 }
 
-# --- its libraries
-# ------------------------------------------------------------------------------------
+# --- its libraries --------------------------------------------------------------------------------
 probe() { "$B/gpu/ops" --rounds 0 >"$T/probe" 2>&1; }
 lacks_library() { grep -q 'cannot open shared object file\|no cuDNN 9' "$T/probe"; }
 # That of the Python on PATH, wherever it keeps its packages; toolkits in places that the loader
@@ -158,8 +156,7 @@ prepare_libraries() {
 	probe
 }
 
-# --- the peer
-# ----------------------------------------------------------------------------------------------
+# --- the peer -------------------------------------------------------------------------------------
 # python3 as it was before we looked for libraries: PyTorch brings its own.
 peer() { # peer SECONDS ARGUMENT...
 	seconds=$1

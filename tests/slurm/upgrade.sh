@@ -12,8 +12,7 @@ roots=${ROOTS:-$src/build/roots}
 from=trixie to=sid
 packages="slurmctld slurmd slurm-client slurm-wlm-basic-plugins"
 
-# --- outside
-# -----------------------------------------------------------------------------------------
+# --- outside --------------------------------------------------------------------------------------
 if [ "${1:-}" != --inside ]; then
 	[ $# -ge 1 ] || { sed -n 's/^# \(upgrade.sh .*\) - .*/usage: \1/p' "$0" >&2; exit 2; }
 	root=$roots/$to
@@ -37,8 +36,7 @@ if [ "${1:-}" != --inside ]; then
 	exit
 fi
 
-# --- inside
-# ------------------------------------------------------------------------------------------
+# --- inside ---------------------------------------------------------------------------------------
 mount -t tmpfs over /mnt && mkdir /mnt/new /mnt/work &&
 	mount -t overlay -o lowerdir=/usr,upperdir=/mnt/new,workdir=/mnt/work over /usr || exit 1
 place=/build/upgrade
@@ -119,8 +117,7 @@ keeps_all() {	# WHAT
 }
 turn=1
 
-# --- the upgrade
-# ------------------------------------------------------------------------------------------
+# --- the upgrade ----------------------------------------------------------------------------------
 stop_daemons
 install_slurm sid
 lbctl submit --name meanwhile -- true >/dev/null
@@ -138,8 +135,7 @@ is "$(in_use)" lbd-slurm-45 "its library gone, lbd goes over to the helper for 2
 unlike "$(lbctl daemon status)" 'take longer|there is no helper' "with nothing slower in use"
 keeps_all "the other helper"
 
-# --- no library at all
-# --------------------------------------------------------------------------------------
+# --- no library at all ----------------------------------------------------------------------------
 rm -f $library/libslurm.so.*
 ldconfig
 kill -KILL "$(helper_pid)"
@@ -148,8 +144,7 @@ like "$(lbctl daemon status)" "libslurm.so.[0-9]*.*Slurm's commands serve, which
 	"without any libslurm the commands serve, and status says why"
 keeps_all "commands"
 
-# --- and back: another lbd, another login
-# ---------------------------------------------------------------------
+# --- and back: another lbd, another login ---------------------------------------------------------
 cp -a $place/sid/usr/lib/x86_64-linux-gnu/libslurm.so.* $library/
 ldconfig
 lbd_stop

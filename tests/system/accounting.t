@@ -41,8 +41,7 @@ refused 'slurm.qos: brief: over a limit: QOSMaxWallDurationPerJobLimit: its QOS 
 	--set slurm.qos=brief --set slurm.time=10m
 is "$(squeue -h | wc -l) $(lbctl ls --all --json)" "0 []" "nothing is left of them"
 
-# --- waiting for a limit
-# -----------------------------------------------------------------------------
+# --- waiting for a limit --------------------------------------------------------------------------
 submit() {	# NAME OPTION…
 	name=$1
 	shift

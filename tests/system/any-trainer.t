@@ -10,8 +10,7 @@ json_run() { lbctl status "$1" --json | json "$2"; }
 saves() { echo "$LB_HOME/runs/$1/checkpoints"; }
 starts() { grep -h -o 'starting from.*' "$LB_HOME/runs/$1/attempts"/*/out.log | tr '\n' ' '; }
 
-# --- ckpt_N.npz, written piece by piece, without NumPy: a zip as numpy.savez makes it
-# -----------------
+# --- ckpt_N.npz, written piece by piece, without NumPy: a zip as numpy.savez makes it -------------
 cat >"$T/train.py" <<'END'
 import io, os, sys, zipfile
 folder, source = os.environ["LB_CHECKPOINT_DIR"], os.environ.get("LB_RESUME_FROM")
@@ -45,8 +44,7 @@ like "$(lbctl events npz)" 'checkpoint_bad .*ckpt_30.npz: .*cut short' "the one 
 is "$(json_run npz checkpoint.step)" 60 "its checkpoints are known"
 is "$(json_run npz attempts.0.launches.1.resumed_from_step)" 20 "and where it went on"
 
-# --- the same by way of a folder of the node
-# ------------------------------------------------------------
+# --- the same by way of a folder of the node ------------------------------------------------------
 mkdir "$T/staged" "$T/stage" && cd "$T/staged" || exit 1
 ok "one that saves to a folder of its node" lbctl submit --name staged --set "checkpoint.stage=$T/stage" \
 	-- python3 "$T/train.py"
@@ -60,8 +58,7 @@ like "$(lbctl advise staged)" 'troubles: *1 in .* one in [0-9]+d' "lbctl advise 
 like "$(lbctl advise staged)" '[(]all runs: [1-9][0-9.]* in ' "by what all runs of the ledger met"
 like "$(lbctl advise staged --json)" '"best_interval_s"' "and is there for programs"
 
-# --- folders, from a shell script: what the README shows
-# ----------------------------------------------
+# --- folders, from a shell script: what the README shows ------------------------------------------
 cat >"$T/folders.sh" <<'END'
 step=0
 [ -z "${LB_RESUME_FROM:-}" ] || step=$(cat "$LB_RESUME_FROM/step")
@@ -81,8 +78,7 @@ ok "a script that saves step-N folders" lbctl submit --name folders -- sh "$T/fo
 run_reaches folders completed 40
 is "$(starts folders)" "starting from 0 starting from 20 " "goes on from the one that has all files"
 
-# --- raw files without any format
-# -----------------------------------------------------------------------
+# --- raw files without any format -----------------------------------------------------------------
 cat >"$T/raw.sh" <<'END'
 step=0
 [ -z "${LB_RESUME_FROM:-}" ] || step=${LB_RESUME_FROM##*_}
@@ -100,8 +96,7 @@ ok "a script that saves ckpt_N without a format" lbctl submit --name raw -- sh "
 run_reaches raw completed 40
 is "$(starts raw)" "starting from 0 starting from 20 " "goes on from the one that is as large as it should be"
 
-# --- whole, but no good: suspect, in place and in the next job
-# ------------------------------------------
+# --- whole, but no good: suspect, in place and in the next job ------------------------------------
 cat >"$T/poison.sh" <<'END'
 step=0
 [ -z "${LB_RESUME_FROM:-}" ] || step=${LB_RESUME_FROM##*_}
@@ -124,8 +119,7 @@ for where in 0 1; do
 	like "$(lbctl events "poison$where")" 'checkpoint_suspect .*ckpt_30.*exit status 1' "which is said"
 done
 
-# --- a deterministic end is no progress, however often what lay behind it is saved again
-# ----------------
+# --- a deterministic end is no progress, however often what lay behind it is saved again ----------
 cat >"$T/wall.sh" <<'END'
 step=0
 [ -z "${LB_RESUME_FROM:-}" ] || step=${LB_RESUME_FROM##*_}
@@ -145,8 +139,7 @@ like "$(lbctl checkpoints wall)" '^ +30 .* suspect .*exit status 1' "lbctl check
 is "$(lbctl checkpoints wall --json | json 0.valid) $(lbctl checkpoints wall --json | json 0.suspect)" \
 	"true true" "which is whole"
 
-# --- some are there, none is whole
-# ----------------------------------------------------------------------
+# --- some are there, none is whole ----------------------------------------------------------------
 cat >"$T/none.sh" <<'END'
 [ -n "${LB_RESUME_FROM:-}" ] || seq 1000 >"$LB_CHECKPOINT_DIR/ckpt_10.bin"
 [ -z "${LB_RESUME_FROM:-}" ] || : >"$LB_CHECKPOINT_DIR/ckpt_10.bin"
@@ -160,8 +153,7 @@ like "$(lbctl events none)" 'no_valid_checkpoint .*lbctl checkpoints none .*lbct
 like "$(lbctl events none)" 'ckpt_10.bin: is empty \(0 bytes\)' "and the file, and what is wrong with it"
 unlike "$(lbctl events none)" 'move the' "and does not tell anybody to move checkpoints"
 
-# --- a trainer that finds its own
-# -----------------------------------------------------------------------
+# --- a trainer that finds its own -----------------------------------------------------------------
 cat >"$T/own.sh" <<'END'
 step=$(cat mine 2>/dev/null || echo 0)
 [ -z "${LB_RESUME_FROM:-}" ] || exit 9
@@ -187,8 +179,7 @@ ok "a file that is called like no checkpoint" lbctl submit --name stranger -- \
 run_reaches stranger completed 30
 like "$(lbctl events stranger)" 'no checkpoint in .* \(weights.dat is called like none, see' "is named"
 
-# --- a training that diverged goes back once
-# ------------------------------------------------------------
+# --- a training that diverged goes back once ------------------------------------------------------
 cat >"$T/telling.py" <<'END'
 # A trainer that goes on from a checkpoint called ckpt_STEP and tells lbrun what it does.
 import json, os, socket
@@ -216,8 +207,7 @@ run_reaches diverge failed 60
 is "$(starts diverge)" "starting from 0 starting from 20 " "goes back two checkpoints, once"
 is "$(json_run diverge cause)" diverged "and then fails"
 
-# --- what the trainer called complete is sealed: any byte that differs later is found
-# ------------------
+# --- what the trainer called complete is sealed: any byte that differs later is found -------------
 cat >"$T/seal.py" <<'END'
 import glob, json, os, time
 from telling import say, start, where
@@ -247,8 +237,7 @@ is "$(starts seal)" "starting from 0 starting from 10 " "the one before is taken
 like "$(lbctl events seal)" 'ckpt_20 differs from what it was when the trainer called it complete' "which is said"
 is "$(cd "$(saves seal)" && echo *)" "ckpt_10 ckpt_20 ckpt_30" "nothing is put into the trainer's folder"
 
-# --- a checkpoint that tells no step
-# --------------------------------------------------------------------
+# --- a checkpoint that tells no step --------------------------------------------------------------
 cat >"$T/stepless.py" <<'END'
 import os, zipfile
 with zipfile.ZipFile(os.environ["LB_CHECKPOINT_DIR"] + "/ckpt.pt", "w") as z:

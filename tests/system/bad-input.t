@@ -179,8 +179,7 @@ refused 2 'lbd.toml:2: poll.intervall: .*"interval"' "a typo in lbd.toml" \
 refused 2 'lbd.toml:2: ' "told by --check-config too" lbd --check-config --home "$LB_HOME"
 rm "$LB_HOME/lbd.toml"
 
-# --- too few descriptors, a path too long
-# -----------------------------------------------------------
+# --- too few descriptors, a path too long ---------------------------------------------------------
 for files in 8 20 40; do
 	# shellcheck disable=SC3045,SC2016 # dash knows -n
 	refused 9 "lbd: $files file descriptors are too few: lbd needs 48, .*ulimit -n" "$files descriptors" \

@@ -59,8 +59,7 @@ run_reaches again completed 60
 is "$(lbctl status again --json | json attempts.0.launches.#)" 2 \
 	"a script that failed is launched again"
 
-# --- --wrap, and what a relaunch waits for
-# ----------------------------------------------------------
+# --- --wrap, and what a relaunch waits for --------------------------------------------------------
 wrapped='echo "$SLURM_JOB_NAME $SLURM_NTASKS" "$@"; echo "a  b" >&2'
 job=$(sbatch --parsable -n2 --mem=100M -o theirs.out -e theirs.err --wrap "$wrapped")
 wait_for '[ -s theirs.err ]' 60

@@ -85,8 +85,7 @@ for action in kill error; do
 	lbctl kill --now $action >/dev/null
 done
 
-# --- lbworker itself says that training diverged: restart.rollback hears it
-# ------------------------------
+# --- lbworker itself says that training diverged: restart.rollback hears it -----------------------
 lbctl submit "$T/run.toml" --name wild --set optimizer.lr=100 --set model.init_std=10 \
 	--set training.max_norm=0 --set lr_scheduler.warmup_steps=0 --set restart.rollback=1 >/dev/null
 run_reaches wild failed 90

@@ -156,8 +156,7 @@ job_reaches "$t" ended 30
 passed "ends the task that runs, and those that wait"
 client_stop
 
-# --- lbd, with commands that fail at random
-# -----------------------------------------------------------
+# --- lbd, with commands that fail at random -------------------------------------------------------
 printf '[slurm]\nthrough = "commands"\n[poll]\ninterval = "200ms"\n' >"$LB_HOME/lbd.toml"
 lbd_start
 like "$(cat "$T/lbd.log")" 'through .*/lbd-slurm-commands' "lbd says how it speaks to Slurm"

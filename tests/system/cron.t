@@ -148,8 +148,7 @@ like "$(lbctl logs "$run")" '^made it: counts$' \
 	"what a script says to sbatch counts; what makes no sense here does no harm"
 lbd_stop
 
-# --- at once, with why not, and with an environment
-# ----------------------------------------------------
+# --- at once, with why not, and with an environment -----------------------------------------------
 rm -r "$cron"
 mkdir -m 755 "$cron" "$cron/cron.daily"
 export PYTHONPATH=/from/lbd SECRET_TOKEN=x

@@ -57,8 +57,7 @@ took=$(($(now_ms) - begin))
 diag "lbd was ready after $took ms"
 ok "lbd starts as fast as ever" in_time $took $((2500 * slow))
 
-# --- an order among very many
-# ----------------------------------------------------------------------
+# --- an order among very many ---------------------------------------------------------------------
 crowd 70000 'zz-%d.kill'
 served "among 70,000 switches"
 begin=$(now_ms)
@@ -92,8 +91,7 @@ passed "a glob is found, too"
 as $member sh -c "find $S -name 'zz-*' -delete; find $S -name 'x*' -delete"
 rm -f "$S"/*.kill
 
-# --- whose order
-# ------------------------------------------------------------------------------------
+# --- whose order ----------------------------------------------------------------------------------
 mkdir -m 777 "$T/open"
 as_owner lbctl submit --name moved --set watch.kill_grace=1s -- sleep 6543 >/dev/null
 run_reaches moved running 30

@@ -71,8 +71,7 @@ lbctl kill --now h1 >/dev/null
 run_reaches h1 killed 20
 like "$(lbctl stacks h1)" 'rank 2 is missing' "they can be opened when it is over"
 
-# --- what else the recorders may tell
-# ------------------------------------------------------------------
+# --- what else the recorders may tell -------------------------------------------------------------
 dumps() { # PYTHON EXPRESSION of the entries of rank `r`: the verdict on three ranks
 	rm -rf "$T/flight"
 	mkdir "$T/flight"

@@ -143,8 +143,7 @@ lbctl submit --name none --set watch.progress_regex=none -- python3 "$T/auto.py"
 run_reaches none completed 20
 is "$(json_run none step)" null "it can be switched off"
 
-# --- why it died
-# ------------------------------------------------------------------------------------
+# --- why it died ----------------------------------------------------------------------------------
 cat >"$T/die.py" <<'END'
 import os, signal, sys
 print("step 1/9 loss 2", flush=True)

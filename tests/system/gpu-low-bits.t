@@ -6,8 +6,7 @@
 #   B=build prove --exec sh tests/system/gpu-low-bits.t
 . "$(dirname "$0")/gpu.sh"
 
-# --- operands and products
-# ---------------------------------------------------------------------------
+# --- operands and products ------------------------------------------------------------------------
 agree "every slot of every recipe has the CPU's codes and scales, to the bit" --fp32 --only few_bits --rounds 2
 agree "and from bf16" --only few_bits --rounds 2 --seed 7
 cp "$T/ops" "$T/forward"
@@ -50,8 +49,7 @@ for type in --fp32 --seed\ 3 --deterministic\ --seed\ 4; do
 	agree "what is made with the operation that writes it has the same bits (${type%% *})" $type --only fused --rounds 1
 done
 
-# --- whole trainings
-# -----------------------------------------------------------------------------------
+# --- whole trainings ------------------------------------------------------------------------------
 small_training "total_steps = 8"
 losses() { sed -n 's/^step \([0-9]*\)\/[0-9]* loss \([0-9.]*\) .*/\1 \2/p' "$T/$1.log"; }
 near() { # near FOLDER FOLDER STEPS TOLERANCE: as many steps, losses no further apart (relative)

@@ -57,8 +57,7 @@ run
 like "$(usage)" '"gpus":\[\{"gpu":1,[^{]*\}\]' "of the GPUs that the job has"
 unset CUDA_VISIBLE_DEVICES
 
-# --- idle
-# -------------------------------------------------------------------------------------------
+# --- idle -----------------------------------------------------------------------------------------
 busy 1 0
 attempt "until grep -q gpu_idle $F/spool.jsonl; do sleep 0.05; done; until [ \$(grep -c type.:.usage $F/spool.jsonl) -gt 7 ]; do sleep 0.05; done" \
 	'"usage_every_ms":600,"idle_gpu_ms":1000'
@@ -66,8 +65,7 @@ run
 is "$(grep -c '"kind":"gpu_idle"' "$F/spool.jsonl")" 1 "a GPU that does nothing is told of, once"
 like "$(grep gpu_idle "$F/spool.jsonl")" '1 of 2 GPUs idle for 0 min or longer: of rank 1' "and which one"
 
-# --- XIDs
-# -------------------------------------------------------------------------------------------
+# --- XIDs -----------------------------------------------------------------------------------------
 busy 1 50
 xid() { # XID: the trainer fails when lbrun's meter has heard of it
 	attempt "echo 1 $1 >$T/gpus/next; mv $T/gpus/next $T/gpus/xid; until grep -qs xid_count.:1 $F/usage/*; do sleep 0.05; done; exit 1" \
@@ -82,8 +80,7 @@ like "$(cat "$F/exit.json")" 'XID 79 of GPU 1, hardware: GPU has fallen off the 
 like "$(grep node_error "$F/spool.jsonl")" '"text":"n1: XID 79 of GPU 1' "and the node is named as broken"
 like "$(grep '"launch_end"' "$F/spool.jsonl")" '"node":"n1"' "in the end's record, too"
 
-# --- as people see it
-# -------------------------------------------------------------------------------
+# --- as people see it -----------------------------------------------------------------------------
 busy 1 0
 lbd_start
 lbctl submit --name seen --set slurm.gpus_per_node=2 --set watch.usage_every=1s -- sh -c 'step=0

@@ -6,8 +6,7 @@
 # tests/system/gpu.t
 . "$(dirname "$0")/gpu.sh"
 
-# --- operation by operation
-# ------------------------------------------------------------------------
+# --- operation by operation -----------------------------------------------------------------------
 agree "every operation agrees with the CPU's in fp32" --fp32 --rounds 4 --seed 11
 agree "and in bf16" --rounds 4 --seed 21
 agree "… and where the same bits are asked for" --rounds 4 --seed 21 --deterministic
@@ -32,8 +31,7 @@ ok $? "whole models have PyTorch's gradients in fp32: eager, recorded, replayed"
 goldens --bf16 && [ "$(grep -c '^ok' "$T/goldens")" = 36 ]
 ok $? "and in bf16 within its rounding"
 
-# --- whole trainings
-# ---------------------------------------------------------------------------------
+# --- whole trainings ------------------------------------------------------------------------------
 small_training
 losses() { sed -n 's/^step \([0-9]*\)\/[0-9]* loss \([0-9.]*\) grad_norm \([0-9.]*\) .*/\1 \2 \3/p' "$T/$1.log"; }
 # near LOG LOG STEPS TOLERANCE: as many steps, losses and gradient norms no further apart (relative)
@@ -147,8 +145,7 @@ cmp "$T/slow/checkpoints/step-00000008/model.safetensors" "$T/slow-again/checkpo
 	>"$T/out" 2>&1 && grep -q ' refused' "$T/slow-again/checkpoints/step-00000008/train_state.json"
 ok $? "… nor by the next launch, which ends with the same bits"
 
-# --- which GPU
-# ------------------------------------------------------------------------------------------
+# --- which GPU ------------------------------------------------------------------------------------
 LB_EMULATION_DRIVER=12080 ops --rounds 1
 [ $? = 77 ] && grep -q '^cuda: the driver is for CUDA 12.8, liblbcuda.so for 1[3-9]\.[0-9]*: ' "$T/ops"
 ok $? "a driver older than the library is named, with both versions"
@@ -206,8 +203,7 @@ done
 near ramp-cuda ramp-cpu 30 2e-4
 ok $? "more programs than are kept"
 
-# --- what a profiler sees
-# ------------------------------------------------------------------------------
+# --- what a profiler sees -------------------------------------------------------------------------
 tap=$(realpath "$B/gpu/nvtx_tap.so")
 LB_NVTX_TAP=$T/ranges NVTX_INJECTION64_PATH=$tap train ranged --device cuda --training.steps 2
 cat >"$T/wanted" <<-END
@@ -223,8 +219,7 @@ grep -v '^!' "$T/ranges" | sed -n '/^step 1/,/gemm/p' | cmp -s - "$T/wanted" && 
 ok $? "a profiler sees steps, phases and operations, each range closed"
 sed -n '/^step 1/,/gemm/p' "$T/ranges" | diff "$T/wanted" - | sed 's/^/# /'
 
-# --- memory
-# ---------------------------------------------------------------------------------------------
+# --- memory ---------------------------------------------------------------------------------------
 train timed --device cuda --training.steps 2 --profiling.enable_memory_snapshot true
 grep -q '"GPU memory (MiB)".*"matrix products":64.000.*"weights":[0-9.]*,"gradients":[0-9.]*,"activations":' \
 	"$T/timed/memory_snapshot/iteration_1/rank0_memory.json" &&
@@ -244,8 +239,7 @@ room=$(sed -n 's/.*"\(planned\|held\)_bytes": \([0-9]*\).*/\2/p' "$T/refused/$sn
 	grep -q '"refused": "reductions"' "$T/late/$snapshot" && grep -q '"held_bytes": [1-9]' "$T/late/$snapshot"
 ok $? "one that runs out of it in a step says what for, and who holds the rest"
 
-# --- what a model says
-# -------------------------------------------------------------------------------
+# --- what a model says ----------------------------------------------------------------------------
 ours=$T/gpu/checkpoints/step-00000008
 says() { # says FILE COMMAND ARGUMENTS...: its output, on the emulated GPU where asked for
 	file=$T/$1
@@ -272,8 +266,7 @@ python3 -c 'import ast, sys; ast.parse(open(sys.argv[1]).read())' bench/gpu/pyto
 	sh -n bench/gpu/run.sh && sh -n tests/gpu/check.sh
 ok $? "what only a GPU can run is at least well formed"
 
-# --- no GPU
-# -------------------------------------------------------------------------------------------
+# --- no GPU ---------------------------------------------------------------------------------------
 LB_CUDA_LIBRARY=$T/nowhere.so "$B/lbworker" train "$T/small.toml" --job.dump_folder "$T/no" \
 	--training.steps 1 --lr_scheduler.warmup_steps 0 >"$T/out" 2>"$T/err"
 status=$?

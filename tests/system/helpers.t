@@ -48,8 +48,7 @@ lbctl submit --name steady -- sh -c "echo \$\$ >>$T/starts; exec sleep $mark" >/
 run_reaches steady running 30
 job=$(lbctl status steady --json | json attempts.0.job_id)
 
-# --- its library goes away
-# ---------------------------------------------------------------------------
+# --- its library goes away ------------------------------------------------------------------------
 gone "$here"
 kill -KILL "$(helper_pid)"
 wait_for 'case $(in_use) in */lbd-slurm-commands) true ;; *) false ;; esac' 40
@@ -71,8 +70,7 @@ is "$(run_state steady) $(lbctl status steady --json | json attempts.#) $(lbctl 
 is "$(wc -l <"$T/starts")" 1 "… and its trainer"
 lbd_stop
 
-# --- a controller that is newer
-# ---------------------------------------------------------------------
+# --- a controller that is newer -------------------------------------------------------------------
 rm "$helpers"/*
 other "$T/inst/bin/lbd-slurm" "$site"
 cp "$B/lbd-slurm" "$helpers/lbd-slurm-1"
@@ -87,8 +85,7 @@ lbctl kill --now steady >/dev/null
 run_reaches steady killed 30
 lbd_stop
 
-# --- none
-# ---------------------------------------------------------------------------------------------
+# --- none -----------------------------------------------------------------------------------------
 rm "$helpers"/* "$T/inst/bin/lbd-slurm-commands"
 gone "$T/inst/bin/lbd-slurm"
 : >"$T/lbd.log"
@@ -144,8 +141,7 @@ else
 fi
 PATH=$path
 
-# --- a release that nobody knows
-# ---------------------------------------------------------------------
+# --- a release that nobody knows ------------------------------------------------------------------
 mkdir "$T/bin"
 cat >"$T/bin/scontrol" <<END
 #!/bin/sh

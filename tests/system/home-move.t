@@ -60,8 +60,7 @@ ln -s "$T/five" "$T/five"
 ok "what a killed move left behind is no hindrance" lbctl home move "$T/five"
 ok "and it is there" test -f "$T/five/ledger.db"
 
-# --- to another file system, with live runs
-# --------------------------------------------------------
+# --- to another file system, with live runs -------------------------------------------------------
 LB_HOME=$T/near
 mkdir "$LB_HOME"
 lbd_start

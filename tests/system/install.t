@@ -96,8 +96,7 @@ like "$(lbctl submit --dry-run --set slurm.network=efa -- true)" 'FI_PROVIDER = 
 	"the installed lbd knows the installed networks"
 lbd_stop
 
-# --- what shells complete
-# ------------------------------------------------------------------------------
+# --- what shells complete -------------------------------------------------------------------------
 lbd_start
 lbctl submit --name apple --set run.group=fruit -- true >/dev/null
 run_reaches apple completed 20
@@ -146,8 +145,7 @@ sample_names_every_key() {
 }
 ok "the sample configuration shows every key" sample_names_every_key
 
-# --- ~ and back
-# ------------------------------------------------------------------------------------
+# --- ~ and back -----------------------------------------------------------------------------------
 mkdir "$T/person"
 for shell in dash bash zsh fish; do
 	command -v $shell >/dev/null || continue

@@ -37,8 +37,7 @@ exits 0 "float16 out" lbworker convert "$gold/meta" "$T/half" --to litgpt --dtyp
 exits 2 "there is no such layout" lbworker convert "$gold/hf" "$T/never" --to gguf
 like "$err" "^lbworker: --to is one of huggingface, meta, litgpt, torch, dcp, torchtitan;" "is said"
 
-# --- a training of torchtitan goes on here
-# ------------------------------------------------------------------------
+# --- a training of torchtitan goes on here --------------------------------------------------------
 python3 -c "import sys; sys.stdout.buffer.write(b''.join((i * i % 40).to_bytes(2, 'little') for i in range(4000)))" >"$T/raw.bin"
 lbworker prepare --out "$T/data.tokens" --join "$T/raw.bin" >"$T/said" 2>&1
 cat >"$T/over.toml" <<-END
@@ -86,8 +85,7 @@ exits 2 "into another shape" lbworker train "$T/wide.toml" --job.dump_folder "$T
 like "$err" "checkpoint.initial_load_path: .*tok_embeddings.weight has 40x16 elements, the model needs 40x32" "it is refused"
 rm -rf "$T/never"
 
-# --- and is given back
-# --------------------------------------------------------------------------------------------
+# --- and is given back ----------------------------------------------------------------------------
 for layout in dcp torchtitan; do
 	exits 0 "$layout: with moments and step" lbworker convert "$T/over/checkpoints/step-00000009" "$T/$layout-back" --to $layout --moments on
 	sed "s|$gold/dcp|$T/$layout-back|" "$T/over.toml" >"$T/back.toml"
@@ -103,8 +101,7 @@ like "$err" "^lbworker: --moments on: .*train_state.json" "is said"
 exits 2 "and for a checkpoint" lbworker convert "$T/over" "$T/never" --to meta --moments on
 like "$err" "^lbworker: --moments on is for --to dcp and torchtitan" "is said"
 
-# --- Meta's files of several parts
-# --------------------------------------------------------------------------------
+# --- Meta's files of several parts ----------------------------------------------------------------
 exits 0 "a wide model" lbworker convert "$gold/hf" "$T/one" --to meta
 exits 2 "one key/value head is not cut in two" lbworker convert "$gold/hf" "$T/never" --to meta --parts 2
 like "$err" "^lbworker: --parts 2 must divide heads \\(2\\), key/value heads \\(1\\)" "is said"
@@ -119,8 +116,7 @@ like "$err" "^lbworker: .*consolidated.00.pth: layers.0.attention.wq.weight has 
 exits 2 "parts are for Meta's" lbworker convert "$T/even" "$T/never" --parts 2
 like "$err" "^lbworker: --parts is for --to meta" "is said"
 
-# --- a training begins with any of them, which say their shape
-# ----------------------------------------------------
+# --- a training begins with any of them, which say their shape ------------------------------------
 sed '/^\[model\]/,/^vocab_size/d' "$T/over.toml" >"$T/shapeless.toml"
 for layout in hf meta litgpt torch dcp; do
 	exits 0 "--init-from $layout" lbworker train "$T/shapeless.toml" --job.dump_folder "$T/from-$layout" --training.steps 1 \

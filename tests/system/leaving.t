@@ -53,8 +53,7 @@ trains() { wait_for "[ \"\$(wc -l <$T/steps.$1)\" -gt $2 ]" 40; }
 twice() { sort -n "$T/steps.$1" | uniq -d | wc -l; }
 told() { wait_for "lbctl events $1 | grep -Eq '$2'" 30; }
 
-# --- a node is set to drain, and there is no other
-# -------------------------------------------------
+# --- a node is set to drain, and there is no other ------------------------------------------------
 scontrol update nodename=n2 state=drain reason=spare
 ok "a run on the only node" lbctl submit --name d "$T/job.toml"
 run_reaches d running 30
@@ -66,8 +65,7 @@ ok "it trains on, for there is no other, and says so" wait_for \
 	'lbctl why d | grep -Eq "it runs; n1 is set to drain: bad fan; a checkpoint was asked for; it does not go on elsewhere yet: [A-Za-z]"' 30
 is "$(attempts d) $(run_state d)" "1 running" "in the same attempt"
 
-# --- there is one again
-# ----------------------------------------------------------------------------
+# --- there is one again ---------------------------------------------------------------------------
 scontrol update nodename=n2 state=resume
 wait_for 'lbctl save d >/dev/null && lbctl events d | grep -q " leaving "' 60
 like "$(lbctl events d)" ' leaving +n1 is set to drain: bad fan: attempt 1 ends behind its checkpoint of step [0-9]+, the next one goes on elsewhere' \
@@ -79,8 +77,7 @@ trains d "$(($(wc -l <"$T/steps.d") + 2))"
 is "$(twice d)" 0 "no step was made twice"
 unlike "$(lbctl why d)" 'set to drain' "where it is nothing is in its way"
 
-# --- maintenance
-# ------------------------------------------------------------------------------------
+# --- maintenance ----------------------------------------------------------------------------------
 scontrol update nodename=n1 state=resume
 scontrol create reservation reservationname=service starttime=now+110 duration=60 users=root nodes=n2 \
 	flags=maint,ignore_jobs >"$T/reservation" 2>&1
@@ -92,8 +89,7 @@ trains d "$(($(wc -l <"$T/steps.d") + 2))"
 is "$(twice d)" 0 "no step was made twice"
 scontrol delete reservationname=service
 
-# --- one that is to stay
-# ----------------------------------------------------------------------------
+# --- one that is to stay --------------------------------------------------------------------------
 ok "a run that is to stay" lbctl submit --name s --set restart.leave=false --set slurm.nodelist=n2 "$T/job.toml"
 run_reaches s running 30
 trains s 1

@@ -61,8 +61,7 @@ task 2 of 5
 task 3 of 5
 task 4 of 5' "lbctl logs shows them by number"
 
-# --- one fails
-# --------------------------------------------------------------------------------------
+# --- one fails ------------------------------------------------------------------------------------
 submit fails --set restart.in_place=0
 go fails 0 0 1 2 4
 go fails 3 3
@@ -73,8 +72,7 @@ is "$(field fails attempts.#) $(field fails attempts.0.cause)" "2 error" "a task
 is "$(grep '^begin' "$LB_HOME/runs/fails/log" | sort | tr -d '\n')" \
 	"begin 0begin 1begin 2begin 3begin 3begin 4" "which runs what is not done, and that only"
 
-# --- an end by order
-# --------------------------------------------------------------------------------
+# --- an end by order ------------------------------------------------------------------------------
 submit doomed --array=1-20%2
 wait_for '[ "$(begun doomed)" = 2 ]' 30
 ok "an array is killed" lbctl kill --now doomed
@@ -100,8 +98,7 @@ mkdir -p "$LB_HOME/switches"
 run_reaches switched killed 30
 is "$(begun switched)$(cat "$T/scancelled" 2>/dev/null)" 2 "a switch ends it, here only"
 
-# --- lbd dies
-# ---------------------------------------------------------------------------------------
+# --- lbd dies -------------------------------------------------------------------------------------
 submit outlives
 wait_for '[ "$(begun outlives)" = 2 ]' 30
 job=$(field outlives attempts.0.job_id)
@@ -120,8 +117,7 @@ is "$(grep '^begin' "$LB_HOME/runs/outlives/log" | sort | tr -d '\n')" \
 	"begin 0begin 1begin 2begin 3begin 4" "after two deaths of lbd each task was run, once"
 is "$(at_once outlives) $(field outlives attempts.#)" "2 1" "two at once, in one attempt"
 
-# --- what cannot be
-# -----------------------------------------------------------------------------------
+# --- what cannot be -------------------------------------------------------------------------------
 exits 6 "too many tasks are refused" lbctl submit --array=0-1000 tasks.slurm
 like "$err" 'array: without Slurm, .*at most 1000' "with how many there may be"
 exits 2 "a command is no array" lbctl submit --set 'slurm.extra=["--array=1-3"]' -- true

@@ -37,8 +37,7 @@ like "$plain" '^home: fine' "a home that can be written to"
 like "$plain" '^TMPDIR: fine' "a /tmp that takes programs"
 like "$plain" '^login node: skipped' "an lbd that never ran"
 
-# --- folders
-# -----------------------------------------------------------------------------------------
+# --- folders --------------------------------------------------------------------------------------
 mkdir "$T/tmp" "$T/other"
 at_site "mount -t tmpfs -o noexec none $T/tmp; export TMPDIR=$T/tmp" >"$T/said"
 finds TMPDIR 'noexec' 'export TMPDIR=' "a /tmp from which nothing starts"
@@ -53,8 +52,7 @@ if [ "$(id -u)" = 0 ]; then
 	finds home 'Permission denied' 'root is nobody' "root squash"
 fi
 
-# --- logout
-# --------------------------------------------------------------------------------------------
+# --- logout ---------------------------------------------------------------------------------------
 mkdir -p "$T/over/etc/systemd/logind.conf.d" "$T/over/run/systemd/system" "$T/over/lib/systemd/linger"
 at_site "$put_over" >"$T/said"
 like "$(cat "$T/said")" '^logout: skipped: no systemd session of yours: lbctl daemon start' "no systemd session"
@@ -65,8 +63,7 @@ finds logout 'KillUserProcesses=yes' 'enable-linger.*--in-slurm' \
 for user in "$(id -un)" root; do : >"$T/over/lib/systemd/linger/$user"; done	# whom an ordinary user is in there
 like "$(at_site "$put_over")" '^logout: fine: lingering is on' "lingering is the cure"
 
-# --- limits
-# ---------------------------------------------------------------------------------------------
+# --- limits ---------------------------------------------------------------------------------------
 prlimit --cpu=300 sh "$T/say" >"$T/said" 2>&1
 finds limits '5m00s of CPU time' '--in-slurm' "five minutes of CPU time"
 group=$(sed -n 's/^0:://p' /proc/self/cgroup)
@@ -86,8 +83,7 @@ lbd_start
 ok "lbd serves within a gigabyte of addresses" lbctl submit --name small -- true
 run_reaches small completed 20
 
-# --- another machine
-# ---------------------------------------------------------------------------------------
+# --- another machine ------------------------------------------------------------------------------
 mv "$LB_HOME/lbd.sock" "$T/sock"		# a socket leads nowhere from there
 LD_PRELOAD=$shim NOLOCKS_HOST=login2 sh "$T/say" >"$T/said" 2>&1
 finds 'login node' "lbd runs on $(json host <"$LB_HOME/lbd.lease"), which is another machine" 'ssh there' \

@@ -18,8 +18,7 @@ woken() { # woken RUN LAUNCH NODE STEPS: nothing is left of that launch, within 
 	wait_for "[ -z \"\$(of_launch $1 $2)\" ]" 20 && [ "$(steps_of "$1" "$2" "$3")" -le $(($4 + 10 * patience)) ]
 }
 
-# --- a spare takes its place, in the same job
-# --------------------------------------------------------
+# --- a spare takes its place, in the same job -----------------------------------------------------
 exits 2 "spares are for several nodes" lbctl submit --set restart.spare_nodes=1 --set slurm.nodes=1 "$T/job.toml"
 like "$err" "restart.spare_nodes: needs slurm.nodes of at least 2" "which is told"
 like "$(lbctl submit --dry-run --name s --set restart.spare_nodes=1 "$T/job.toml")" 'nodes *=* *3' "a dry run shows the nodes that the job takes"
@@ -47,8 +46,7 @@ lbctl kill s >/dev/null
 run_reaches s killed 30
 lbctl nodes forgive n2 >/dev/null
 
-# --- without a spare, in another job
-# ----------------------------------------------------------------
+# --- without a spare, in another job --------------------------------------------------------------
 ok "a run on two nodes" lbctl submit --name r "$T/job.toml"
 second_of r 1.1
 lost=$second
@@ -69,8 +67,7 @@ silent=$(steps_of r 1.1 "$lost")
 on_node "$lost" CONT
 ok "it wakes up: its rank ends in a moment" woken r 1.1 "$lost" "$silent"
 
-# --- srun cannot reach a node
-# -----------------------------------------------------------------------
+# --- srun cannot reach a node ---------------------------------------------------------------------
 lbctl nodes forgive "$lost" >/dev/null
 second_of r 2.1
 cluster_signal "slurmd.$second" KILL

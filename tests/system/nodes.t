@@ -136,8 +136,7 @@ is "$(score_of n1) $(score_of n2)" "[0.0] [0.0]" "once its folder is there it be
 lbctl kill --now nowhere >/dev/null
 run_reaches nowhere killed 20
 
-# --- GPUs that complain, by a stand-in for the driver's library, which has a folder for each node
-# --------
+# --- GPUs that complain, by a stand-in for the driver's library, which has a folder for each node -
 for node in n1 n2; do
 	lbctl nodes forgive "$node" >/dev/null 2>&1
 	mkdir -p "$T/gpus/$node"

@@ -84,8 +84,7 @@ lbctl status d >/dev/null
 ok "a hook that hangs holds nobody up" in_time $(($(now_ms) - start)) 1000
 ok "and lbd ends all the same" lbd_stop
 
-# --- a test, and the ways that etc/notify knows, each against a server of its kind
-# -----------------
+# --- a test, and the ways that etc/notify knows, each against a server of its kind ----------------
 lbd_stop
 rm "$LB_HOME/lbd.toml"
 lbd_start

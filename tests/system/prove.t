@@ -41,8 +41,7 @@ printf '%s\n' 'echo 1..1' "mkdir $T/gave-up 2>/dev/null || { echo ok 1; exit; }"
 exits 1 "who gives up keeps others from being run: no second try makes that good" env LB_AGAIN=1 LB_SRC="$src" \
 	env -u HARNESS_ACTIVE sh "$src/tests/prove.sh" 1 sh "$T/gives-up.t" "$T/good.t"
 
-# --- the same tests again and again
-# -----------------------------------------------------------------
+# --- the same tests again and again ---------------------------------------------------------------
 printf '%s\n' 'echo 1..1' 'echo "not ok 1 - shaky"' >"$T/shaky.t"
 steady() { env TIMES=2 LOAD=1 DONE="$T/steady" sh "$src/tests/steady.sh" "$T/good.t" "$T/shaky.t"; }
 exits 1 "alone, beside others and on one processor: a failure is told" steady

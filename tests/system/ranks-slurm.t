@@ -87,8 +87,7 @@ for file in model.safetensors optimizer.safetensors train_state.json; do
 		"$LB_HOME/runs/four/checkpoints/step-00000300/$file"
 done
 
-# --- each node has a stage of its own
-# ---------------------------------------------------------------
+# --- each node has a stage of its own -------------------------------------------------------------
 mkdir -p "$T/stage/n1" "$T/stage/n2"
 ok "the same by way of the nodes' stages" lbctl submit --name staged --set "checkpoint.stage=$T/stage/%n" ranks.toml
 still_at staged 30 "ranks over MPI" && rank 2 && kill -KILL "$found"
@@ -113,8 +112,7 @@ like "$(cat check.log)" "\[n2:1\] BROKEN: disk: /none: No such file" "a node tha
 like "$(lbctl check --nodes 'n[1-4096]' 2>&1)" "check: --nodes: at most 4095 nodes at once" "of more nodes it is said"
 like "$(lbctl status broken)" "exit status 5" "by an exit status of its own, and nothing is tried again"
 
-# --- slices, shared sequences and stages, over MPI: the bits of the same ranks on one machine
-# --------
+# --- slices, shared sequences and stages, over MPI: the bits of the same ranks on one machine -----
 sed 's/^steps = .*/steps = 4/' ranks.toml >ways.toml
 for ways in "tensor_parallel_degree=2 context_parallel_degree=2" "pipeline_parallel_degree=2 tensor_parallel_degree=2" \
 	"pipeline_parallel_degree=2 data_parallel_replicate_degree=2"; do
@@ -136,8 +134,7 @@ for ways in "tensor_parallel_degree=2 context_parallel_degree=2" "pipeline_paral
 	done
 done
 
-# --- one rank is told something else
-# ---------------------------------------------------------------
+# --- one rank is told something else --------------------------------------------------------------
 sed 's/^seq_len = .*/seq_len = 32/' ranks.toml >other.toml
 cat >odd.sh <<-END
 	[ "\$SLURM_PROCID" != 3 ] || exec lbworker train "$T/other.toml"
@@ -183,8 +180,7 @@ ok "one never begins" lbctl submit --name late --set slurm.nodes=2 --set slurm.n
 run_reaches late failed 60
 like "$(lbctl events late)" "launch 1: error: .*: rank 3 on n2 did not begin within 12 s" "it is told which"
 
-# --- a node dies: it goes on with the other, and with both once there are two again
-# ----------------
+# --- a node dies: it goes on with the other, and with both once there are two again ---------------
 sed 's/^steps = .*/steps = 900/' ranks.toml >elastic.toml
 LB_CHECKPOINT_DIR=$T/whole lbworker train elastic.toml >whole.log 2>&1
 ok "a run that does with one node" lbctl submit --name elastic --set restart.min_nodes=1 \

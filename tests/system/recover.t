@@ -147,8 +147,7 @@ is "$(lbctl status waits --json | json attempts.#)" 1 "nor for the one in line"
 is "$(run_state killed) $(run_state never) $(run_state held)" "killed killed held" "killed runs stay killed, held ones held"
 like "$(lbctl events never)" 'thought better of it' "with the reason"
 
-# --- what older lbds left: no records
-# ---------------------------------------------------------------
+# --- what older lbds left: no records -------------------------------------------------------------
 submit last live 8
 wait_for '[ -e "$LB_HOME/runs/last/up" ]' 30
 wait_for '[ "$(lbctl status last --json | json step)" = 8 ]' 20
@@ -164,8 +163,7 @@ is "$(sql "SELECT group_concat(name || ' ' || state, ', ') FROM (SELECT name, st
 	"crashes completed, done completed, killed killed, live completed" "and how runs ended"
 touch "$LB_HOME/runs/last/go"
 
-# --- jobs of Slurm
-# ------------------------------------------------------------------------------------
+# --- jobs of Slurm --------------------------------------------------------------------------------
 lbd_start
 run_reaches last completed 30
 lbd_stop
@@ -189,8 +187,7 @@ run_reaches pends killed 30
 cluster_stop
 lbd_stop
 
-# --- damage that no page shows
-# ----------------------------------------------------------------------
+# --- damage that no page shows --------------------------------------------------------------------
 lbd_start
 wait_for 'lbctl doctor --json | grep -q "every page, index and reference was sound"' 40
 passed "soon after the start the ledger is looked at as a whole, and doctor says so"

@@ -166,8 +166,7 @@ is "$(echo "$out" | sort | tr '\n' ' ')" "group removed one removed " "removes w
 is "$(run_state two)" completed "and nothing else"
 is "$(run_state live)" running "the live run runs on"
 
-# --- whatever dies
-# ----------------------------------------------------------------------------------
+# --- whatever dies --------------------------------------------------------------------------------
 for point in removal.written removal.committed removal.hidden; do
 	make_run victim
 	run_reaches victim completed 20

@@ -55,8 +55,7 @@ for point in stage.chunk:kill@2 stage.copied:kill stage.sealed:kill stage.aside:
 	ok "$point was reached" [ -n "$(ls "$T/once")" ]
 done
 
-# --- a node that is lost, and one that is wanted by others
-# ------------------------------------------
+# --- a node that is lost, and one that is wanted by others ----------------------------------------
 again
 staged 1 9 0 1000000
 STAGE_PAUSE=0.3 start
@@ -96,8 +95,7 @@ STAGE_PAUSE=0 run
 like "$(log source)" "$S/.*/ckpt_[1-9] \$" "the next launch on that node finds it all the same"
 is "$(log wrong)$(shared 'ckpt_9')" "ckpt_9 " "whole"
 
-# --- a stage that is full
-# ---------------------------------------------------------------------------
+# --- a stage that is full -------------------------------------------------------------------------
 if unshare -m true 2>/dev/null; then
 	again
 	staged 1 6
@@ -117,8 +115,7 @@ else
 	diag "no tmpfs of our own can be mounted: a full stage is not tried"
 fi
 
-# --- the own trainer
-# ----------------------------------------------------------------------------------
+# --- the own trainer ------------------------------------------------------------------------------
 . "$src/tests/ranks/training.sh"
 again
 ranks_tokens "$B/lbworker" "$T"

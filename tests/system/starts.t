@@ -95,8 +95,7 @@ for pid in $(own_processes); do # its sleep
 	[ "$pid" = $$ ] || [ "$(cat "/proc/$pid/comm" 2>/dev/null)" != sleep ] || kill "$pid"
 done
 
-# --- never a run's end
-# ------------------------------------------------------------------------------
+# --- never a run's end ----------------------------------------------------------------------------
 for trouble in "chmod 0777 $D" "chmod 1777 $D; chmod 0755 $D/lowbits-$(id -u)" "rm -rf $D; : >$D" "rm -f $D"; do
 	sh -c "$trouble"
 	fresh
@@ -119,8 +118,7 @@ LB_FAILPOINT=cache.open:error run
 is "$? $(tr '\n' ' ' <"$R/seen" | sed "s|$mine|DIR|") $(grep -c '"kind":"cache_off"' "$F/spool.jsonl")" "0 none DIR/triton  1" \
 	"a full disk: one launch without, the next one with it again"
 
-# --- what people see of it
-# --------------------------------------------------------------------------
+# --- what people see of it ------------------------------------------------------------------------
 lbd_start
 lbctl submit --name s1 --set "cache.folder=$D" -- python3 "$T/tells.py" >"$T/out"
 run_reaches s1 completed 60

@@ -34,8 +34,7 @@ is "$(json runs.3.settings <"$T/compared" | tr -d ' ')" \
 	'{"watch.kill_grace":2,"restart.in_place":7}' \
 	"programs get the same"
 exits 3 "a group without runs is told" lbctl compare nobody
-# --- of one's own script
-# ----------------------------------------------------------------------------
+# --- of one's own script --------------------------------------------------------------------------
 cat >"$T/train.py" <<'END'
 import os, sys
 print("ran", sys.argv[1:], os.environ.get("LB_SWEEP_lr"), os.environ.get("LB_SWEEP_seed"), flush=True)

@@ -43,8 +43,7 @@ like "$err" 'first: mlflow: http://127.0.0.1:1/api.*refused' "is said to be away
 exits 1 "a Python that is not there" lbctl sync first --to wandb --python no-python
 like "$err" "no-python: there is no such program" "is said, too"
 
-# --- by itself
-# ----------------------------------------------------------------------------------------
+# --- by itself ------------------------------------------------------------------------------------
 lbd_stop
 printf '[poll]\ninterval = "200ms"\n[sync]\nto = ["tensorboard=%s"]\nevery = "200ms"\n' "$T/own" >"$LB_HOME/lbd.toml"
 lbd_start

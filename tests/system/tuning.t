@@ -36,8 +36,7 @@ train() {	# train FOLDER STEPS OPTION...
 }
 last=step-00000006
 
-# --- the mean of weights, and the noise
-# ---------------------------------------------------------------------------
+# --- the mean of weights, and the noise -----------------------------------------------------------
 exits 0 "a mean of the weights is kept, the noise of gradients told" \
 	train whole 6 --optimizer.ema_decay 0.9 --metrics.noise_scale
 like "$out" "^step 6/6 .* noise scale [0-9.e+]+ tokens" "in tokens"
@@ -60,8 +59,7 @@ like "$err" "plain/$last: holds no model_ema.safetensors$" "it is said"
 exits 2 "one micro-batch tells no noise" train never 6 --metrics.noise_scale --training.local_batch_size 4
 like "$err" "metrics.noise_scale: needs several micro-batches a step" "it is said"
 
-# --- adapters
-# --------------------------------------------------------------------------------------------------
+# --- adapters -------------------------------------------------------------------------------------
 lora() { train "$@" --init-from "$T/plain/$last" --lora.rank 2 --lora.target_modules '["q_proj", "down_proj"]' --optimizer.lr 0.01; }
 exits 0 "adapters are trained" lora adapted 6
 like "$out" "^adapters of rank 2 for 4 matrices: 1408 parameters are trained$" "and nothing else"
