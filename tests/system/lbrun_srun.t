@@ -4,6 +4,24 @@
 . "$(dirname "$0")/lib.sh"
 cluster_start 2
 
+# An srun whose signal to the other ranks does not arrive; what becomes of that is looked at last.
+lost=$T/lost/attempts/1
+mkdir -p "$lost" "$T/lost/checkpoints" "$T/bin"
+cat >"$T/bin/srun" <<'END'
+#!/bin/sh
+trap 'exit 143' TERM
+echo "srun: error: n2: task 1: Exited with exit code 5" >&2
+echo "srun: launch/slurm: _step_signal: Terminating StepId=1.0" >&2
+while :; do sleep 0.1; done
+END
+chmod +x "$T/bin/srun"
+printf '{"version":1,"token":"%032d","run":"lost","number":1,"command":["true"],"workdir":"%s",
+	"run_dir":"%s","checkpoint_dir":"%s/checkpoints","lbd_socket":null,"launcher":"srun",
+	"kill_grace_ms":2000,"kill_wait_ms":1000,"in_place":0,"never_on_exit_codes":[]}' \
+	3 "$T/lost" "$T/lost" "$T/lost" >"$lost/attempt.json"
+printf '#!/bin/sh\nPATH=%s:$PATH\nexec %s --attempt %s\n' "$T/bin" "$B/lbrun" "$lost" >"$lost/job.sh"
+sbatch -N1 -n1 --no-requeue -D "$T/lost" -o "$lost/out.log" "$lost/job.sh" >/dev/null
+
 R=$T/run
 F=$R/attempts/1
 mkdir -p "$F" "$R/checkpoints"
@@ -83,4 +101,10 @@ for node in 1 2; do
 done
 like "$(cat "$F/spool.jsonl")" '"kind":"stacks","text":"[^"]*stacks-1-' "are named in the spool"
 ok "and nobody is left on either" [ -z "$(pgrep -f "$T/hang.py")" ]
+
+# 61 s after srun's word.
+wait_for '[ -e "$lost/exit.json" ]' 90
+like "$(cat "$lost/exit.json")" '"error","exit_code":5,.*rank 1 on n2: exit status 5' \
+	"ranks that srun could not end are ended, and the first one's end counts"
+like "$(cat "$lost/out.log")" 'lbrun: ending the trainer: srun ended the launch 61 s ago' "it says why"
 done_testing

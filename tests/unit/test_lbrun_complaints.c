@@ -211,6 +211,22 @@ static void test_unreached(void **state)
 	assert_null(unreached("srun: error: Task launch for StepId=22.1 failed on node", -1));
 }
 
+static bool says_end(const char *line, int64_t rank)
+{
+	return complaint_srun_ends(&(struct heard){ line, strlen(line), "", rank, true, 0 });
+}
+
+static void test_srun_ends(void **state)
+{
+	(void)state;
+	assert_true(says_end("srun: launch/slurm: _step_signal: Terminating StepId=7.0", -1));
+	assert_true(says_end(
+		"srun: Job step aborted: Waiting up to 32 seconds for job step to finish.", -1));
+	assert_false(says_end("srun: Job step aborted: a trainer's own srun", 0));
+	assert_false(says_end("srun: error: n2: task 1: Exited with exit code 5", -1));
+	assert_false(says_end("Terminating StepId=7.0", -1));
+}
+
 static void test_deaths(void **state)
 {
 	(void)state;
@@ -426,10 +442,11 @@ static void test_hostile(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_deaths), cmocka_unit_test(test_unreached),
-		cmocka_unit_test(test_ranks),  cmocka_unit_test(test_survived),
-		cmocka_unit_test(test_ends),   cmocka_unit_test(test_followers),
-		cmocka_unit_test(test_redact), cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_deaths),    cmocka_unit_test(test_unreached),
+		cmocka_unit_test(test_srun_ends), cmocka_unit_test(test_ranks),
+		cmocka_unit_test(test_survived),  cmocka_unit_test(test_ends),
+		cmocka_unit_test(test_followers), cmocka_unit_test(test_redact),
+		cmocka_unit_test(test_hostile),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -37,6 +37,9 @@ static const struct {
 	/* it says itself that it did not finish */
 	{{.wait_status = EXITED(0), .said_stopped = true}, CAUSE_LOST, 0, 0, 143},
 	{{.wait_status = EXITED(2), .said_stopped = true}, CAUSE_ERROR, 2, 0, 2},
+	/* srun ended it, and nobody said why */
+	{{.wait_status = EXITED(0), .stop = STOP_LEFT_OVER}, CAUSE_CRASH, 0, 0, 143},
+	{{.wait_status = EXITED(143), .stop = STOP_LEFT_OVER}, CAUSE_ERROR, 143, 0, 143},
 	/* asked to end: exit 0 is no completion, whatever it says */
 	{{.wait_status = EXITED(0), .stop = STOP_ORDERED}, CAUSE_KILLED, 0, 0, 143},
 	{{.wait_status = KILLED(SIGKILL), .stop = STOP_ORDERED}, CAUSE_KILLED, -1, SIGKILL, 137},
@@ -189,6 +192,14 @@ static void test_ends_of_ranks(void **state)
 	assert_int_equal(end.cause, CAUSE_OOM);
 	assert_non_null(strstr(end.text, "rank 2 on n2: killed by signal 9"));
 	assert_false(end.is_early);
+
+	/* an srun that could not end the others was ended itself */
+	facts = (struct launch_facts){ .wait_status = KILLED(SIGKILL),
+				       .stop = STOP_LEFT_OVER,
+				       .rank_end = &killed };
+	ending_decide(&facts, &end);
+	assert_int_equal(end.cause, CAUSE_CRASH);
+	assert_non_null(strstr(end.text, "rank 2 on n2: killed by signal 9"));
 
 	/* lbrun's own control group knows nothing of a rank's on another node */
 	facts = (struct launch_facts){ .wait_status = EXITED(137), .rank_end = &without };

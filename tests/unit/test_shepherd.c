@@ -33,7 +33,7 @@ static const struct attempt_params params = {
 	.warn_ms = 240000,
 };
 static const struct shepherd_policy policy = { .params = &params, .in_slurm = true };
-enum { CHECK_MS = 90000 };
+enum { CHECK_MS = 90000, LEFT_MS = DEFAULT_KILL_WAIT_MS + LEFT_OVER_MS };
 static const struct attempt_params checking = {
 	.run = (char[]){ "r" },
 	.number = 5,
@@ -170,6 +170,14 @@ static const struct {
 	 NEXT_HEED, STOP_HUNG},
 	{"it hangs, and is to end already",
 	 {LAUNCHED, .hung_at_ms = NOW, .is_warned = true, .stop = ASKED(STOP_WARNED, NEVER)},
+	 NEXT_WAIT, NEVER},
+
+	{"srun ends it because of a rank", {LAUNCHED, .launch.srun_ends_ms = NOW}, NEXT_WAIT, NOW + LEFT_MS},
+	{"and others go on", {LAUNCHED, .launch.srun_ends_ms = NOW - LEFT_MS}, NEXT_HEED, STOP_LEFT_OVER},
+	{"they are told", {LAUNCHED, .launch.srun_ends_ms = NOW - LEFT_MS, .stop = ASKED(STOP_LEFT_OVER, NOW)},
+	 NEXT_KILL, 0},
+	{"and it is to end already",
+	 {LAUNCHED, .launch.srun_ends_ms = NOW - LEFT_MS, .is_warned = true, .stop = ASKED(STOP_WARNED, NEVER)},
 	 NEXT_WAIT, NEVER},
 
 	{"a node is lost", {LAUNCHED, .lost_node = "n2"}, NEXT_HEED, STOP_NODE},
@@ -351,6 +359,10 @@ static const struct {
 	{"the time limit", {HEARD(EXITED(1)), .is_warned = true, .stop = ASKED(STOP_SIGNALLED, NOW)},
 	 &policy, " C    "},
 	{"hung", {HEARD(KILLED_BY(SIGKILL)), .stop = ASKED(STOP_HUNG, NOW)}, &policy, " CB G "},
+	{"ranks were left over", {HEARD(EXITED(143)), .launch.srun_ends_ms = NOW - LEFT_MS,
+				  .stop = ASKED(STOP_LEFT_OVER, NOW)}, &by_srun, " CB G "},
+	{"they were, and may be yet", {HEARD(KILLED_BY(SIGKILL)), .launch.srun_ends_ms = NOW - LEFT_MS,
+				       .stop = ASKED(STOP_LEFT_OVER, NOW)}, &by_srun, " CB   "},
 	{"a node was lost", {HEARD(KILLED_BY(SIGKILL)), .lost_node = "n2", .launch.node = "n2",
 			     .launch.is_node_broken = true, .stop = ASKED(STOP_NODE, NOW)}, &by_srun, "      "},
 	{"a spare took its place, and nothing of it runs any more",
@@ -430,6 +442,11 @@ static void test_reached_after_all(void **state)
 	launch_survives(&f.launch, NOW + UNREACHED_SURVIVED_MS + 1);
 	assert_int_equal(launch_judge(&f, &by_srun, NOW).ending.cause, CAUSE_ERROR);
 	assert_true(launch_has_sound_nodes(&f, &by_srun));
+	f.launch.srun_ends_ms = NOW;
+	launch_survives(&f.launch, NOW + UNREACHED_SURVIVED_MS);
+	assert_int_equal(f.launch.srun_ends_ms, NOW);
+	launch_survives(&f.launch, NOW + UNREACHED_SURVIVED_MS + 1);
+	assert_int_equal(f.launch.srun_ends_ms, 0);
 }
 
 /* --- a whole attempt -------------------------------------------------------------------------- */

@@ -255,7 +255,19 @@ static struct next on_hang(const struct shepherd_facts *f)
 	return f->stacks == STACKS_NONE ? next : heed(f, STOP_HUNG, false);
 }
 
-static struct next running(const struct shepherd_facts *f, int64_t now_ms)
+/* When ranks that srun has said it ends are left over; INT64_MAX = it has not. */
+static int64_t left_over_ms(const struct shepherd_facts *f, const struct shepherd_policy *policy)
+{
+	int64_t kill_wait_ms = policy->params->kill_wait_ms;
+
+	if (f->launch.srun_ends_ms == 0)
+		return INT64_MAX;
+	return f->launch.srun_ends_ms + (kill_wait_ms > 0 ? kill_wait_ms : DEFAULT_KILL_WAIT_MS) +
+	       LEFT_OVER_MS;
+}
+
+static struct next running(const struct shepherd_facts *f, const struct shepherd_policy *policy,
+			   int64_t now_ms)
 {
 	static const enum next_kind kinds[STEP_COUNT] = {
 		[STEP_ASK] = NEXT_ASK,
@@ -275,6 +287,9 @@ static struct next running(const struct shepherd_facts *f, int64_t now_ms)
 		return step(NEXT_STACKS);
 	if (f->stop.why != STOP_NOT)
 		return wait_until(next_ms);
+	if (now_ms >= left_over_ms(f, policy))
+		return heed(f, STOP_LEFT_OVER, false);
+	next_ms = earlier(next_ms, left_over_ms(f, policy));
 	return now_ms >= f->hung_at_ms ? on_hang(f) : wait_until(earlier(next_ms, f->hung_at_ms));
 }
 
@@ -318,7 +333,7 @@ static struct next with_trainer(const struct shepherd_facts *f,
 {
 	if (f->launch.has_checkpoint && f->launch.has_come_further && !f->launch.is_trusted)
 		return step(NEXT_TRUST);
-	return f->launch.has_ended ? ended(f, policy, now_ms) : running(f, now_ms);
+	return f->launch.has_ended ? ended(f, policy, now_ms) : running(f, policy, now_ms);
 }
 
 /* --- the end of the attempt ------------------------------------------------------------------- */

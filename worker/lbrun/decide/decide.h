@@ -47,8 +47,11 @@ enum {
 	/* so long old checkpoints may take to go behind the last launch; the next attempt has them
 	 * otherwise */
 	LAST_PRUNE_MS = 60 * 1000,
-	LAST_DRAIN_MS = 60 * 60 * 1000, /* and the node's stage, where nobody asks us to end */
-	CHECK_KILL_MS = 3 * 1000,       /* between two tries to end a check of the nodes */
+	/* behind the scheduler's SIGKILL, until ranks that srun said it ends count as left over */
+	LEFT_OVER_MS = 60 * 1000,
+	DEFAULT_KILL_WAIT_MS = 30 * 1000, /* Slurm's default, where it is not known */
+	LAST_DRAIN_MS = 60 * 60 * 1000,   /* and the node's stage, where nobody asks us to end */
+	CHECK_KILL_MS = 3 * 1000,         /* between two tries to end a check of the nodes */
 };
 
 enum claim_state { CLAIM_NONE, CLAIM_OURS, CLAIM_TAKEN, CLAIM_FAILED };
@@ -102,6 +105,9 @@ struct launch {
 	bool is_replaced;    /* that node left the job, and a spare takes its place */
 	/* when srun said that it cannot start its ranks there; 0 = it did not */
 	int64_t unreached_ms;
+	/* when srun said that it ends what is left of it; 0 = it did not. That does not always come
+	 * to pass: on a busy node a rank that has not quite begun misses the signal */
+	int64_t srun_ends_ms;
 	bool is_heard;    /* heartbeats of all its ranks came: each ends with its lease */
 	bool is_quiet;    /* its ranks are known to have ended, on whatever node */
 	bool is_hardware; /* a GPU told of them: that is not the trainer's doing */

@@ -115,9 +115,8 @@ static bool may_go_on(const struct shepherd_facts *f, const struct shepherd_poli
 		      const struct next *end)
 {
 	int64_t failures = end->made_progress ? 0 : f->failures + end->counts;
-	/* a hang was the launch's, not the attempt's; so was a node */
-	bool is_wanted = f->stop.why == STOP_NOT || f->stop.why == STOP_HUNG ||
-			 f->stop.why == STOP_NODE;
+	/* a hang was the launch's, not the attempt's; so was a node, or a rank */
+	bool is_wanted = f->stop.why <= STOP_NODE;
 
 	/* of nodes that nobody hears Slurm knows more */
 	return is_wanted && !f->cut_off && launch_has_sound_nodes(f, policy) &&

@@ -40,13 +40,13 @@ static int64_t grace_ms(const struct shepherd_facts *f, const struct shepherd_po
 				      : policy->params->kill_grace_ms;
 }
 
-/* What hangs does not listen. */
+/* What hangs does not listen, nor what has lost a rank. */
 static void note_heeded(struct shepherd_facts *f, const struct shepherd_policy *policy,
 			const struct next *next, int64_t now_ms)
 {
 	f->heeded = f->order;
 	stopping_request(&f->stop, next->why, now_ms, grace_ms(f, policy, next->why),
-			 next->why != STOP_HUNG && f->listens);
+			 next->why > STOP_HUNG && f->listens);
 	if (next->at_once)
 		stopping_request_now(&f->stop, next->why, now_ms);
 }
@@ -77,7 +77,7 @@ static void note_launch(struct shepherd_facts *f, int64_t now_ms)
 	f->kill_again_ms = INT64_MAX;
 }
 
-/* A hang was the launch's, not the attempt's; so was a node. */
+/* A hang was the launch's, not the attempt's; so was a node, or a rank. */
 static void note_finish(struct shepherd_facts *f, const struct shepherd_policy *policy,
 			const struct next *next, int64_t now_ms)
 {
@@ -90,7 +90,7 @@ static void note_finish(struct shepherd_facts *f, const struct shepherd_policy *
 	f->room_until_ms = now_ms + ROOM_WAIT_MS;
 	f->has_last_look = false;
 	f->is_over = !next->goes_on;
-	if (f->stop.why == STOP_HUNG || f->stop.why == STOP_NODE)
+	if (f->stop.why <= STOP_NODE)
 		stopping_init(&f->stop, policy->params->kill_wait_ms);
 }
 
@@ -218,6 +218,8 @@ void launch_told_step(struct launch *l, int64_t step)
 
 void launch_survives(struct launch *l, int64_t now_ms)
 {
+	if (now_ms - l->srun_ends_ms > UNREACHED_SURVIVED_MS)
+		l->srun_ends_ms = 0;
 	if (l->unreached_ms <= 0 || now_ms - l->unreached_ms <= UNREACHED_SURVIVED_MS)
 		return;
 	l->unreached_ms = 0;

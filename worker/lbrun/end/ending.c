@@ -130,6 +130,7 @@ static enum cause cause_when_stopped(const struct launch_facts *f, const struct 
 	case STOP_WARNED:
 		return is_crash_signal(end->signal) ? CAUSE_CRASH : CAUSE_TIMEOUT;
 	case STOP_NOT:
+	case STOP_LEFT_OVER:
 	case STOP_SIGNALLED:
 	case STOP_FENCED:
 	case STOP_WHY_COUNT:
@@ -163,6 +164,7 @@ void ending_decide(const struct launch_facts *f, struct ending *out)
 	const char *said = f->complaint ? f->complaint->text : "";
 	bool is_unreached = strncmp(said, COMPLAINT_NOT_LAUNCHED,
 				    sizeof(COMPLAINT_NOT_LAUNCHED) - 1) == 0;
+	bool is_natural = f->stop == STOP_NOT || f->stop == STOP_LEFT_OVER;
 	char how[200], why[80];
 
 	*out = (struct ending){ .exit_code = -1 };
@@ -171,11 +173,11 @@ void ending_decide(const struct launch_facts *f, struct ending *out)
 	else
 		out->exit_code = WEXITSTATUS(f->wait_status);
 	describe(f->wait_status, how, sizeof(how));
-	if (f->stop == STOP_NOT && out->exit_code > 0 && f->rank_end && f->rank_end->is_known &&
-	    !is_unreached)
+	if (is_natural && (out->exit_code > 0 || f->stop == STOP_LEFT_OVER) && f->rank_end &&
+	    f->rank_end->is_known && !is_unreached)
 		take_rank_end(f->rank_end, out, how, sizeof(how));
 
-	if (f->stop != STOP_NOT) {
+	if (!is_natural) {
 		out->cause = cause_when_stopped(f, out);
 		snprintf(out->text, sizeof(out->text), "%s; trainer: %s", f->stop_text, how);
 	} else if (f->requeue_asked) {
@@ -189,6 +191,8 @@ void ending_decide(const struct launch_facts *f, struct ending *out)
 			 "the trainer said that it was stopped; lbrun did not ask it to");
 	} else {
 		out->cause = natural_cause(f, out);
+		if (out->cause == CAUSE_COMPLETED && f->stop == STOP_LEFT_OVER)
+			out->cause = CAUSE_CRASH; /* srun ended it, whatever its ranks did then */
 		describe_memory(f, out->cause, why, sizeof(why));
 		snprintf(out->text, sizeof(out->text), "%s%s", how, why);
 		if (out->cause != CAUSE_COMPLETED && !is_mere_follower(f, out))

@@ -23,6 +23,10 @@ static void describe(struct shepherd *s, const struct next *next, int64_t now_ms
 	case STOP_WARNED:
 		snprintf(out, size, "the job's time limit is near");
 		break;
+	case STOP_LEFT_OVER:
+		snprintf(out, size, "srun ended the launch %.0f s ago, and some ranks go on",
+			 (double)(now_ms - s->facts.launch.srun_ends_ms) / 1000);
+		break;
 	case STOP_NODE:
 		if (s->facts.cut_off)
 			snprintf(out, size, "%s", s->facts.cut_off);

@@ -326,6 +326,12 @@ static void hear_unreached(struct shepherd *s, const struct heard *line)
 	trainer_protocol_node_lost(s, node, "srun cannot reach it");
 }
 
+static void hear_srun_end(struct shepherd *s, const struct heard *line)
+{
+	if (s->policy.is_srun && s->facts.launch.srun_ends_ms == 0 && complaint_srun_ends(line))
+		s->facts.launch.srun_ends_ms = line->now_ms;
+}
+
 static void on_output_line(void *arg, int stream, const char *node, int64_t rank, const char *text,
 			   size_t len)
 {
@@ -336,6 +342,7 @@ static void on_output_line(void *arg, int stream, const char *node, int64_t rank
 	s->facts.launch.is_requeue_asked |= s->params.is_script && requeue_is_refusal(text, len);
 	complaints_hear(&s->complaints, &line);
 	hear_unreached(s, &line);
+	hear_srun_end(s, &line);
 }
 
 void trainer_protocol_node_error(struct shepherd *s, const char *node, const char *line)

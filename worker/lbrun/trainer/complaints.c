@@ -319,6 +319,13 @@ void complaints_hear(struct complaints *c, const struct heard *heard)
 		take(&c->last, &line, WEIGHT_LAST, NULL);
 }
 
+bool complaint_srun_ends(const struct heard *heard)
+{
+	return heard->rank < 0 && strncmp(heard->text, "srun: ", 6) == 0 &&
+	       (strstr(heard->text, "Terminating StepId=") ||
+		strstr(heard->text, "Job step aborted"));
+}
+
 const char *complaint_unreached(const struct heard *heard)
 {
 	static const char failed[] = " failed on node ";

@@ -73,6 +73,8 @@ void complaints_hear(struct complaints *c, const struct heard *line);
 /* Where the line is srun's own word, of no rank, for a node that it cannot reach: what begins with
  * the node's name and a colon, else NULL. */
 const char *complaint_unreached(const struct heard *heard);
+/* Is it srun's own word that it ends all that is left of the step? */
+bool complaint_srun_ends(const struct heard *heard);
 /* A rank's own shepherd says how it ended: the first such word counts, before a launcher's; but of
  * one that follows another a signal that ended that one is the cause, told soon after, before the
  * launcher ends the rest. */
