@@ -78,6 +78,21 @@ for mpi in none pmi2; do
 	forgive
 done
 
+# A spare takes the place of a broken node, in the same job; and is looked at, too.
+echo wrong-product >"$T/fault-n2"
+try spared --set restart.spare_nodes=1
+is "$(trained_on spared)" "n1 n3 " "it trains on the spare"
+like "$events" "preflight_node +n2: product: element" "instead of the broken node"
+like "$events" "spare_node +a spare node takes the place of n2" "which is told"
+like "$events" "preflight +the nodes are well, checked .*preflight-2" "the spare was checked"
+is "$(lbctl status spared --json | json attempts.#)" 1 "all in one job"
+forgive
+echo wrong-product >"$T/fault-n3"
+try unspared --set restart.spare_nodes=1 --set preflight.tries=1
+like "$events" "preflight_node +n3: product: element" "a spare that is broken is found"
+like "$events" "attempt_end +attempt 1: launch_fail: a node is broken: n3: " "and no other is left"
+forgive
+
 for node in n1 n2 n3; do echo wrong-product >"$T/fault-$node"; done
 try bounded --set preflight.tries=2 --set slurm.nodes=1
 is "$(echo "$events" | grep -c 'attempt_end .*launch_fail')" 2 "where all are broken a run does not starve"

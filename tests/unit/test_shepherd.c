@@ -127,7 +127,8 @@ static const struct {
 	{"one is broken", {CHECKED, .check = CHECK_BROKEN}, NEXT_GIVE_UP, CAUSE_LAUNCH_FAIL},
 	{"so it was twice before", {CHECKED, .checks_failed = 2}, NEXT_CHECK, 0},
 	{"so it was too often before", {CHECKED, .checks_failed = 3}, NEXT_CHECK_SKIP, 0},
-	{"a relaunch in place has the same nodes", {PAUSED, .check_text = ""}, NEXT_SEARCH, 0},
+	{"a relaunch in place has the same nodes", {PAUSED, .check_text = "", .check = CHECK_WELL}, NEXT_SEARCH, 0},
+	{"a spare has come in", {PAUSED, .check_text = ""}, NEXT_CHECK, 0},
 
 	/* from the search to the launch */
 	{"the search is at work", {CLAIMED, .looking = LOOKING_BUSY}, NEXT_WAIT, NEVER},

@@ -201,12 +201,7 @@ static struct next refuse_nodes(const struct shepherd_facts *f)
 	return next;
 }
 
-static bool wants_check(const struct shepherd_facts *f, const struct shepherd_policy *policy)
-{
-	return policy->params->preflight_ms > 0 && f->launch.number == 0;
-}
-
-/* Before the first launch: one in place has the same nodes. */
+/* Once, unless a spare has come in since: a launch in place has the same nodes. */
 static struct next check_nodes(const struct shepherd_facts *f, const struct shepherd_policy *policy,
 			       int64_t now_ms)
 {
@@ -235,7 +230,7 @@ static struct next without_trainer(const struct shepherd_facts *f,
 		return after_search(f);
 	if (is_older_awaited(f, now_ms))
 		return step_at(NEXT_LOOK, f->looked_ms + OLDER_LOOK_MS, now_ms);
-	if (f->check != CHECK_WELL && wants_check(f, policy))
+	if (f->check != CHECK_WELL && policy->params->preflight_ms > 0)
 		return check_nodes(f, policy, now_ms);
 	/* A trainer that is started on a full disk would mostly die of it, too. */
 	if (f->is_full && now_ms < f->room_until_ms)

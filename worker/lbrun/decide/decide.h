@@ -59,7 +59,7 @@ enum looking { LOOKING_IDLE, LOOKING_BUSY, LOOKING_DONE, LOOKING_FAILED }; /* fo
 /* The search died, or could not look: that says nothing of what is there. */
 enum { FOUND_UNKNOWN = -2 };
 enum stacks_state { STACKS_NONE, STACKS_BUSY, STACKS_DONE };
-/* of the nodes, before the first launch ([preflight]) */
+/* of the nodes, before they train ([preflight]) */
 enum check_state { CHECK_NONE, CHECK_BUSY, CHECK_WELL, CHECK_BROKEN };
 
 /* What does not change while the attempt lives. */

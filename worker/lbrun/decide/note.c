@@ -108,6 +108,7 @@ void shepherd_note(struct shepherd_facts *f, const struct shepherd_policy *polic
 	case NEXT_CHECK:
 		f->check = CHECK_BUSY;
 		f->check_began_ms = now_ms;
+		f->check_kill_ms = INT64_MAX;
 		break;
 	case NEXT_CHECK_SKIP:
 		f->check = CHECK_WELL;

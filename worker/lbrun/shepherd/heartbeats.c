@@ -104,23 +104,12 @@ static bool would_go_on(const struct shepherd *s)
 void heartbeats_replace(struct shepherd *s)
 {
 	struct launch *l = &s->facts.launch;
-	struct err why = { 0 };
 
 	if (!s->allocation.nodes || launch_has_sound_nodes(&s->facts, &s->policy) ||
-	    !would_go_on(s))
+	    !would_go_on(s) || !spare_take_place(s, l->node))
 		return;
-	if (allocation_drop(&s->allocation, l->node, s->folder, &why) < 0) {
-		output_say(&s->output, "%s is not replaced: %s", l->node, why.text);
-		return;
-	}
 	l->is_replaced = true;
 	s->facts.was_node_lost = true;
-	journal_note(&s->journal, l->number, "spare_node",
-		     "a spare node takes the place of %s: the next launch is on %s; %zu left",
-		     l->node, allocation_nodelist(),
-		     json_array_size(s->allocation.nodes) - s->allocation.used);
-	output_say(&s->output, "a spare node takes the place of %s: the next launch is on %s",
-		   l->node, allocation_nodelist());
 }
 
 /* Wall clock: what was written behind it is not that launch's. Its ranks have ended, or are silent

@@ -86,7 +86,7 @@ static int start(struct shepherd *s, struct err *err)
 static void tell_unclear(struct shepherd *s, const char *why)
 {
 	s->facts.check = CHECK_WELL;
-	journal_note(&s->journal, 0, "preflight_unclear",
+	journal_note(&s->journal, s->facts.launch.number, "preflight_unclear",
 		     "the nodes could not be checked: %.300s; the trainer is started all the same",
 		     why);
 	output_say(&s->output, "the nodes could not be checked: %.300s", why);
@@ -97,8 +97,12 @@ void preflight_begin(struct shepherd *s)
 	struct preflight *p = &s->preflight;
 	struct err why = { 0 };
 
+	p->number++;
+	p->kills = 0;
+	p->text[0] = '\0';
 	free(p->folder);
-	p->folder = path_join("%s/preflight", s->folder);
+	p->folder = p->number == 1 ? path_join("%s/preflight", s->folder)
+				   : path_join("%s/preflight-%d", s->folder, p->number);
 	p->begin_ms = clock_mono_ms();
 	output_say(&s->output, "the nodes are checked (preflight)");
 	if (start(s, &why))
@@ -107,7 +111,7 @@ void preflight_begin(struct shepherd *s)
 
 void preflight_skip(struct shepherd *s)
 {
-	journal_note(&s->journal, 0, "preflight_skipped",
+	journal_note(&s->journal, s->facts.launch.number, "preflight_skipped",
 		     "broken nodes ended %lld attempts in a row (preflight.tries): the trainer is "
 		     "started without a check",
 		     (long long)s->facts.checks_failed);
@@ -137,54 +141,63 @@ static bool has_report(const struct check_result *all, size_t count, const char 
 	return false;
 }
 
-static void tell_node(struct shepherd *s, const char *node, const char *what)
+static void tell_node(struct shepherd *s, const char *node, const char *what, struct strv *broken)
 {
 	struct preflight *p = &s->preflight;
 	size_t used = strlen(p->text);
 
-	journal_note(&s->journal, 0, "preflight_node", "%s: %s (%s)", node, what, p->folder);
+	journal_note(&s->journal, s->facts.launch.number, "preflight_node", "%s: %s (%s)", node,
+		     what, p->folder);
 	output_say(&s->output, "%s is broken: %s", node, what);
+	strv_add(broken, xstrdup(node));
 	snprintf(p->text + used, sizeof(p->text) - used, "%s%s: %s",
 		 used ? "; " : "a node is broken: ", node, what);
 }
 
 /* A node that said nothing, where others did. */
-static int tell_missing(struct shepherd *s, const struct check_result *all, size_t count)
+static void tell_missing(struct shepherd *s, const struct check_result *all, size_t count,
+			 struct strv *broken)
 {
 	const char *list = getenv("SLURM_JOB_NODELIST");
 	json_t *nodes = hosts_expand(list ? list : s->node), *node;
-	int missing = 0;
 	size_t i;
 
 	json_array_foreach(nodes, i, node) {
 		if (count == 0 || has_report(all, count, json_string_value(node)))
 			continue;
-		tell_node(s, json_string_value(node), "no answer to the check");
-		missing++;
+		tell_node(s, json_string_value(node), "no answer to the check", broken);
 	}
 	json_decref(nodes);
-	return missing;
 }
 
-static int tell_broken(struct shepherd *s)
+static void tell_broken(struct shepherd *s, struct strv *broken)
 {
 	struct check_limits limits;
 	size_t count;
 	struct check_result *all = check_reports_read(s->preflight.folder, &count, &limits);
-	int broken = check_judge(all, count, &limits);
 
+	check_judge(all, count, &limits);
 	for (size_t i = 0; i < count; i++)
 		if (all[i].fault[0])
-			tell_node(s, all[i].host, all[i].fault);
-	if (broken == 0)
-		broken = tell_missing(s, all, count);
+			tell_node(s, all[i].host, all[i].fault, broken);
+	if (broken->count == 0)
+		tell_missing(s, all, count, broken);
 	free(all);
-	return broken;
+}
+
+/* By spares, who are checked then; false: some are not. */
+static bool replace(struct shepherd *s, const struct strv *broken)
+{
+	for (size_t i = 0; i < broken->count; i++)
+		if (!spare_take_place(s, broken->items[i]))
+			return false;
+	return broken->count > 0;
 }
 
 static void tell_well(struct shepherd *s)
 {
-	journal_note(&s->journal, 0, "preflight", "the nodes are well, checked in %.1f s (%s)",
+	journal_note(&s->journal, s->facts.launch.number, "preflight",
+		     "the nodes are well, checked in %.1f s (%s)",
 		     (double)(clock_mono_ms() - s->preflight.begin_ms) / MS, s->preflight.folder);
 }
 
@@ -193,6 +206,7 @@ void preflight_ended(struct shepherd *s, int wait_status)
 	struct preflight *p = &s->preflight;
 	bool is_well = WIFEXITED(wait_status) && WEXITSTATUS(wait_status) == 0 && p->kills == 0;
 	bool is_broken = WIFEXITED(wait_status) && WEXITSTATUS(wait_status) == CHECK_EXIT_NODE;
+	struct strv broken = { 0 };
 	char why[120];
 
 	p->pid = 0;
@@ -205,7 +219,14 @@ void preflight_ended(struct shepherd *s, int wait_status)
 		tell_well(s);
 		return;
 	}
-	if (tell_broken(s) > 0 || is_broken) {
+	tell_broken(s, &broken);
+	if (replace(s, &broken)) {
+		strv_free(broken.items);
+		return;
+	}
+	is_broken |= broken.count > 0;
+	strv_free(broken.items);
+	if (is_broken) {
 		if (!p->text[0])
 			snprintf(p->text, sizeof(p->text), "the check of the nodes failed");
 		s->facts.check = CHECK_BROKEN;

@@ -47,6 +47,7 @@ struct preflight {
 	pid_t pid;    /* of the check; 0 = none runs */
 	char *folder; /* of its reports; owned */
 	bool is_srun; /* it is srun that runs: not only on this node */
+	int number;   /* of this check; the first is 1 */
 	int kills;    /* so often it was told to end */
 	int64_t begin_ms;
 	char text[320]; /* what is broken */
@@ -252,6 +253,11 @@ void heartbeats_start(struct shepherd *s); /* before we are a subreaper */
 void heartbeats_news(struct shepherd *s);
 /* A launch has ended: a spare takes the place of a node that was to blame, where there is one. */
 void heartbeats_replace(struct shepherd *s);
+
+/* --- spare.c ---------------------------------------------------------------------------------- */
+/* A spare node takes the place of that one, and is to be checked; false: none does, and it is said
+ * why where the job has spares. */
+bool spare_take_place(struct shepherd *s, const char *node);
 /* Before the launch behind a lost node: what its ranks may still write to counts for nothing. */
 void heartbeats_set_aside(struct shepherd *s);
 
