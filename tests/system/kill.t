@@ -129,7 +129,7 @@ for run in starting spare; do
 	is "$(cause $run-switch)" killed "… $run"
 done
 # Who lets the others go now starts nothing.
-scontrol release "$(squeue -h -o '%i %j' | sed -n 's/ lb-spare-switch-.*//p')"
+scontrol release "$(squeue -h -t PENDING -o '%i %j' | sed -n 's/ lb-spare-switch-.*//p')"
 scontrol release "$requeued"
 rm "$T"/completing.*
 for run in starting spare requeued completing; do is_out_of_slurm $run-switch; done

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* spare.c - a spare node of the job takes the place of one that is broken or lost, in words, too. */
+/* spare.c - a spare node of the job takes the place of one that is broken or lost; and that is
+ * told. */
 #include "common/base/err.h"
 #include "worker/lbrun/shepherd/shepherd.h"
 
