@@ -288,11 +288,15 @@ static bool is_noise(struct complaints *c, const struct heard *line)
 	return strncmp(line->text, "lbrun: ", 7) == 0 || regexp_match(c->noise, line->text, len);
 }
 
+static bool srun_ends(const char *text)
+{
+	return strstr(text, "Terminating StepId=") || strstr(text, "Job step aborted");
+}
+
 /* As srun and slurmstepd say it. */
 static bool ends_all(const char *text)
 {
-	return strstr(text, "Terminating StepId=") || strstr(text, "Job step aborted") ||
-	       (strstr(text, "*** STEP ") && strstr(text, " CANCELLED AT "));
+	return srun_ends(text) || (strstr(text, "*** STEP ") && strstr(text, " CANCELLED AT "));
 }
 
 void complaints_hear(struct complaints *c, const struct heard *heard)
@@ -321,9 +325,7 @@ void complaints_hear(struct complaints *c, const struct heard *heard)
 
 bool complaint_srun_ends(const struct heard *heard)
 {
-	return heard->rank < 0 && strncmp(heard->text, "srun: ", 6) == 0 &&
-	       (strstr(heard->text, "Terminating StepId=") ||
-		strstr(heard->text, "Job step aborted"));
+	return heard->rank < 0 && strncmp(heard->text, "srun: ", 6) == 0 && srun_ends(heard->text);
 }
 
 const char *complaint_unreached(const struct heard *heard)
