@@ -252,9 +252,8 @@ void cuda_own_attention_forward(struct device *dev, void *out, float *lse, const
 				const struct attention *a);
 void cuda_own_attention_backward(struct device *dev, void *dqkv, const void *dout, const void *out,
 				 const float *lse, const void *qkv, const struct attention *a);
-/* What cuDNN's backward pass leaves, in bf16 but for dq, where it does not write dqkv itself. */
+/* What cuDNN's backward pass leaves, in bf16, beside what it writes to dqkv. */
 struct heads_left {
-	const float *dq;     /* [batch,H,T,C]; NULL: dq lies in dqkv */
 	const void *dk, *dv; /* of every query head, [batch,T,H,C] each; NULL: in dqkv */
 	const float *table;  /* of rope(), by which queries and keys are turned back; NULL: not */
 };

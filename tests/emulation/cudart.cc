@@ -23,6 +23,43 @@ namespace {
 
 typedef std::vector<std::function<void()>> work_list;
 
+// A GPU's memory is none of the host's. Where the processor has protection keys (PKU), ours is behind one that only work
+// that was queued holds: code of the host that reads a pointer of the device dies as it would beside a real GPU.
+// Sanitizers keep their own books of small tensors instead.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(PKEY_DISABLE_ACCESS)
+const bool guards = false;
+#else
+const bool guards = true;
+#endif
+
+int guard_key()
+{
+	static const int key = guards ? pkey_alloc(0, PKEY_DISABLE_ACCESS) : -1;
+	return key;
+}
+
+void guard(void *memory, size_t bytes)
+{
+	if (guard_key() > 0)
+		pkey_mprotect(memory, bytes, PROT_READ | PROT_WRITE, guard_key());
+}
+
+// As long as it stands this thread may read and write the GPU's memory.
+struct on_the_gpu {
+	on_the_gpu()
+	{
+		before = guard_key() > 0 ? pkey_get(guard_key()) : 0;
+		if (guard_key() > 0)
+			pkey_set(guard_key(), 0);
+	}
+	~on_the_gpu()
+	{
+		if (guard_key() > 0)
+			pkey_set(guard_key(), (unsigned)before);
+	}
+	int before;
+};
+
 // More than any tensor of a test has: what is larger is a work area. The system gives memory for what is touched there,
 // a sanitizer keeps no books of it, and the next one of its size takes it over.
 const size_t TENSOR_BYTES = (size_t)4 << 20;
@@ -105,6 +142,7 @@ void emulated_enqueue(const std::function<void()> &work)
 	if (captured)
 		captured->push_back(work);
 	else {
+		on_the_gpu here;
 		queued++;
 		work();
 	}
@@ -220,14 +258,16 @@ static void *memory_of(size_t bytes)
 	if (area != areas.end()) {
 		memory = area->second;
 		areas.erase(area);
-	} else if (bytes > TENSOR_BYTES) {
+	} else if (bytes > TENSOR_BYTES || guards) {
 		memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
 			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 		if (memory == MAP_FAILED)
 			return NULL;
+		guard(memory, bytes);
 	} else if (posix_memalign(&memory, 256, bytes)) {
 		return NULL;
 	}
+	on_the_gpu here;
 	memset(memory, 0xff, bytes < TENSOR_BYTES ? bytes : TENSOR_BYTES);
 	return memory;
 }
@@ -254,6 +294,8 @@ cudaError_t cudaFree(void *memory)
 	taken.erase(memory);
 	if (bytes > TENSOR_BYTES)
 		areas.insert({ bytes, memory });
+	else if (guards)
+		munmap(memory, bytes);
 	else
 		free(memory);
 	return cudaSuccess;
@@ -386,9 +428,11 @@ static CUresult CUDAAPI unmap_chunk(CUdeviceptr at, size_t bytes)
 
 static CUresult CUDAAPI allow_access(CUdeviceptr at, size_t bytes, const CUmemAccessDesc *, size_t)
 {
-	return mprotect((void *)(uintptr_t)at, bytes, PROT_READ | PROT_WRITE)
-		       ? CUDA_ERROR_INVALID_VALUE
-		       : CUDA_SUCCESS;
+	void *memory = (void *)(uintptr_t)at;
+	if (mprotect(memory, bytes, PROT_READ | PROT_WRITE))
+		return CUDA_ERROR_INVALID_VALUE;
+	guard(memory, bytes);
+	return CUDA_SUCCESS;
 }
 
 cudaError_t cudaGetDriverEntryPointByVersion(const char *name, void **function, unsigned,
@@ -571,6 +615,7 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t *out, cudaGraph_t graph, unsign
 
 cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t)
 {
+	on_the_gpu here;
 	graph_runs++;
 	for (auto &work : *(work_list *)graph)
 		work();

@@ -383,6 +383,9 @@ cudnnStatus_t run_plan(cudnnHandle_t, cudnnBackendDescriptor_t plan, cudnnBacken
 
 	for (size_t i = 0; i < ids.size() / 8; i++)
 		pointers[((const int64_t *)ids.data())[i]] = ((void *const *)all.data())[i];
+	// as 9.19 does on an H200: a sum of dq (11) that nothing rounds (7) is planned and does not run
+	if (pointers.count(11) && !pointers.count(7))
+		return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
 	for (int64_t id = 12; id <= 14; id++)
 		if (pointers.count(id))
 			numbers[id] = *(float *)pointers[id];

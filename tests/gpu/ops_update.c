@@ -183,7 +183,8 @@ static uint64_t held(const struct suite *s, const char *what)
 void ops_shares(struct suite *s)
 {
 	struct tensors all = { .count = 0 };
-	const size_t part = pick(s, 4096, 1 << 20), run = 4 * part; /* ours: the second part */
+	/* ours: the second part; a GPU's memory comes in chunks of 2 MiB */
+	const size_t part = pick(s, 1 << 19, 1 << 20), run = 4 * part;
 	struct share share[RUNS];
 	struct tensor *own[RUNS], *rest = random_tensor(s, &all, run, false, 1);
 	struct tensor *back = add(s, &all, part, false), *is_less = add(s, &all, 1, false);

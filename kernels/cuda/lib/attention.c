@@ -250,7 +250,7 @@ void cuda_attention_backward(struct device *dev, void *dqkv, const void *dout, c
 		cuda_zero(dev, s->accumulated,
 			  a->batch * a->heads * a->seq * a->head_dim * sizeof(float));
 	run(dev, at, s, s->backward, pointers);
-	const struct heads_left left = { s->accumulated, s->dk, s->dv, table };
+	const struct heads_left left = { s->dk, s->dv, table };
 	cuda_heads_backward(dev, dqkv, &left, a);
 }
 

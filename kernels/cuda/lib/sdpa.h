@@ -6,9 +6,9 @@
  *   backward  p = exp(s - stats);  dv = p^T dout;  ds = p (dout v^T - rowsum(dout out)) scale;
  *             dq = ds k;  dk = ds^T q
  *
- * dq is left as its sum in fp32: cuDNN would read that once more to round it, and so do we, who
- * turn it back by its position on the way (ops/heads_backward.cu). The rotation forward cannot go
- * the same way: cuDNN 9.19 has no engine where queries or keys are anything but memory.
+ * dq is added up in fp32 and rounded by cuDNN; what turns it back by its position is
+ * ops/heads_backward.cu. The rotation cannot be part of the graphs: cuDNN 9.19 has no engine where
+ * queries or keys are anything but memory, and runs none that ends with the sum.
  *
  * A graph needs no GPU to be built: with `properties` (JSON of a GPU, as cuDNN writes it) it is
  * planned for that one. */
@@ -18,9 +18,9 @@
 #include "kernels/backend.h"
 #include "kernels/cuda/lib/cudnn_api.h"
 
-/* Tensors that the caller provides, by their unique ids. ACCUMULATED: dq in fp32 [B,H,T,C], zeroed
- * before each run (BACKWARD_FIXED: DQ instead, in bf16); ALONG: fp32 [B,H,T]; DK and DV lie in
- * dqkv, or are [B,T,H,C] where heads are shared. */
+/* Tensors that the caller provides, by their unique ids. ACCUMULATED: the sum of dq in fp32
+ * [B,H,T,C], zeroed before each run (BACKWARD_FIXED has none); ALONG: fp32 [B,H,T]; DQ, DK and DV
+ * lie in dqkv; DK and DV are [B,T,H,C] where heads are shared. */
 /* clang-format off */
 enum sdpa_tensor {
 	SDPA_Q = 1, SDPA_K, SDPA_V, SDPA_OUT, SDPA_STATS, SDPA_DOUT, SDPA_DQ, SDPA_DK, SDPA_DV,

@@ -299,8 +299,9 @@ static descriptor along_rows(struct sdpa_graph *g, descriptor dout, descriptor o
 			 rows(g, SDPA_ALONG), -1);
 }
 
-/* dq = ds k: added up in fp32 memory by whoever comes, and left there; or from ds in the plan's
- * workspace, in the same order every time, and in bf16. */
+/* dq = ds k: added up in fp32 memory by whoever comes, and rounded when all have come; or from ds
+ * in the plan's workspace, in the same order every time. A graph that ends with the sum is planned,
+ * but does not run: CUDNN_STATUS_BAD_PARAM_NULL_POINTER (9.19 on an H200). */
 static void query_gradient(struct sdpa_graph *g, descriptor ds, descriptor k_turned)
 {
 	const int64_t t = (int64_t)g->a.seq, c = (int64_t)g->a.head_dim;
@@ -309,11 +310,15 @@ static void query_gradient(struct sdpa_graph *g, descriptor ds, descriptor k_tur
 				       { (int64_t)g->a.heads * t * c, t * c, c, 1 },
 				       CUDNN_DATA_FLOAT };
 	descriptor k = reshape(g, k_turned, tensor(g, &k_form, 0, false));
+	descriptor dq = tensor(g, &q_form, SDPA_DQ, false);
 
-	if (g->pass == SDPA_BACKWARD_FIXED)
-		matmul(g, ds, k, tensor(g, &q_form, SDPA_DQ, false));
-	else
-		matmul(g, ds, k, tensor(g, &sum_form, SDPA_ACCUMULATED, false));
+	if (g->pass == SDPA_BACKWARD_FIXED) {
+		matmul(g, ds, k, dq);
+		return;
+	}
+	descriptor sum = tensor(g, &sum_form, SDPA_ACCUMULATED, false);
+	matmul(g, ds, k, sum);
+	pointwise(g, CUDNN_POINTWISE_IDENTITY, sum, NULL, NULL, dq, -1);
 }
 
 static void backward_graph(struct sdpa_graph *g)

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* heads_backward.cu - makes the gradient of qkv of what cuDNN's backward pass leaves, in the one
- * pass that this takes anyway: dq becomes bf16 of its fp32 sum; with grouped heads cuDNN leaves dk
- * and dv of every query head, and those that share a key head are added in order, in fp32, and
- * rounded once; and queries and keys are turned back by their position (positions.cu has the
- * formula) before they are rounded.
+/* heads_backward.cu - makes the gradient of qkv of what cuDNN's backward pass leaves, in one pass:
+ * with grouped heads cuDNN leaves dk and dv of every query head, and those that share a key head
+ * are added in order, in fp32, and rounded once; and queries and keys are turned back by their
+ * position (positions.cu has the formula).
  *
  * A thread owns V neighbouring pairs of HEADS heads of one row, whose angles it reads once; behind
  * the part of a head that is turned, any two vectors of V. Where the largest of all is wanted
@@ -47,12 +46,6 @@ DEVICE void read(const struct left &s, size_t row, uint32_t head, uint32_t vecto
 	const void *each = head < queries ? NULL : head < queries + keys ? s.from.dk : s.from.dv;
 	float y[V];
 
-	if (head < queries && s.from.dq) { /* [batch,H,T,C] */
-		size_t batch = row / s.a.seq, t = row - batch * s.a.seq;
-		load<float, V>(x, s.from.dq,
-			       ((batch * queries + head) * s.a.seq + t) * s.vectors + vector);
-		return;
-	}
 	if (!each) {
 		load<bf16, V>(x, s.dqkv, place_of(s, row, head) / V + vector);
 		return;
@@ -73,7 +66,7 @@ DEVICE bool is_new(const struct left &s, uint32_t head, bool turns)
 {
 	uint32_t queries = (uint32_t)s.a.heads, keys = (uint32_t)s.a.kv_heads;
 
-	return head < queries          ? turns || s.from.dq
+	return head < queries          ? turns
 	       : head < queries + keys ? turns || s.from.dk
 				       : s.from.dv != NULL;
 }
@@ -137,7 +130,7 @@ extern "C" void cuda_heads_backward(struct device *dev, void *dqkv, const struct
 {
 	size_t turned = !left->table ? 0 : a->rotary ? a->rotary : a->head_dim;
 	bool wide = is_wide(dev, a->head_dim, (const void *)dqkv, left->dk, left->dv) &&
-		    is_wide(dev, a->head_dim, left->dq, left->table) && turned / 2 % WIDE == 0;
+		    is_wide(dev, a->head_dim, left->table) && turned / 2 % WIDE == 0;
 	size_t v = wide ? WIDE : 1, vectors = a->head_dim / v, half = turned / 2 / v;
 	size_t owners = half + blocks_for(vectors - 2 * half, 2);
 	size_t queries = a->heads, keys = a->kv_heads, all = queries + 2 * keys;
@@ -145,7 +138,7 @@ extern "C" void cuda_heads_backward(struct device *dev, void *dqkv, const struct
 	struct finish wanted = {};
 	bool finish = finish_begins(dev, at, dqkv, a->batch * a->seq * all * a->head_dim, 0, wide,
 				    &wanted);
-	size_t first = finish || left->dq || left->table ? 0 : queries;
+	size_t first = finish || left->table ? 0 : queries;
 	size_t end = finish || left->dk ? all : queries + (left->table ? keys : 0);
 	size_t groups = blocks_for(end - first, HEADS);
 	const struct left s = { *left,

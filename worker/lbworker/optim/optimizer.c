@@ -172,25 +172,29 @@ static void update_by_windows(struct update u, const struct kept *k)
 	}
 }
 
+/* control: NULL before the first step; of weights in fp32 it is not looked at, as it may lie in a
+ * GPU's memory. */
 static void narrow(struct model *m, const struct kept *k, struct model_unit own, uint64_t key,
-		   uint32_t step)
+		   const struct step_control *control)
 {
 	enum { TENSOR = 2 }; /* 0 and 1 are the moments' */
+
+	if (m->options.weights == WEIGHTS_FP32)
+		return;
+	uint32_t step = control ? control->step : 0;
 	bool by_chance = m->options.weights == WEIGHTS_STOCHASTIC && step > 0;
 	const struct encoding how = { .how.rounding = by_chance ? ROUND_STOCHASTIC
 								: ROUND_NEAREST_EVEN,
 				      .random = { key, TENSOR, step },
 				      .first = own.first };
 
-	if (m->options.weights != WEIGHTS_FP32)
-		m->backend->weights_narrow(m->device, m->weights + own.first,
-					   k && k->lost ? k->lost + own.first : NULL, own.count,
-					   &how);
+	m->backend->weights_narrow(m->device, m->weights + own.first,
+				   k && k->lost ? k->lost + own.first : NULL, own.count, &how);
 }
 
 void optimizer_round_weights(struct model *m, struct model_unit own)
 {
-	narrow(m, NULL, own, 0, 0);
+	narrow(m, NULL, own, 0, NULL);
 }
 
 void optimizer_average(const struct optimizer *o, struct model *m, const struct kept *k,
@@ -222,7 +226,7 @@ static void update_part(const struct update *u, const struct kept *k)
 		update_by_windows(*u, k);
 	else
 		update_range(u);
-	narrow(m, k, own, u->optimizer->key, u->control->step);
+	narrow(m, k, own, u->optimizer->key, u->control);
 }
 
 /* --- all of it -------------------------------------------------------------------------------- */
@@ -245,7 +249,7 @@ static void update_by_muon(const struct update *u, const struct kept *k, size_t 
 		   (float)u->optimizer->weight_decay, k->work);
 	if (by->release)
 		by->release(by->arg, unit);
-	narrow(m, k, own, u->optimizer->key, u->control->step);
+	narrow(m, k, own, u->optimizer->key, u->control);
 }
 
 void optimizer_update_unit(const struct optimizer *o, struct model *model, const struct kept *k,
