@@ -9,7 +9,7 @@
  * not, or the first proposal. */
 #include "kernels/cuda/lib/gemm.h"
 
-enum { CANDIDATES = 8, SPLIT = 2, SPLITS = 3, TRIALS = CANDIDATES + SPLIT * SPLITS, REPEATS = 3 };
+enum { CANDIDATES = 16, SPLIT = 2, SPLITS = 3, TRIALS = CANDIDATES + SPLIT * SPLITS, REPEATS = 3 };
 
 /* Sums of parts are kept in fp32, as backend.h promises: not in the output's type, nor in place.
  * The order of those in workspace is fixed; without any no two algorithms can differ in it. */

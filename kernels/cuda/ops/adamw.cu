@@ -55,13 +55,20 @@ struct one {
 	float weight, m, v;
 };
 
-DEVICE struct one updated(const struct update &u, struct one x, float grad)
+/* Of moments in bf16 the last bits of a root and a quotient are far below what was rounded. */
+template <typename M> DEVICE float quotient(float m_hat, float v_hat, float eps)
+{
+	return sizeof(M) < sizeof(float) ? m_hat * fast_reciprocal(fast_sqrt(v_hat) + eps)
+					 : m_hat / (sqrtf(v_hat) + eps);
+}
+
+template <typename M> DEVICE struct one updated(const struct update &u, struct one x, float grad)
 {
 	float g = grad * u.grad_scale;
 
 	x.m = u.beta1 * x.m + (1.0f - u.beta1) * g;
 	x.v = u.beta2 * x.v + (1.0f - u.beta2) * g * g;
-	float direction = x.m * u.to_m_hat / (sqrtf(x.v * u.to_v_hat) + u.eps);
+	float direction = quotient<M>(x.m * u.to_m_hat, x.v * u.to_v_hat, u.eps);
 	x.weight -= u.lr * (direction + u.weight_decay * x.weight);
 	return x;
 }
@@ -107,7 +114,7 @@ DEVICE void update_one(const struct update &u, size_t i, const uint32_t of_m[4],
 	int piece = (int)((u.first + i) % GROUP);
 	struct one x = { weight_at(u, i), widen(*m), widen(*v) };
 
-	x = updated(u, x, widen(((const G *)u.grad)[i]));
+	x = updated<M>(u, x, widen(((const G *)u.grad)[i]));
 	put_weight(u, i, x.weight);
 	put_by_chance(*m, x.m, piece_of(of_m, piece));
 	put_by_chance(*v, x.v, piece_of(of_v, piece));
@@ -161,7 +168,7 @@ DEVICE void update_group(const struct update &u, size_t i, const uint32_t of_m[4
 #pragma unroll
 	for (int j = 0; j < GROUP; j++) {
 		struct one x = { w[j], widen(m.v[j]), widen(v.v[j]) };
-		x = updated(u, x, g[j]);
+		x = updated<M>(u, x, g[j]);
 		w[j] = x.weight;
 		put_by_chance(m.v[j], x.m, piece_of(of_m, j));
 		put_by_chance(v.v[j], x.v, piece_of(of_v, j));

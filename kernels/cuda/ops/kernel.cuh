@@ -142,9 +142,9 @@ static bool is_wide(const struct device *dev, size_t columns, const P *...pointe
 
 /* --- arithmetic ------------------------------------------------------------------------------- */
 
-/* 2^x and 1/x as the special function unit gives them (PTX ISA: ex2.approx and rcp.approx, both
- * within 2^-22 of the result): of values that are rounded to bf16 or only compared within a
- * tolerance. */
+/* 2^x, 1/x and the root as the special function unit gives them (PTX ISA: ex2.approx and
+ * rcp.approx within 2^-22 of the result, sqrt.approx within 2^-23): of values that are rounded to
+ * bf16 or only compared within a tolerance. */
 DEVICE float fast_exp2(float x)
 {
 #ifdef __CUDA_ARCH__
@@ -153,6 +153,17 @@ DEVICE float fast_exp2(float x)
 	return y;
 #else
 	return exp2f(x);
+#endif
+}
+
+DEVICE float fast_sqrt(float x)
+{
+#ifdef __CUDA_ARCH__
+	float y;
+	asm("sqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+	return y;
+#else
+	return sqrtf(x);
 #endif
 }
 

@@ -125,14 +125,73 @@ DEVICE void backward_row(const struct backward &b, size_t row, float *dweight, f
 	}
 }
 
+template <typename T, int V>
+DEVICE void add_to_parts(const struct asked<T, V> &a, float mean, float r, float *dweight,
+			 float *dbias, size_t i)
+{
+	float sum[V];
+
+	load<float, V>(sum, dweight, i);
+#pragma unroll
+	for (int j = 0; j < V; j++)
+		sum[j] += widen(a.dout.v[j]) * ((widen(a.x.v[j]) - mean) * r);
+	store<float, V>(dweight, i, sum);
+	load<float, V>(sum, dbias, i);
+#pragma unroll
+	for (int j = 0; j < V; j++)
+		sum[j] += widen(a.dout.v[j]);
+	store<float, V>(dbias, i, sum);
+}
+
+/* The block's rows where a thread has one vector of each, if any. */
+template <typename T, int V>
+DEVICE void backward_by_vector(const struct backward &b, float *dweight, float *dbias)
+{
+	size_t vectors = b.dim / V, i = threadIdx.x, end = end_row(b.runs);
+	bool is_there = i < vectors;
+	float w[V] = { 0 };
+	struct asked<T, V> now = {}, next = {};
+
+	if (is_there) {
+		load<float, V>(w, b.weight, i);
+		ask<T, V>(next, b.dout, b.x, b.dx, first_row(b.runs) * vectors + i);
+	}
+	for (size_t row = first_row(b.runs); row < end; row++) {
+		float mean = b.mean[row], r = b.rstd[row], sum = 0.0f, along = 0.0f, dx[V];
+		now = next;
+		if (is_there && row + 1 < end)
+			ask<T, V>(next, b.dout, b.x, b.dx, (row + 1) * vectors + i);
+#pragma unroll
+		for (int j = 0; j < V; j++) {
+			float d = widen(now.dout.v[j]), n = (widen(now.x.v[j]) - mean) * r;
+			sum += d * w[j];
+			along += d * w[j] * n;
+		}
+		if (is_there)
+			add_to_parts<T, V>(now, mean, r, dweight, dbias, i);
+		float level = block_sum(sum) / (float)b.dim;
+		float back = block_sum(along) / (float)b.dim;
+#pragma unroll
+		for (int j = 0; j < V; j++)
+			dx[j] = widen(now.dx.v[j]) +
+				r * (widen(now.dout.v[j]) * w[j] - level -
+				     (widen(now.x.v[j]) - mean) * r * back);
+		if (is_there)
+			store<T, V>(b.dx, row * vectors + i, dx);
+	}
+}
+
 template <typename T, int V> KERNEL(BLOCK_MAX) layernorm_backward(struct backward b)
 {
 	after_earlier();
 	SHARED_FLOATS(part); /* dw, then db: [2, dim] */
 
 	clear_parts<V>(part, b.dim, 2);
-	for (size_t row = first_row(b.runs); row < end_row(b.runs); row++)
-		backward_row<T, V>(b, row, part, part + b.dim);
+	if (b.dim / V <= blockDim.x)
+		backward_by_vector<T, V>(b, part, part + b.dim);
+	else
+		for (size_t row = first_row(b.runs); row < end_row(b.runs); row++)
+			backward_row<T, V>(b, row, part, part + b.dim);
 	leave_parts<V>(b.partial, part, b.dim, 2);
 }
 

@@ -10,6 +10,20 @@
 
 #include "kernels/cuda/ops/finish.cuh"
 
+/* A vector of each array that a backward pass reads, as it lies in memory. Where a thread has one
+ * vector of a row, those of the next row are asked for before its barriers of this one. */
+template <typename T, int V> struct asked {
+	vector<T, V> dout, x, dx;
+};
+
+template <typename T, int V>
+DEVICE void ask(struct asked<T, V> &a, const void *dout, const void *x, const void *dx, size_t i)
+{
+	a.dout = ((const vector<T, V> *)dout)[i];
+	a.x = ((const vector<T, V> *)x)[i];
+	a.dx = ((const vector<T, V> *)dx)[i];
+}
+
 /* The i-th vector of x, or of x + delta, which is rounded and kept in sum. */
 template <typename T, int V>
 DEVICE void take_summed(float (&v)[V], const void *x, const void *delta, void *sum, size_t i)

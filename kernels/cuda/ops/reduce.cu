@@ -2,13 +2,13 @@
 /* reduce.cu - sums in a fixed order: squares of a flat array and losses in fp64, and columns of
  * partial sums.
  *
- * Squares: a block adds PIECE elements by a tree and leaves one partial sum; one block then adds
- * those, thread t every 1024th from t on, and the threads by a tree. The split depends on the count
- * only. Columns: a block owns 32 of them; its warp w adds rows w, w + 32, ... and the warps' sums
+ * Squares: a block adds PIECE elements, thread t every 256th group of EACH from the t-th on, the
+ * threads by a tree, and leaves one partial sum; one block then adds those, thread t every 1024th
+ * from t on, and the threads by a tree. The order depends on the count only. Columns: a block owns 32 of them; its warp w adds rows w, w + 32, ... and the warps' sums
  * are added in order. */
 #include "kernels/cuda/ops/kernel.cuh"
 
-enum { PIECE = 16384, ROW_WARPS = 32 };
+enum { PIECE = 16384, EACH = 8, ROW_WARPS = 32 };
 
 struct squares {
 	const void *x;
@@ -32,18 +32,43 @@ DEVICE double block_sum_fp64(double x)
 	return of_thread[0];
 }
 
+/* A whole piece, by vectors; their loads do not wait for one another. */
+template <typename T> DEVICE double squares_of_vectors(const struct squares &s, size_t first)
+{
+	double sum = 0;
+	float x[EACH];
+
+#pragma unroll 4
+	for (unsigned i = threadIdx.x; i < PIECE / EACH; i += BLOCK) {
+		load<T, EACH>(x, s.x, first / EACH + i);
+#pragma unroll
+		for (int j = 0; j < EACH; j++)
+			sum += (double)x[j] * (double)x[j];
+	}
+	return sum;
+}
+
+/* The same, in the same order, one by one as far as there are any. */
+template <typename T> DEVICE double squares_of_elements(const struct squares &s, size_t first)
+{
+	size_t end = first + PIECE < s.count ? first + PIECE : s.count;
+	double sum = 0;
+
+	for (size_t i = first + threadIdx.x * EACH; i < end; i += BLOCK * EACH)
+		for (size_t j = i; j < i + EACH && j < end; j++) {
+			double x = (double)widen(((const T *)s.x)[j]);
+			sum += x * x;
+		}
+	return sum;
+}
+
 template <typename T> KERNEL(BLOCK) squares_of_pieces(struct squares s)
 {
 	after_earlier();
 	size_t first = (size_t)blockIdx.x * PIECE;
-	size_t end = first + PIECE < s.count ? first + PIECE : s.count;
-	double sum = 0;
+	bool wide = (uintptr_t)s.x % 16 == 0 && first + PIECE <= s.count;
+	double sum = wide ? squares_of_vectors<T>(s, first) : squares_of_elements<T>(s, first);
 
-#pragma unroll 8 /* loads that do not wait for one another */
-	for (size_t i = first + threadIdx.x; i < end; i += blockDim.x) {
-		double x = (double)widen(((const T *)s.x)[i]);
-		sum += x * x;
-	}
 	sum = block_sum_fp64(sum);
 	if (threadIdx.x == 0)
 		s.partial[blockIdx.x] = sum;

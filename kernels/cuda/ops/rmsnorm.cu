@@ -108,10 +108,51 @@ DEVICE void backward_row(const struct backward &b, size_t row, float *dweight)
 	}
 }
 
+/* The block's rows where a thread has one vector of each, if any: its columns' gradient of the
+ * weights stays in its registers until the end. */
+template <typename T, int V> DEVICE void backward_by_vector(const struct backward &b)
+{
+	size_t vectors = b.dim / V, i = threadIdx.x, end = end_row(b.runs);
+	bool is_there = i < vectors;
+	float w[V] = { 0 }, dw[V] = { 0 };
+	struct asked<T, V> now = {}, next = {};
+
+	if (is_there) {
+		load<float, V>(w, b.weight, i);
+		ask<T, V>(next, b.dout, b.x, b.dx, first_row(b.runs) * vectors + i);
+	}
+	for (size_t row = first_row(b.runs); row < end; row++) {
+		float r = b.rstd[row], along = 0.0f, dx[V];
+		now = next;
+		if (is_there && row + 1 < end)
+			ask<T, V>(next, b.dout, b.x, b.dx, (row + 1) * vectors + i);
+#pragma unroll
+		for (int j = 0; j < V; j++) {
+			float d = widen(now.dout.v[j]), x = widen(now.x.v[j]);
+			along += d * w[j] * x;
+			dw[j] += d * x * r;
+		}
+		float back = block_sum(along) / (float)b.dim * r * r * r;
+#pragma unroll
+		for (int j = 0; j < V; j++)
+			dx[j] = widen(now.dx.v[j]) + (widen(now.dout.v[j]) * w[j] * r -
+						      widen(now.x.v[j]) * back);
+		if (is_there)
+			store<T, V>(b.dx, row * vectors + i, dx);
+	}
+	if (is_there)
+		store<float, V>(b.partial + blockIdx.x * b.dim, i, dw);
+}
+
 template <typename T, int V> KERNEL(BLOCK_MAX) rmsnorm_backward(struct backward b)
 {
 	after_earlier();
 	SHARED_FLOATS(dweight); /* [dim] */
+
+	if (b.dim / V <= blockDim.x) {
+		backward_by_vector<T, V>(b);
+		return;
+	}
 
 	clear_parts<V>(dweight, b.dim, 1);
 	for (size_t row = first_row(b.runs); row < end_row(b.runs); row++)
