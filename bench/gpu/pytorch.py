@@ -15,7 +15,8 @@ and optimizer; its own beginning and order of samples) and prints "loss STEP LOS
 
 --toy is for rehearsals (LB_GPU_TOY of gpu-bench): all as asked, but with the smallest shape and on the CPU.
 
-    pytorch.py FLAVOR BATCH SEQ [--selective] [--steps N] [--warmup N] [--mode NAME] [--text FILE] [--device NAME] [--toy]
+    pytorch.py FLAVOR BATCH SEQ [--selective] [--steps N] [--warmup N] [--mode NAME] [--attention KIND,...]
+               [--text FILE] [--device NAME] [--toy]
 """
 import argparse, functools, math, sys, time
 import torch, torch.nn as nn, torch.nn.functional as F
@@ -182,6 +183,7 @@ def main():
     p.add_argument("--warmup", type=int, default=5)
     p.add_argument("--mode", default="default")
     p.add_argument("--text")
+    p.add_argument("--attention", default="cudnn,flash,efficient")
     p.add_argument("--device", default=DEVICE)
     p.add_argument("--toy", action="store_true")
     options = p.parse_args()
@@ -192,7 +194,7 @@ def main():
         options.batch, options.seq, options.steps, options.warmup, options.device = 1, 16, 3, 1, "cpu"
     torch.set_float32_matmul_precision("high")
     tokens, worked, kinds = options.batch * options.seq, 0, SDPBackend
-    for backend in (kinds.CUDNN_ATTENTION, kinds.FLASH_ATTENTION, kinds.EFFICIENT_ATTENTION):
+    for backend in (getattr(kinds, name.upper() + "_ATTENTION") for name in options.attention.split(",")):
         try:
             times = measure(options, backend)
             peak = torch.cuda.max_memory_allocated() if options.device == "cuda" else 0

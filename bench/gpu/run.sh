@@ -13,6 +13,7 @@
 # LB_GPU_RESULTS  (build/gpu-bench) a folder: results, each part's output; history: those of other
 #                 programs or GPUs
 # LB_GPU_TOY      (no) a rehearsal: every shape is the smallest one, and PyTorch computes on the CPU
+# LB_BENCH_ATTENTION  (cudnn,flash,efficient) the kinds of PyTorch's attention that are tried
 # LB_BENCH_LLMC   a checkout of llm.c, fetched for the run and never part of this tree: its
 #                 train_gpt2cu is built from a copy in the folder of results, with cuDNN's attention
 #                 where the checkout holds cudnn-frontend/, and gets our tokens; without a checkout
@@ -95,7 +96,8 @@ ours() { # ours MODEL/FLAVOR BATCH SEQ GRADIENTS MOMENTS STEPS [RECIPE]: what is
 }
 pytorch() { # pytorch FLAVOR BATCH SEQ OPTIONS...: its own best of attention's kinds
 	[ "$torch" = yes ] || { cp "$T/torch.err" "$T/$part.err"; reason 1; return; }
-	peer $SECONDS_MOST bench/gpu/pytorch.py "$@" ${LB_GPU_TOY:+--toy} >"$T/$part.log" 2>"$T/$part.err"
+	peer $SECONDS_MOST bench/gpu/pytorch.py "$@" ${LB_BENCH_ATTENTION:+--attention "$LB_BENCH_ATTENTION"} \
+		${LB_GPU_TOY:+--toy} >"$T/$part.log" 2>"$T/$part.err"
 	status=$?
 	sed -n 's/^\([0-9][0-9]*\) .*/\1/p' "$T/$part.log" | sort -n | tail -n 1 | grep . && return
 	! grep -q '^# ' "$T/$part.err" || { grep '^# ' "$T/$part.err" | tail -n 1 >"$T/why"; mv "$T/why" "$T/$part.err"; }

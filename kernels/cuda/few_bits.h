@@ -86,6 +86,9 @@ bool cuda_few_bits_at_once(struct device *dev, const struct place *at, const str
 			   size_t count);
 /* operands/row.cu: the same of one whose rows, as they lie, have one scale each. */
 bool cuda_few_bits_of_rows(struct device *dev, const struct place *at, const struct few_bits *f);
+/* operands/fp8.cu: codes of FP8, of scales that are there. False: as above. */
+bool cuda_fp8_codes(struct device *dev, const struct place *at, const struct few_bits *f,
+		    const struct scale *scale);
 /* operands/delayed.cu: the rest, where what is made came with the operation that wrote it, by past
  * steps. */
 void cuda_few_bits_settle(struct device *dev, const struct place *at, const struct few_bits *made);

@@ -205,7 +205,7 @@ extern "C" void cuda_few_bits(struct device *dev, const struct place *at,
 	struct casting c = casting_of(&f, scale, grid);
 	if (f.values)
 		put_values(dev, *at, &f, c);
-	if (f.codes || f.turned)
+	if ((f.codes || f.turned) && !cuda_fp8_codes(dev, at, &f, scale))
 		put_codes(dev, *at, &f, c);
 	if (f.scales)
 		cuda_lay_scales(dev, at, &f, scale);

@@ -60,6 +60,13 @@ DEVICE void put_run_of_row(const struct casting &c, struct scale s, size_t row, 
 	for (int j = 0; j < RUN / 4; j++) {
 		size_t at = column + 4 * (size_t)j;
 		float x[4];
+		if (c.fp8 != NO_FP8 && !c.values) {
+			const float multiply[4] = { s.multiply, s.multiply, s.multiply,
+						    s.multiply };
+			load<T, 4>(x, c.in, (row * c.ld + at) / 4);
+			codes.four[j] = four_fp8(c, x, multiply);
+			continue;
+		}
 		four_of_row<T>(c, s.multiply, row, at, x);
 		codes.four[j] = 0;
 #pragma unroll

@@ -108,23 +108,33 @@ DEVICE void find_scales(const struct square_side &s, unsigned *amax, size_t top,
 	}
 }
 
+/* Of four elements of a row. */
+DEVICE void multipliers_of(const struct square_side &s, const unsigned *multiply, size_t row,
+			   size_t column, float (&by)[4])
+{
+	size_t at = tile_in(s.c.tiles, row, column);
+
+#pragma unroll
+	for (int j = 0; j < 4; j++)
+		by[j] = float_of(multiply[s.c.tiles.columns == 1 ? at + (size_t)j : at]);
+}
+
 /* Four elements of a row, rounded, before their scales are put back. */
 template <typename T>
 DEVICE void four_rounded(const struct square_side &s, const unsigned *multiply, size_t top,
 			 size_t left, size_t row, size_t column, float (&x)[4])
 {
 	const struct casting &c = s.c;
-	size_t at = tile_in(c.tiles, row, column);
 	uint32_t random[4] = { 0 };
+	float by[4];
 
 	load<T, 4>(x, c.in, ((top + row) * c.ld + left + column) / 4);
 	if (c.rounding == ROUND_STOCHASTIC)
 		draw(random, c, (top + row) * c.columns + left + column);
+	multipliers_of(s, multiply, row, column, by);
 #pragma unroll
 	for (int j = 0; j < 4; j++)
-		x[j] = rounded_to(c, x[j],
-				  float_of(multiply[c.tiles.columns == 1 ? at + (size_t)j : at]),
-				  random[j]);
+		x[j] = rounded_to(c, x[j], by[j], random[j]);
 }
 
 template <typename T>
@@ -135,8 +145,16 @@ DEVICE struct sixteen run_of_codes(const struct square_side &s, const unsigned *
 
 #pragma unroll
 	for (int j = 0; j < RUN / 4; j++) {
+		size_t at = column + 4 * (size_t)j;
 		float x[4];
-		four_rounded<T>(s, multiply, top, left, row, column + 4 * (size_t)j, x);
+		if (s.c.fp8 != NO_FP8) {
+			float by[4];
+			multipliers_of(s, multiply, row, at, by);
+			load<T, 4>(x, s.c.in, ((top + row) * s.c.ld + left + at) / 4);
+			codes.four[j] = four_fp8(s.c, x, by);
+			continue;
+		}
+		four_rounded<T>(s, multiply, top, left, row, at, x);
 		codes.four[j] = 0;
 #pragma unroll
 		for (int b = 0; b < 4; b++)

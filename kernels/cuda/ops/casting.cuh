@@ -5,6 +5,10 @@
 
 #include "kernels/cuda/ops/quantize.cuh"
 
+/* What one instruction makes two codes of, as the cast asks for: to nearest, held within the
+ * largest number (PTX ISA: cvt.rn.satfinite, from 8.9 on). */
+enum fp8 { NO_FP8, FP8_E4M3, FP8_E5M2 };
+
 struct casting {
 	const void *in;
 	void *values;
@@ -21,6 +25,7 @@ struct casting {
 	uint32_t mantissa, sign, mask, nan;
 	bool is_integer, has_one_zero;
 	bool in_halves; /* of bytes */
+	enum fp8 fp8;
 };
 
 /* Masks, not a choice between two places: where one is an argument, AMD's compiler keeps it in
@@ -83,6 +88,55 @@ DEVICE uint32_t code_of(const struct casting &c, float x)
 	return code == 0 && c.has_one_zero ? 0 : code | sign;
 }
 
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890
+DEVICE uint32_t two_fp8(enum fp8 format, float low, float high)
+{
+	uint16_t two;
+
+	if (format == FP8_E5M2)
+		asm("cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;" : "=h"(two) : "f"(high), "f"(low));
+	else
+		asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(two) : "f"(high), "f"(low));
+	return two;
+}
+#endif
+
+/* Four of FP8 in a word, of x times `multiply` each: by the instruction; by the formulas, which are
+ * the same to the bit, where there is none, and for NaN, whose sign they keep, and Inf. */
+DEVICE uint32_t four_fp8(const struct casting &c, const float (&x)[4], const float (&multiply)[4])
+{
+	uint32_t four = 0;
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890
+	float y[4], none = 0.0f;
+#pragma unroll
+	for (int j = 0; j < 4; j++) {
+		y[j] = __fmul_rn(x[j], multiply[j]);
+		none = __fmaf_rn(y[j], 0.0f, none); /* NaN of both */
+	}
+	if (none == none)
+		return two_fp8(c.fp8, y[0], y[1]) | two_fp8(c.fp8, y[2], y[3]) << 16;
+#endif
+#pragma unroll
+	for (int j = 0; j < 4; j++)
+		four |= code_of(c, rounded_to(c, x[j], multiply[j], 0)) << 8 * j;
+	return four;
+}
+
+/* Bytes of two words, numbered from the lowest, as PTX's prmt chooses them. */
+DEVICE uint32_t bytes_of(uint32_t a, uint32_t b, uint32_t which)
+{
+#ifdef __CUDA_ARCH__
+	return __byte_perm(a, b, which);
+#else
+	uint64_t both = (uint64_t)b << 32 | a;
+	uint32_t out = 0;
+
+	for (int i = 0; i < 4; i++)
+		out |= (uint32_t)(both >> 8 * (which >> 4 * i & 7) & 0xff) << 8 * i;
+	return out;
+#endif
+}
+
 /* --- a block of codes, which is written as it lies, turned, or both: a thread has a run of a row
  * -- */
 
@@ -121,6 +175,17 @@ DEVICE struct sixteen turned_run(const struct code_block &block, size_t row, siz
 	return codes;
 }
 
+static inline enum fp8 fp8_of(const struct operand_cast *cast)
+{
+	const struct format *f = &cast->format;
+
+	if (f->bits != 8 || cast->rounding != ROUND_NEAREST_EVEN)
+		return NO_FP8;
+	if (f->kind == FORMAT_FN && f->exponent == 4 && f->bias == 7)
+		return FP8_E4M3;
+	return f->kind == FORMAT_IEEE && f->exponent == 5 && f->bias == 15 ? FP8_E5M2 : NO_FP8;
+}
+
 static inline struct casting casting_of(const struct few_bits *f, const struct scale *scale,
 					const struct grid &grid)
 {
@@ -148,6 +213,7 @@ static inline struct casting casting_of(const struct few_bits *f, const struct s
 	c.is_integer = format->kind == FORMAT_INTEGER;
 	c.has_one_zero = format->kind == FORMAT_FNUZ;
 	c.in_halves = f->layout == LAYOUT_E4M3;
+	c.fp8 = fp8_of(cast);
 	return c;
 }
 

@@ -2,9 +2,9 @@
 /* embedding.cu - out[r] = table[token[r]], and its gradient dtable[token[r]] += dout[r], in row
  * order.
  *
- * Forward: a thread owns one element. Backward: rows are sorted by token (stable, so rows of one
- * token keep their order), then the first row of each token adds up all of them: no two threads
- * write to the same place, and the sum is that of a plain loop, to the bit.
+ * Forward: a thread owns a vector of 16 bytes. Backward: rows are sorted by token (stable, so rows
+ * of one token keep their order), then the first row of each token adds up all of them: no two
+ * threads write to the same place, and the sum is that of a plain loop, to the bit.
  *
  * The sort is least-significant-digit radix, 8 bits a pass. A block owns a tile of TILE rows: it
  * counts its digits; one block turns the counts, ordered by (digit, tile), into places; each row
@@ -17,26 +17,29 @@ struct forward {
 	void *out;
 	const void *table; /* in the compute type */
 	const int32_t *tokens;
-	size_t rows, dim;
+	size_t rows, vectors; /* vectors: in a row */
 };
 
-template <typename T> KERNEL(BLOCK) embed_forward(struct forward f)
+template <typename T, int V> KERNEL(BLOCK) embed_forward(struct forward f)
 {
 	after_earlier();
-	size_t i = flat_index(), row = i / f.dim;
+	size_t i = flat_index(), row = i / f.vectors;
 
 	if (row < f.rows)
-		((T *)f.out)[i] = ((const T *)f.table)[(size_t)f.tokens[row] * f.dim + i % f.dim];
+		((vector<T, V> *)f.out)[i] =
+			((const vector<T, V> *)
+				 f.table)[(size_t)f.tokens[row] * f.vectors + i % f.vectors];
 }
 
 extern "C" void cuda_embed_forward(struct device *dev, void *out, const float *table,
 				   const int32_t *tokens, size_t rows, size_t dim)
 {
 	const struct place at = AT("embed_forward", rows, dim, 0, 0);
-	struct forward f = { out, cuda_table(dev, &at, table), tokens, rows, dim };
-	launch_flat(dev, at,
-		    dev->compute == COMPUTE_BF16 ? embed_forward<bf16> : embed_forward<float>,
-		    rows * dim, f);
+	const void *narrow = cuda_table(dev, &at, table);
+	bool wide = is_wide(dev, dim, out, narrow);
+	struct forward f = { out, narrow, tokens, rows, dim / vector_of(dev, wide) };
+
+	launch_flat(dev, at, PICK(dev, wide, embed_forward), rows * f.vectors, f);
 }
 
 /* One pass: (key, row) pairs from one list to the other. */

@@ -5,8 +5,8 @@
  * lanes of one warp, or where past steps give the scale of all.
  *
  * To the bit what scales.cu and quantize.cu make of the same numbers in passes of their own. The
- * largest: lanes by shuffles, then one atomicMax on the bits, left out where a larger one is there:
- * a maximum knows no order. */
+ * largest: of a block, then one atomicMax on the bits, left out where a larger one is there: a
+ * maximum knows no order. */
 #ifndef KERNELS_CUDA_FINISH_CUH
 #define KERNELS_CUDA_FINISH_CUH
 
@@ -38,11 +38,16 @@ DEVICE unsigned most_of_past(const struct finish &f)
 		unsigned bits = bits_of(f.history[AMAX_PAST + i]);
 		most = bits > most ? bits : most;
 	}
-	for (int width = WARP / 2; width > 0; width /= 2) {
-		unsigned other = __shfl_xor_sync(0xffffffffu, most, width);
-		most = other > most ? other : most;
-	}
-	return most;
+	return warp_most(most);
+}
+
+template <int V>
+DEVICE void put_codes_of(const struct finish &f, const vector<uint8_t, V> &codes, size_t element,
+			 const struct scale &s)
+{
+	((vector<uint8_t, V> *)f.c.codes)[element / V] = codes;
+	if (!f.history && element % f.along == 0)
+		f.scales[element % f.columns / f.along * f.rows + element / f.columns] = s.scale;
 }
 
 template <typename T, int V>
@@ -51,6 +56,17 @@ DEVICE void finish_numbers(const struct finish &f, float (&x)[V], size_t element
 {
 	vector<uint8_t, V> codes;
 
+	if (f.c.fp8 != NO_FP8 && !f.c.values) {
+		const float multiply[4] = { s.multiply, s.multiply, s.multiply, s.multiply };
+#pragma unroll
+		for (int j = 0; j < V; j += 4) {
+			const float some[4] = { x[j], x[j + 1], x[j + 2], x[j + 3] };
+			uint32_t four = four_fp8(f.c, some, multiply);
+			memcpy(&codes.v[j], &four, sizeof(four));
+		}
+		put_codes_of<V>(f, codes, element, s);
+		return;
+	}
 #pragma unroll
 	for (int j = 0; j < V; j++)
 		x[j] = rounded_to(f.c, x[j], s.multiply, 0);
@@ -64,28 +80,33 @@ DEVICE void finish_numbers(const struct finish &f, float (&x)[V], size_t element
 #pragma unroll
 	for (int j = 0; j < V; j++)
 		codes.v[j] = (uint8_t)code_of(f.c, x[j]);
-	((vector<uint8_t, V> *)f.c.codes)[element / V] = codes;
-	if (!f.history && element % f.along == 0)
-		f.scales[element % f.columns / f.along * f.rows + element / f.columns] = s.scale;
+	put_codes_of<V>(f, codes, element, s);
 }
 
-/* The largest of `most` of all lanes of the warp, where lanes that share a scale have it
- * already. */
+/* The largest of what the threads of a block have written: all of them come here, once. A block
+ * asks for what there is, and no warp: all ask at the same address. */
 DEVICE void finish_amax(const struct finish &f, unsigned most)
 {
-	for (unsigned width = f.lanes; width < WARP; width *= 2) {
-		unsigned other = __shfl_xor_sync(0xffffffffu, most, (int)width);
-		most = other > most ? other : most;
-	}
-	if (threadIdx.x % WARP == 0 && most > *(volatile unsigned *)f.amax)
-		atomicMax(f.amax, most);
+	__shared__ unsigned of_block;
+
+	if (!f.amax)
+		return;
+	if (threadIdx.x == 0)
+		of_block = 0;
+	most = warp_most(most);
+	__syncthreads();
+	if (threadIdx.x % WARP == 0)
+		atomicMax(&of_block, most);
+	__syncthreads();
+	if (threadIdx.x == 0 && of_block > *(volatile unsigned *)f.amax)
+		atomicMax(f.amax, of_block);
 }
 
 /* Of V numbers written, from `element` on; past: most_of_past(). All lanes of a warp come here;
- * is_there: this one has written any. */
+ * is_there: this one has written any. The largest of them, for finish_amax(). */
 template <typename T, int V>
-DEVICE void finish_vector(const struct finish &f, unsigned past, const float (&written)[V],
-			  size_t element, bool is_there)
+DEVICE unsigned finish_vector(const struct finish &f, unsigned past, const float (&written)[V],
+			      size_t element, bool is_there)
 {
 	unsigned most = 0;
 	float x[V];
@@ -104,8 +125,7 @@ DEVICE void finish_vector(const struct finish &f, unsigned past, const float (&w
 	if (is_there && (f.c.codes || f.c.values))
 		finish_numbers<T, V>(f, x, element,
 				     scale_by_rule(&f.rule, float_of(decides), 0, f.c.grid.max));
-	if (f.amax)
-		finish_amax(f, most);
+	return most;
 }
 
 static inline void finish_makes(struct device *dev, const struct few_bits *made, struct finish *f)

@@ -44,7 +44,8 @@ template <typename T, int V, bool FINISH> KERNEL(BLOCK) gelu_forward(struct gelu
 		store<T, V>(g.out, i, x);
 	}
 	if (FINISH)
-		finish_vector<T, V>(g.finish, most_of_past(g.finish), x, i * V, i < g.vectors);
+		finish_amax(g.finish, finish_vector<T, V>(g.finish, most_of_past(g.finish), x,
+							  i * V, i < g.vectors));
 }
 
 template <typename T, int V, bool FINISH> KERNEL(BLOCK) gelu_backward(struct gelu g)
@@ -64,7 +65,8 @@ template <typename T, int V, bool FINISH> KERNEL(BLOCK) gelu_backward(struct gel
 		store<T, V>(g.out, i, d);
 	}
 	if (FINISH)
-		finish_vector<T, V>(g.finish, most_of_past(g.finish), d, i * V, i < g.vectors);
+		finish_amax(g.finish, finish_vector<T, V>(g.finish, most_of_past(g.finish), d,
+							  i * V, i < g.vectors));
 }
 
 extern "C" void cuda_gelu_forward(struct device *dev, void *out, const void *x, size_t count,

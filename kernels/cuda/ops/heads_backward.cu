@@ -12,8 +12,8 @@
 #include "kernels/cuda/heads.h"
 
 /* Elements in a vector: more of them, with their angles, are too many for the registers of a
- * thread. */
-enum { HEADS = 8, WIDE = 4 };
+ * thread. Of AT_ONCE heads all is asked for before anything is written. */
+enum { HEADS = 8, WIDE = 4, AT_ONCE = 2 };
 
 struct left {
 	struct heads_left from;
@@ -91,6 +91,24 @@ template <int V> DEVICE void turn_back(float (&x)[V], float (&y)[V], const float
 	}
 }
 
+/* Two vectors of a head, turned back if they turn; the largest of them, where that is wanted. */
+template <int V, bool FINISH>
+DEVICE unsigned put_head(const struct left &s, size_t row, uint32_t head, uint32_t one,
+			 uint32_t two, float (&x)[V], float (&y)[V], const float (&turn)[2 * V])
+{
+	bool turns = one < s.half;
+	size_t to = place_of(s, row, head) / V;
+	bool writes = !FINISH || is_new(s, head, turns);
+
+	if (turns && head < s.a.heads + s.a.kv_heads)
+		turn_back<V>(x, y, turn);
+	if (writes)
+		store<bf16, V>(s.dqkv, to + one, x);
+	if (writes && two < s.vectors)
+		store<bf16, V>(s.dqkv, to + two, y);
+	return FINISH ? largest_rounded<V>(y, largest_rounded<V>(x, 0)) : 0;
+}
+
 template <int V, bool FINISH> KERNEL(BLOCK) heads_backward(struct left s)
 {
 	after_earlier();
@@ -99,27 +117,26 @@ template <int V, bool FINISH> KERNEL(BLOCK) heads_backward(struct left s)
 	uint32_t head = s.first + group * HEADS, end = head + HEADS < s.end ? head + HEADS : s.end;
 	bool turns = own < s.half, is_there = row < s.a.batch * s.a.seq;
 	uint32_t one = turns ? own : 2 * own, two = turns ? own + s.half : one + 1;
-	float x[V], y[V] = { 0 }, turn[2 * V] = { 0 };
+	float x[AT_ONCE][V], y[AT_ONCE][V] = { { 0 } }, turn[2 * V] = { 0 };
 	unsigned most = 0;
 
 	if (!FINISH && !is_there)
 		return;
 	if (is_there && turns)
 		load<float, 2 * V>(turn, s.from.table, row % s.a.seq * s.half + own);
-	for (; is_there && head < end; head++) {
-		size_t to = place_of(s, row, head) / V;
-		bool writes = !FINISH || is_new(s, head, turns);
-		read<V>(s, row, head, one, x);
-		if (two < s.vectors)
-			read<V>(s, row, head, two, y);
-		if (turns && head < s.a.heads + s.a.kv_heads)
-			turn_back<V>(x, y, turn);
-		if (writes)
-			store<bf16, V>(s.dqkv, to + one, x);
-		if (writes && two < s.vectors)
-			store<bf16, V>(s.dqkv, to + two, y);
-		if (FINISH)
-			most = largest_rounded<V>(y, largest_rounded<V>(x, most));
+	for (; is_there && head < end; head += AT_ONCE) {
+#pragma unroll
+		for (uint32_t k = 0; k < AT_ONCE; k++) {
+			if (head + k < end)
+				read<V>(s, row, head + k, one, x[k]);
+			if (head + k < end && two < s.vectors)
+				read<V>(s, row, head + k, two, y[k]);
+		}
+#pragma unroll
+		for (uint32_t k = 0; k < AT_ONCE; k++)
+			if (head + k < end)
+				most = larger(most, put_head<V, FINISH>(s, row, head + k, one, two,
+									x[k], y[k], turn));
 	}
 	if (FINISH)
 		finish_amax(s.finish, most);

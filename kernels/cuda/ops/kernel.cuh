@@ -206,6 +206,24 @@ DEVICE float warp_max(float x)
 	return x;
 }
 
+DEVICE unsigned larger(unsigned a, unsigned b)
+{
+	return a > b ? a : b;
+}
+
+DEVICE unsigned warp_most(unsigned x)
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+	return __reduce_max_sync(0xffffffffu, x);
+#else
+	for (int width = WARP / 2; width > 0; width /= 2) {
+		unsigned other = __shfl_xor_sync(0xffffffffu, x, width);
+		x = other > x ? other : x;
+	}
+	return x;
+#endif
+}
+
 /* The same over the block: blockDim.x is a multiple of a warp. */
 DEVICE float block_sum(float x)
 {

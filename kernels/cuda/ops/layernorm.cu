@@ -46,7 +46,7 @@ template <typename T, int V, bool FINISH> KERNEL(BLOCK_MAX) layernorm_forward(st
 		f.mean[row] = mean;
 		f.rstd[row] = rstd;
 	}
-	unsigned past = FINISH ? most_of_past(f.finish) : 0;
+	unsigned past = FINISH ? most_of_past(f.finish) : 0, most = 0;
 	for (size_t at = 0; at < vectors; at += blockDim.x) {
 		size_t i = at + threadIdx.x;
 		float v[V] = { 0 }, w[V], shift[V];
@@ -60,8 +60,11 @@ template <typename T, int V, bool FINISH> KERNEL(BLOCK_MAX) layernorm_forward(st
 			store<T, V>(f.out, first + i, v);
 		}
 		if (FINISH)
-			finish_vector<T, V>(f.finish, past, v, (first + i) * V, i < vectors);
+			most = larger(most, finish_vector<T, V>(f.finish, past, v, (first + i) * V,
+								i < vectors));
 	}
+	if (FINISH)
+		finish_amax(f.finish, most);
 }
 
 extern "C" void cuda_layernorm_forward(struct device *dev, void *out, float *mean, float *rstd,
@@ -150,7 +153,8 @@ DEVICE void backward_by_vector(const struct backward &b, float *dweight, float *
 	size_t vectors = b.dim / V, i = threadIdx.x, end = end_row(b.runs);
 	bool is_there = i < vectors;
 	float w[V] = { 0 };
-	struct asked<T, V> now = {}, next = {};
+	struct asked<T, V> now = {}, next = {
+	};
 
 	if (is_there) {
 		load<float, V>(w, b.weight, i);
@@ -173,9 +177,8 @@ DEVICE void backward_by_vector(const struct backward &b, float *dweight, float *
 		float back = block_sum(along) / (float)b.dim;
 #pragma unroll
 		for (int j = 0; j < V; j++)
-			dx[j] = widen(now.dx.v[j]) +
-				r * (widen(now.dout.v[j]) * w[j] - level -
-				     (widen(now.x.v[j]) - mean) * r * back);
+			dx[j] = widen(now.dx.v[j]) + r * (widen(now.dout.v[j]) * w[j] - level -
+							  (widen(now.x.v[j]) - mean) * r * back);
 		if (is_there)
 			store<T, V>(b.dx, row * vectors + i, dx);
 	}

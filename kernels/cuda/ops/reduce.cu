@@ -4,11 +4,15 @@
  *
  * Squares: a block adds PIECE elements, thread t every 256th group of EACH from the t-th on, the
  * threads by a tree, and leaves one partial sum; one block then adds those, thread t every 1024th
- * from t on, and the threads by a tree. The order depends on the count only. Columns: a block owns 32 of them; its warp w adds rows w, w + 32, ... and the warps' sums
- * are added in order. */
+ * from t on, and the threads by a tree. The order depends on the count only.
+ *
+ * Columns: a block owns COLUMNS of them, of which a warp reads ROWS rows at once; the lanes of a
+ * column, then every ROWS-th warp, then those again, are added by trees. */
 #include "kernels/cuda/ops/kernel.cuh"
 
-enum { PIECE = 16384, EACH = 8, ROW_WARPS = 32 };
+enum { PIECE = 16384, EACH = 8 };
+/* Of columns: a warp reads so many of so many rows at once. */
+enum { COLUMNS = 8, ROWS = WARP / COLUMNS, WARPS = BLOCK_MAX / WARP };
 
 struct squares {
 	const void *x;
@@ -142,6 +146,15 @@ extern "C" void cuda_sum_losses(struct device *dev, double *sum, const float *lo
 	launch(dev, AT("sum_losses", rows, 0, 0, 0), sum_losses, 1, BLOCK_MAX, 0, l);
 }
 
+/* Lanes of one column. */
+DEVICE float sum_of_rows(float x)
+{
+#pragma unroll
+	for (int width = COLUMNS; width < WARP; width *= 2)
+		x += __shfl_xor_sync(0xffffffffu, x, width);
+	return x;
+}
+
 struct columns {
 	float *out;
 	const float *partial;
@@ -152,29 +165,34 @@ struct columns {
 KERNEL(BLOCK_MAX) column_sum(struct columns c)
 {
 	after_earlier();
-	__shared__ float of_warp[ROW_WARPS][WARP];
-	size_t column = (size_t)blockIdx.x * WARP + threadIdx.x % WARP;
-	unsigned warp = threadIdx.x / WARP;
+	__shared__ float of_warp[WARPS][COLUMNS];
+	unsigned lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, own = lane % COLUMNS;
+	size_t column = (size_t)blockIdx.x * COLUMNS + own, row = warp * ROWS + lane / COLUMNS;
 	float sum = 0.0f;
 
 	if (column < c.columns)
 #pragma unroll 8
-		for (size_t row = warp; row < c.rows; row += ROW_WARPS)
+		for (; row < c.rows; row += WARPS * ROWS)
 			sum += c.partial[row * c.stride + column];
-	of_warp[warp][threadIdx.x % WARP] = sum;
+	sum = sum_of_rows(sum);
+	if (lane < COLUMNS)
+		of_warp[warp][lane] = sum;
 	__syncthreads();
-	if (warp != 0 || column >= c.columns)
+	if (warp != 0)
 		return;
-	sum = c.accumulate ? c.out[column] : 0.0f;
-	for (int w = 0; w < ROW_WARPS; w++)
-		sum += of_warp[w][threadIdx.x];
-	c.out[column] = sum;
+	sum = 0.0f;
+#pragma unroll
+	for (unsigned w = lane / COLUMNS; w < WARPS; w += ROWS)
+		sum += of_warp[w][own];
+	sum = sum_of_rows(sum);
+	if (lane < COLUMNS && column < c.columns)
+		c.out[column] = c.accumulate ? c.out[column] + sum : sum;
 }
 
 extern "C" void cuda_column_sum(struct device *dev, float *out, const float *partial, size_t rows,
 				size_t stride, size_t columns, bool accumulate)
 {
 	struct columns c = { out, partial, rows, stride, columns, accumulate };
-	launch(dev, AT("column_sum", rows, columns, 0, 0), column_sum, blocks_for(columns, WARP),
+	launch(dev, AT("column_sum", rows, columns, 0, 0), column_sum, blocks_for(columns, COLUMNS),
 	       BLOCK_MAX, 0, c);
 }

@@ -36,7 +36,7 @@ template <typename T, int V, bool FINISH> KERNEL(BLOCK_MAX) rmsnorm_forward(stru
 	float rstd = 1.0f / sqrtf(block_sum(squares) / (float)f.dim + f.eps);
 	if (threadIdx.x == 0)
 		f.rstd[row] = rstd;
-	unsigned past = FINISH ? most_of_past(f.finish) : 0;
+	unsigned past = FINISH ? most_of_past(f.finish) : 0, most = 0;
 	for (size_t at = 0; at < vectors; at += blockDim.x) {
 		size_t i = at + threadIdx.x;
 		float v[V] = { 0 }, w[V];
@@ -49,8 +49,11 @@ template <typename T, int V, bool FINISH> KERNEL(BLOCK_MAX) rmsnorm_forward(stru
 			store<T, V>(f.out, first + i, v);
 		}
 		if (FINISH)
-			finish_vector<T, V>(f.finish, past, v, (first + i) * V, i < vectors);
+			most = larger(most, finish_vector<T, V>(f.finish, past, v, (first + i) * V,
+								i < vectors));
 	}
+	if (FINISH)
+		finish_amax(f.finish, most);
 }
 
 extern "C" void cuda_rmsnorm_forward(struct device *dev, void *out, float *rstd, void *sum,
@@ -115,7 +118,8 @@ template <typename T, int V> DEVICE void backward_by_vector(const struct backwar
 	size_t vectors = b.dim / V, i = threadIdx.x, end = end_row(b.runs);
 	bool is_there = i < vectors;
 	float w[V] = { 0 }, dw[V] = { 0 };
-	struct asked<T, V> now = {}, next = {};
+	struct asked<T, V> now = {}, next = {
+	};
 
 	if (is_there) {
 		load<float, V>(w, b.weight, i);
@@ -135,8 +139,8 @@ template <typename T, int V> DEVICE void backward_by_vector(const struct backwar
 		float back = block_sum(along) / (float)b.dim * r * r * r;
 #pragma unroll
 		for (int j = 0; j < V; j++)
-			dx[j] = widen(now.dx.v[j]) + (widen(now.dout.v[j]) * w[j] * r -
-						      widen(now.x.v[j]) * back);
+			dx[j] = widen(now.dx.v[j]) +
+				(widen(now.dout.v[j]) * w[j] * r - widen(now.x.v[j]) * back);
 		if (is_there)
 			store<T, V>(b.dx, row * vectors + i, dx);
 	}

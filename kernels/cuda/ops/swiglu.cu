@@ -53,7 +53,8 @@ template <typename A, typename T, int V, bool FINISH> KERNEL(BLOCK) gate_forward
 		store<T, V>(s.out, i, u);
 	}
 	if (FINISH)
-		finish_vector<T, V>(s.finish, most_of_past(s.finish), u, i * V, is_there);
+		finish_amax(s.finish, finish_vector<T, V>(s.finish, most_of_past(s.finish), u,
+							  i * V, is_there));
 }
 
 template <typename A, typename T, int V, bool FINISH> KERNEL(BLOCK) gate_backward(struct swiglu s)
@@ -79,8 +80,10 @@ template <typename A, typename T, int V, bool FINISH> KERNEL(BLOCK) gate_backwar
 	}
 	if (FINISH) {
 		unsigned past = most_of_past(s.finish);
-		finish_vector<T, V>(s.finish, past, g, at * V, is_there);
-		finish_vector<T, V>(s.finish, past, u, (at + s.vectors) * V, is_there);
+		unsigned most = finish_vector<T, V>(s.finish, past, g, at * V, is_there);
+		finish_amax(s.finish,
+			    larger(most, finish_vector<T, V>(s.finish, past, u,
+							     (at + s.vectors) * V, is_there)));
 	}
 }
 
