@@ -299,14 +299,23 @@ part long-beside-pytorch long_beside
 sanitized() { # sanitized TOOL
 	[ -z "${LB_GPU_TOY:-}" ] || { echo "there is no GPU in a rehearsal"; return 77; }
 	prepare_sanitizer || return 77
-	# Of the libraries' own kernels racecheck takes the copy engine's writes for races.
-	limited $MOST compute-sanitizer --tool "$1" --error-exitcode 9 --kernel-name-exclude kernel_substring=nvjet \
-		--kernel-name-exclude kernel_substring=cudnn --kernel-name-exclude kernel_substring=cutlass \
-		"$B/gpu/ops" --rounds 1 --seed 3
+	limited $MOST compute-sanitizer --tool "$1" --error-exitcode 9 "$B/gpu/ops" --rounds 1 --seed 3
 }
-for tool in memcheck racecheck initcheck synccheck; do
-	part $tool sanitized $tool
-done
+# In the libraries' own kernels it takes writes of the copy engine for races; told to leave these
+# out it ends in an error of its own (2025.3 on an H200). So what it says of ours counts.
+races() {
+	sanitized racecheck
+	status=$?
+	[ $status = 9 ] || return $status
+	ours=$(grep '^=========.*\(Race reported between\|   and \).* at ' "$T/racecheck.log" |
+		grep -vc ' at \(nvjet_\|cudnn_\|void cudnn::\|void cublasLt::\|sm[0-9]*_xmma_\|void cutlass\)')
+	echo "$ours of our kernels, $(sed -n 's/.*RACECHECK SUMMARY: //p' "$T/racecheck.log")"
+	[ "$ours" = 0 ]
+}
+part memcheck sanitized memcheck
+part racecheck races
+part initcheck sanitized initcheck
+part synccheck sanitized synccheck
 
 for name in ${PARTS:-}; do
 	case " $known " in *" $name "*) ;; *)
