@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* fp8.cu - codes of E4M3 and E5M2, to nearest, by the instruction that makes two of them (from 8.9
- * on; elsewhere by the formulas, which are the same to the bit): as they lie, turned, or both, under
+ * on; elsewhere by the formulas, which are the same to the bit): as they lie, turned, or both, of
  * scales that are there already.
  *
  * A block owns 64 x 64 elements, a thread 4 x 4: it reads four of each row, lanes side by side, and
