@@ -56,6 +56,14 @@ static void say(const char *text)
 	fprintf(stderr, "note: %s\n", text);
 }
 
+/* Reads the device's memory as the host's, which ends the program. */
+static void peek(struct suite *s)
+{
+	const volatile float *there = s->be->alloc(s->gpu, sizeof(float), "a test");
+
+	printf("the host reads %g of the device\n", (double)*there);
+}
+
 static int run(struct suite *s, int64_t rounds)
 {
 	const struct backend_options options = { .compute = s->compute,
@@ -71,6 +79,8 @@ static int run(struct suite *s, int64_t rounds)
 	}
 	s->cpu = backend_cpu()->open(&host, why);
 	printf("%s\n", s->be->describe(s->gpu));
+	if (s->peeks)
+		peek(s);
 	for (int64_t round = 0; round < rounds; round++, s->seed++)
 		for (size_t i = 0; i < sizeof(operations) / sizeof(operations[0]); i++)
 			if (!s->only || strcmp(s->only, operations[i].name) == 0)
@@ -99,6 +109,8 @@ int main(int argc, char **argv)
 			s.compute = COMPUTE_FP32;
 		else if (strcmp(argv[i], "--deterministic") == 0)
 			s.deterministic = true;
+		else if (strcmp(argv[i], "--peek") == 0)
+			s.peeks = true;
 		else if (strcmp(argv[i], "--seed") == 0 && i + 1 < argc)
 			s.seed = strtoull(argv[++i], NULL, 10);
 		else if (strcmp(argv[i], "--rounds") == 0 && i + 1 < argc)

@@ -19,7 +19,7 @@ struct suite {
 	enum compute compute;
 	uint64_t seed;
 	uint32_t drawn;
-	bool large, deterministic;
+	bool large, deterministic, peeks;
 	size_t compared, failed;
 	const char *only;
 	char shape[96];

@@ -283,4 +283,15 @@ status=$?
 [ $status = 0 ] && grep -q 'computes in bfloat16' "$T/out"
 ok $? "bf16 without the library, on the CPU"
 
+# --- the GPU's memory is none of the host's -------------------------------------------------------
+if ! grep -qw ospke /proc/cpuinfo; then
+	passed "host code that reads it dies # SKIP this processor has no protection keys"
+elif [ -n "${SAN:-}" ]; then
+	passed "host code that reads it dies # SKIP a sanitizer keeps the books of small tensors"
+else
+	ops --rounds 0 --peek
+	[ $? = 139 ] && ! grep -q 'the host reads' "$T/ops"
+	ok $? "host code that reads it dies"
+fi
+
 echo "1..$count"
