@@ -14,7 +14,7 @@ if [ "${1:-}" = --one ]; then
 	name=${4##*/}
 	LB_RECORD=$list.failed/$name.$2.$3
 	export LB_RECORD
-	case $2 in single) within="taskset -c 0" ;; *) within= ;; esac
+	case $2 in single) within="taskset -c $(($$ % $(nproc)))" ;; *) within= ;; esac
 	# shellcheck disable=SC2086 # words
 	if $within sh "$4" >"$LB_RECORD" 2>&1 </dev/null && ! grep -q '^not ok' "$LB_RECORD"; then
 		rm -f "$LB_RECORD" "$LB_RECORD.logs"
