@@ -111,7 +111,7 @@ static void on_trainer_ended(struct check *c, struct view *v, const struct fact 
 	/* one that was ordered to stop meanwhile has its grace */
 	if (a->hung_ms &&
 	    f->at_ms - a->hung_ms >
-		    c->end->hang_max_ms + SLACK_MS + (a->is_ordered ? c->end->stop_grace_ms : 0))
+		    a->hung_most_ms + SLACK_MS + (a->is_ordered ? c->end->stop_grace_ms : 0))
 		broken(c, f->run, f->at_ms, "a silent trainer was left alone");
 	a->hung_ms = 0;
 	/* the last attempt may begin with one failure less than allowed */
@@ -358,6 +358,11 @@ static void on_fact(struct check *c, struct view *v, const struct fact *f)
 		break;
 	case FACT_TRAINER_HUNG:
 		a->hung_ms = f->at_ms;
+		a->hung_most_ms = c->end->hang_max_ms;
+		break;
+	case FACT_TRAINER_LEFT_OVER:
+		a->hung_ms = f->at_ms;
+		a->hung_most_ms = c->end->left_over_max_ms;
 		break;
 	case FACT_OVERTAKEN:
 		on_overtaken(c, v, f);

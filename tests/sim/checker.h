@@ -19,7 +19,8 @@ struct world_end {
 	int64_t polls, calls, turns; /* of lbd, in up_ms */
 	int64_t up_ms;
 	int64_t max_without_progress, in_place, backoff_max_ms;
-	int64_t hang_max_ms; /* lbrun ends a silent trainer within */
+	int64_t hang_max_ms;      /* lbrun ends a silent trainer within */
+	int64_t left_over_max_ms; /* and ranks that srun has said it ends */
 	int64_t stop_grace_ms;
 	int preflight_tries; /* checks of nodes that may end attempts in a row */
 	int max_excluded;    /* nodes that are avoided at most */

@@ -21,6 +21,7 @@ struct attempt_view {
 	int64_t doomed_ms;        /* what its job depends on failed; 0: not */
 	int64_t cancelled_ms;     /* by an administrator, when it had run for long; 0: not */
 	int64_t hung_ms;          /* since when its watched trainer is silent; 0: it is not */
+	int64_t hung_most_ms;     /* and for how long it may be */
 	bool depends;             /* its job is to wait for another */
 	bool is_refused;          /* the check before the launch found its node broken */
 	bool is_ordered;          /* an order to end lies in its folder */

@@ -46,6 +46,7 @@ void climate_draw(struct climate *w, struct rng *rng)
 		.early_failure = chance(rng, 0.2),
 		.failure = chance(rng, 0.04),
 		.hang = chance(rng, 0.02),
+		.lost_signal = chance(rng, 0.3),
 		.no_record = chance(rng, 0.05),
 		.tick_ms = rng_range(rng, 3, 9) * HOUR,
 		.queue_ms = rng_range(rng, 30, 480) * SECOND,

@@ -91,6 +91,7 @@ static const struct {
 	[FACT_TRAINER_FROZEN] = { "trainer frozen", LAUNCH },
 	[FACT_TRAINER_THAWED] = { "trainer thawed", LAUNCH },
 	[FACT_TRAINER_HUNG] = { "trainer falls silent", LAUNCH },
+	[FACT_TRAINER_LEFT_OVER] = { "trainer is left over by srun", LAUNCH },
 	[FACT_WARNED] = { "lbrun   warned of the time limit", LAUNCH },
 	[FACT_STEP] = { "lbrun   acknowledged", STEP },
 	[FACT_CHECKPOINT] = { "trainer checkpoint", CHECKPOINT },

@@ -51,6 +51,7 @@ enum fact_kind {
 	FACT_TRAINER_FROZEN,
 	FACT_TRAINER_THAWED,
 	FACT_TRAINER_HUNG,
+	FACT_TRAINER_LEFT_OVER,
 	FACT_WARNED,        /* SIGUSR1: the time limit is near */
 	FACT_STEP,          /* a: seq, b: step; acknowledged */
 	FACT_CHECKPOINT,    /* b: step; acknowledged, and progress */

@@ -87,6 +87,8 @@ static struct next decide(struct sim *sim, const struct lbrun *p)
 		seen.check = CHECK_WELL;
 	if (sim->control == CONTROL_NO_GOING_ON)
 		seen.goes_on = false;
+	if (sim->control == CONTROL_NO_WORDS)
+		seen.launch.srun_ends_ms = 0;
 	if (sim->control == CONTROL_NO_ROOM)
 		seen.closed_ms = INT64_MIN / 2;
 	return shepherd_decide(&seen, &p->policy, sim->now_ms);

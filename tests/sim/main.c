@@ -29,6 +29,7 @@ static const char *const control_names[CONTROL_COUNT] = {
 	[CONTROL_NO_GOING_ON] = "no-going-on",
 	[CONTROL_NO_NODES] = "no-nodes",
 	[CONTROL_NO_OUTAGES] = "no-outages",
+	[CONTROL_NO_WORDS] = "no-words",
 };
 
 struct options {

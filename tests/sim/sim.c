@@ -99,6 +99,7 @@ static int check(struct sim *sim, FILE *out)
 		.in_place = IN_PLACE,
 		.backoff_max_ms = BACKOFF_MAX_MS,
 		.hang_max_ms = HANG_MAX_MS,
+		.left_over_max_ms = LEFT_OVER_MAX_MS,
 		.stop_grace_ms = STOP_GRACE_MS,
 		.max_excluded = MAX_EXCLUDED,
 		.preflight_tries = PREFLIGHT_TRIES,

@@ -46,6 +46,8 @@ enum {
 	BACKOFF_FIRST_MS = MINUTE,
 	BACKOFF_MAX_MS = 30 * MINUTE,
 	KILL_GRACE_MS = 30 * SECOND,
+	/* lbrun ends what srun has not, KillWait included, within */
+	LEFT_OVER_MAX_MS = 2 * MINUTE,
 	STOP_GRACE_MS = 5 * MINUTE,
 	PREFLIGHT_MS = 3 * MINUTE,
 	PREFLIGHT_TRIES = 3,
@@ -66,6 +68,7 @@ enum negative_control {
 	/* lbd: it is told that nodes are free which are not */
 	CONTROL_NO_NODES,
 	CONTROL_NO_OUTAGES, /* nothing is told of nodes that are going away */
+	CONTROL_NO_WORDS,   /* lbrun, again: that srun says it ends a launch */
 	CONTROL_COUNT
 };
 
@@ -79,6 +82,7 @@ struct climate {
 	double start_crash; /* the same of a job's start */
 	double lost_answer, late_effect, no_effect, refusal; /* chance per call */
 	double early_failure, failure, hang, no_record;      /* of trainers and of lbrun */
+	double lost_signal;    /* chance that a trainer whose rank fails is not ended by srun */
 	double lost_search;    /* chance that one for a checkpoint dies */
 	double bad_checkpoint; /* chance that one is whole, and no trainer gets anywhere from it */
 	bool has_accounting;

@@ -171,10 +171,23 @@ static void hang(struct sim *sim, struct lbrun *p)
 	p->trainer.hung_at_ms = sim->now_ms + rng_range(&sim->rng, HANG_MIN_MS, HANG_MAX_MS);
 }
 
+/* One of its ranks has ended, srun says that it ends the others, and its signal does not reach
+ * them: they wait for that rank. */
+static void leave_over(struct sim *sim, struct lbrun *p)
+{
+	p->trainer.is_hung = true;
+	p->facts.launch.srun_ends_ms = sim->now_ms;
+	fact(sim, p, FACT_TRAINER_LEFT_OVER, p->facts.launch.number, 0);
+}
+
 static void fail(struct sim *sim, struct lbrun *p)
 {
 	int64_t dice = rng_range(&sim->rng, 0, 9);
 
+	if (rng_chance(&sim->rng, sim->climate.lost_signal)) {
+		leave_over(sim, p);
+		return;
+	}
 	if (dice == 5) /* the kernel did it, and counts that */
 		p->facts.launch.ooms_at_start = 0, p->facts.launch.ooms = 1;
 	if (dice < 6)
