@@ -186,6 +186,8 @@ more() { # more BATCH MOMENTS: the same of two steps in the middle of a training
 seen="$(more 1 float32), $(more 1 bfloat16), $(more 2 float32)"
 [ "$seen" = "2 8 0, 2 8 0, 4 12 0" ]
 ok $? "a step is one graph, with a micro-batch more one more; nothing is allocated ($seen)"
+[ "$(sed -n 's/^step 8.* \([0-9.]*\) GiB$/\1/p' "$T/counted-8-2-float32.log")" = "$(awk '{ printf "%.2f", $4 / 2 ^ 30 }' "$T/counts")" ]
+ok $? "a step's memory is what is held of the GPU's"
 train spiky --device cuda --training.steps 8 --training.max_norm 0.5
 train spiky-cpu --device cpu --training.steps 8 --training.max_norm 0.5
 near spiky spiky-cpu 8 2e-4

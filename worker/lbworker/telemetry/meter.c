@@ -161,6 +161,7 @@ void meter_init(struct meter *meter, const struct model *m, double peak_tflops, 
 {
 	const struct model *whole = model_whole(m);
 
+	meter->model = m;
 	meter->flop = meter_flop(&whole->shape, model_active(whole), model_multiplied(whole),
 				 m->options.seq);
 	meter->peak_flops = peak_tflops * 1e12;
@@ -173,9 +174,24 @@ double meter_mfu(const struct meter *meter, double flop_per_token, double tokens
 	return meter->peak_flops > 0 ? flop_per_token * tokens_per_s / meter->peak_flops : NAN;
 }
 
-uint64_t meter_memory_bytes(void)
+static uint64_t resident_bytes(void)
 {
 	struct rusage usage;
 
 	return getrusage(RUSAGE_SELF, &usage) == 0 ? (uint64_t)usage.ru_maxrss * 1024 : 0;
+}
+
+uint64_t meter_memory_bytes(struct meter *meter)
+{
+	const struct model *m = meter->model;
+	struct memory_use use;
+	uint64_t held = 0;
+
+	if (!m->backend->memory)
+		return resident_bytes();
+	m->backend->memory(m->device, &use);
+	for (size_t i = 0; i < use.count; i++)
+		held += use.held[i].bytes;
+	meter->most_held_bytes = held > meter->most_held_bytes ? held : meter->most_held_bytes;
+	return meter->most_held_bytes;
 }

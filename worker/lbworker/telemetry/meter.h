@@ -26,6 +26,8 @@ struct token_flop meter_flop(const struct model_shape *shape, uint64_t parameter
 			     uint64_t multiplied, size_t seq);
 
 struct meter {
+	const struct model *model; /* borrowed */
+	uint64_t most_held_bytes;
 	struct token_flop flop;
 	double peak_flops; /* a second, 0: not known */
 	/* How it was measured, threads times at once, setting *busy when others took of the time;
@@ -49,7 +51,8 @@ bool meter_hold_against(struct meter *meter, double flops);
 /* Share of the peak, NAN when that is not known. */
 double meter_mfu(const struct meter *meter, double flop_per_token, double tokens_per_s);
 
-/* Highest resident memory of this process so far, in bytes. */
-uint64_t meter_memory_bytes(void);
+/* The most so far, in bytes: of a GPU's memory what we hold there, whenever this was asked; else
+ * what was resident of this process. */
+uint64_t meter_memory_bytes(struct meter *meter);
 
 #endif
