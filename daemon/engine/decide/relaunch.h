@@ -35,6 +35,6 @@ bool relaunch_counts(const struct policy *policy, enum cause cause, bool blame_r
 
 /* Was an attempt that started over at once, and is not to count? Then it was in vain: a script that
  * asks for a requeue in its first line, a partition that preempts whatever comes. Milliseconds. */
-bool relaunch_was_in_vain(enum cause cause, int64_t started_ms, int64_t ended_ms);
+bool relaunch_was_in_vain(enum cause cause, int64_t lasted_ms);
 
 #endif
