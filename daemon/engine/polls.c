@@ -156,6 +156,7 @@ static void cancel_unless_over(struct engine *e, struct scheduler *s, const stru
 /* An attempt that is over, and was not simply the one that is just ending. */
 static bool is_ghost(struct engine *e, const struct job_status *job)
 {
+	int64_t wall_ms = engine_wall(e);
 	struct ledger_attempt attempt;
 	struct err err = { 0 };
 
@@ -163,7 +164,9 @@ static bool is_ghost(struct engine *e, const struct job_status *job)
 		return true;
 	if (ledger_attempt_by_token(e->ledger, job->ref.token, &attempt, &err) < 0)
 		return false;
-	return attempt.started_ms == 0 || engine_wall(e) > attempt.ended_ms + STRAY_GRACE_MS;
+	/* an end that is to come: the clock was set back */
+	return attempt.started_ms == 0 || wall_ms > attempt.ended_ms + STRAY_GRACE_MS ||
+	       wall_ms < attempt.ended_ms;
 }
 
 /* Nobody waits for this job. One that runs under a token that the ledger has never heard of (an
