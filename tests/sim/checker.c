@@ -361,7 +361,7 @@ static void on_fact(struct check *c, struct view *v, const struct fact *f)
 		a->hung_most_ms = c->end->hang_max_ms;
 		break;
 	case FACT_TRAINER_LEFT_OVER:
-		a->hung_ms = f->at_ms;
+		a->hung_ms = a->is_warned ? 0 : f->at_ms;
 		a->hung_most_ms = c->end->left_over_max_ms;
 		break;
 	case FACT_OVERTAKEN:
@@ -398,6 +398,7 @@ static void on_fact(struct check *c, struct view *v, const struct fact *f)
 		on_trainer(c, v, f, -1);
 		break;
 	case FACT_WARNED: /* whatever it does: it ends at the limit */
+		a->is_warned = true;
 		a->hung_ms = 0;
 		break;
 	case FACT_TRAINER_GONE:

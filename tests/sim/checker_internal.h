@@ -25,6 +25,7 @@ struct attempt_view {
 	bool depends;             /* its job is to wait for another */
 	bool is_refused;          /* the check before the launch found its node broken */
 	bool is_ordered;          /* an order to end lies in its folder */
+	bool is_warned;           /* of its time limit */
 	bool has_node;            /* lbd knew where it ran */
 	int node;                 /* where its job was put last */
 	uint64_t excluded;        /* nodes it was to keep away from */
