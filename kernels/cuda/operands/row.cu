@@ -29,11 +29,7 @@ template <typename T> DEVICE unsigned largest_of_row(const struct casting &c, si
 				most = bits > most ? bits : most;
 			}
 		}
-	for (int width = WARP / 2; width > 0; width /= 2) {
-		unsigned other = __shfl_xor_sync(0xffffffffu, most, width);
-		most = other > most ? other : most;
-	}
-	return most;
+	return warp_most(most);
 }
 
 /* Four elements of the row, before their scale is put back. */

@@ -133,10 +133,7 @@ KERNEL(BLOCK) most_of(struct most m)
 		unsigned bits = at < m.count ? m.of[at] : 0;
 		most = bits > most ? bits : most;
 	}
-	for (int width = WARP / 2; width > 0; width /= 2) {
-		unsigned other = __shfl_xor_sync(0xffffffffu, most, width);
-		most = other > most ? other : most;
-	}
+	most = warp_most(most);
 	if (threadIdx.x % WARP == 0)
 		atomicMax(m.out, most);
 }

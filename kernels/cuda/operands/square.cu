@@ -33,11 +33,6 @@ DEVICE size_t tile_in(const struct tiles &t, size_t row, size_t column)
 	return row / t.rows * (SQUARE / t.columns) + column / t.columns;
 }
 
-DEVICE unsigned more(unsigned a, unsigned b)
-{
-	return a > b ? a : b;
-}
-
 /* Eight neighbours in a row: the largest of all lanes that share a tile with them, where tiles are
  * rows. */
 DEVICE void add_row(const struct tiles &t, unsigned *amax, unsigned most, size_t row, size_t column)
@@ -45,7 +40,7 @@ DEVICE void add_row(const struct tiles &t, unsigned *amax, unsigned most, size_t
 	unsigned lanes = (unsigned)(t.columns / EACH);
 
 	for (unsigned width = 1; width < lanes; width *= 2)
-		most = more(most, __shfl_xor_sync(0xffffffffu, most, (int)width));
+		most = larger(most, __shfl_xor_sync(0xffffffffu, most, (int)width));
 	if (threadIdx.x % lanes == 0)
 		atomicMax(&amax[tile_in(t, row, column)], most);
 }
@@ -68,11 +63,11 @@ DEVICE void find_amax(const struct squaring &q, unsigned (*amax)[TILES], size_t 
 #pragma unroll
 			for (int k = 0; k < EACH; k++) {
 				unsigned bits = bits_of(x[k]) & 0x7fffffffu;
-				of_column[k] = more(of_column[k], bits);
-				of_row = more(of_row, bits);
+				of_column[k] = larger(of_column[k], bits);
+				of_row = larger(of_row, bits);
 			}
 		}
-		all = more(all, of_row);
+		all = larger(all, of_row);
 		for (int s = 0; s < SIDES; s++)
 			if (q.side[s].is_wanted && q.side[s].c.tiles.rows == 1)
 				add_row(q.side[s].c.tiles, amax[s], of_row, row, column);

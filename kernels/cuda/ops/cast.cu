@@ -36,10 +36,7 @@ KERNEL(BLOCK) cast_bf16(struct cast c)
 	}
 	if (!c.amax)
 		return;
-	for (int width = WARP / 2; width > 0; width /= 2) {
-		unsigned other = __shfl_xor_sync(0xffffffffu, top, width);
-		top = other > top ? other : top;
-	}
+	top = warp_most(top);
 	if (threadIdx.x % WARP == 0)
 		atomicMax(c.amax, top);
 }
@@ -112,10 +109,7 @@ template <typename T> KERNEL(BLOCK) weights_amax(struct sending s)
 		unsigned bits = bits_of(widen(((const T *)s.weights)[i])) & 0x7fffffffu;
 		most = bits > most ? bits : most;
 	}
-	for (int width = WARP / 2; width > 0; width /= 2) {
-		unsigned other = __shfl_xor_sync(0xffffffffu, most, width);
-		most = other > most ? other : most;
-	}
+	most = warp_most(most);
 	if (threadIdx.x % WARP == 0)
 		atomicMax((unsigned *)s.amax, most);
 }
