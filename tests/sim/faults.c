@@ -313,10 +313,14 @@ static void disk_full(struct sim *sim)
 static void clock_jump(struct sim *sim)
 {
 	static const int64_t jumps[] = { HOUR, -HOUR, DAY, -DAY };
+	/* none by a time limit to the second: an attempt that lbd was not there for, and that by the
+	 * clock was over at once, can not be told from one that was */
+	int64_t uneven_ms = rng_range(&sim->rng, MINUTE, HOUR / 2);
 
 	fault(sim, FAULT_CLOCK_JUMP, -1);
-	sim->daemon.wall_offset_ms = rng_chance(&sim->rng, 0.3) ? 0
-								: jumps[rng_range(&sim->rng, 0, 3)];
+	sim->daemon.wall_offset_ms = rng_chance(&sim->rng, 0.3)
+					     ? 0
+					     : jumps[rng_range(&sim->rng, 0, 3)] + uneven_ms;
 }
 
 static void reboot(struct sim *sim)
