@@ -313,8 +313,8 @@ static void disk_full(struct sim *sim)
 static void clock_jump(struct sim *sim)
 {
 	static const int64_t jumps[] = { HOUR, -HOUR, DAY, -DAY };
-	/* none by a time limit to the second: an attempt that lbd was not there for, and that by the
-	 * clock was over at once, can not be told from one that was */
+	/* none by a time limit to the second: an attempt that lbd was not there for, and that by
+	 * the clock was over at once, can not be told from one that was */
 	int64_t uneven_ms = rng_range(&sim->rng, MINUTE, HOUR / 2);
 
 	fault(sim, FAULT_CLOCK_JUMP, -1);
