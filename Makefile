@@ -136,8 +136,9 @@ $(B)/lbrun:     $(B)/obj/worker/lbrun/main.o $(B)/lbrun.a $(B)/common.a
 $(B)/lbworker:  $(B)/obj/worker/lbworker/main.o $(B)/lbworker.a $(B)/kernels.a $(B)/common.a
 $(B)/lbd-slurm: $(B)/obj/slurm/helper/main.o $(LBDSLURM) $(B)/slurm.a $(B)/common.a
 $(B)/lbd-slurm-commands: $(B)/obj/slurm/commands/main.o $(COMMANDS) $(B)/slurm.a $(B)/common.a
+# By another name first: it may be running.
 $(BINARIES):
-	$(call say,LINK) $(CC) $(LDFLAGS) -o $@ $^ $(LIBS_$(@F))
+	$(call say,LINK) $(CC) $(LDFLAGS) -o $@.new $^ $(LIBS_$(@F)) && mv -f $@.new $@
 
 # Kernels: results must not depend on the compiler contracting a*b+c where the source does not say
 # so. Nobody looks at floating-point exceptions; compilers that must keep them leave loops with a

@@ -40,7 +40,7 @@ $(B)/release/%.o: kernels/cuda/%.cu
 $(B)/liblbcuda.so: $(CU:%=$(B)/cuda/%.o) $(CUC:%=$(B)/obj/kernels/cuda/%.o) $(CUFORMATS)
 $(B)/release/liblbcuda.so: $(CU:%=$(B)/release/%.o) $(CUC:%=$(B)/obj/kernels/cuda/%.o) $(CUFORMATS)
 $(B)/liblbcuda.so $(B)/release/liblbcuda.so:
-	$(call say,LINK) $(CC) -o $@ $^ $(CULINK)
+	$(call say,LINK) $(CC) -o $@.new $^ $(CULINK) && mv -f $@.new $@
 
 # The same kernels on the host (tests/emulation), for tests where there is no GPU.
 EMULATION := $(patsubst tests/emulation/%.cc,%,$(wildcard tests/emulation/*.cc))
