@@ -387,6 +387,39 @@ static void test_followers(void **state)
 	complaints_fini(&c);
 }
 
+/* What a rank's shepherd saw counts more than what srun says of that rank, whichever comes first;
+ * and of no other rank, nor of one on another node. */
+static void first_hand_counts(void **state)
+{
+	struct rank_end seen = {
+		.exit_code = -1, .signal = SIGKILL, .rank = 1, .is_first_hand = true
+	};
+	static const struct {
+		const char *node;
+		int64_t rank;
+		bool counts;
+	} rows[] = { { "n2", 1, true }, { "n2", 2, false }, { "n1", 1, false } };
+
+	(void)state;
+	complaints_init(&c);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		complaints_reset(&c);
+		hear("srun: error: n2: task 1: Exited with exit code 1\n", "n1", -1);
+		assert_int_equal(c.end.exit_code, 1);
+		snprintf(seen.node, sizeof(seen.node), "%s", rows[i].node);
+		seen.rank = rows[i].rank;
+		complaints_rank_ended(&c, &seen, now_ms);
+		assert_int_equal(c.end.signal, rows[i].counts ? SIGKILL : 0);
+	}
+	complaints_reset(&c);
+	snprintf(seen.node, sizeof(seen.node), "n2");
+	seen.rank = 1;
+	complaints_rank_ended(&c, &seen, now_ms);
+	hear("srun: error: n2: task 1: Exited with exit code 1\n", "n1", -1);
+	assert_int_equal(c.end.signal, SIGKILL);
+	complaints_fini(&c);
+}
+
 static void test_redact(void **state)
 {
 	char *env[] = { TEXT("HOME=/home/ada"), TEXT("MY_API_KEY=abc123def"), TEXT("A_TOKEN=xy"),
@@ -445,8 +478,8 @@ int main(void)
 		cmocka_unit_test(test_deaths),    cmocka_unit_test(test_unreached),
 		cmocka_unit_test(test_srun_ends), cmocka_unit_test(test_ranks),
 		cmocka_unit_test(test_survived),  cmocka_unit_test(test_ends),
-		cmocka_unit_test(test_followers), cmocka_unit_test(test_redact),
-		cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_followers), cmocka_unit_test(first_hand_counts),
+		cmocka_unit_test(test_redact),    cmocka_unit_test(test_hostile),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

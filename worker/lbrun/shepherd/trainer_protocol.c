@@ -286,6 +286,7 @@ static void on_rank_end(void *arg, const char *node, int64_t rank, int signo, in
 		.signal = signo,
 		.rank = rank,
 		.oom = oom,
+		.is_first_hand = true,
 	};
 
 	snprintf(end.node, sizeof(end.node), "%s", node);

@@ -207,12 +207,20 @@ static bool is_cause(const struct complaints *c, int signo)
 	       (signo == SIGKILL && !c->launcher_ends);
 }
 
+/* The launcher's word of that rank came first, which is a matter of pipes. */
+static bool is_of_the_same(const struct rank_end *a, const struct rank_end *b)
+{
+	return a->is_first_hand && !b->is_first_hand && a->rank == b->rank && a->rank >= 0 &&
+	       strcmp(a->node, b->node) == 0;
+}
+
 /* A signal explains more than the exit status that a launcher made of it. */
 static bool explains_more(const struct complaints *c, const struct rank_end *a, int64_t now_ms)
 {
 	const struct rank_end *b = &c->end;
 
-	return !b->is_known || (a->signal && !b->signal && a->rank < 0 && b->rank < 0) ||
+	return !b->is_known || is_of_the_same(a, b) ||
+	       (a->signal && !b->signal && a->rank < 0 && b->rank < 0) ||
 	       (is_cause(c, a->signal) && a->rank != b->rank && complaints_follows(c, b->rank) &&
 		now_ms - c->end_ms <= FOLLOWED_MS);
 }

@@ -36,7 +36,8 @@ struct rank_end {
 	int signal;    /* 0 = none */
 	int64_t rank;  /* -1 = not known */
 	char node[65];
-	bool oom; /* the kernel killed it, or something that it started, for memory */
+	bool oom;           /* the kernel killed it, or something that it started, for memory */
+	bool is_first_hand; /* its own shepherd says so, which saw it end; else a launcher */
 };
 
 struct complaints {
