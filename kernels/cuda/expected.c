@@ -67,8 +67,9 @@ bool cuda_finishing(struct device *dev, const struct place *at, const void *out,
 
 void expected_forget(struct device *dev)
 {
-	if (dev->expected)
-		*dev->expected = (struct expected){ .area = dev->expected->area };
+	const struct work_area area = dev->expected->area;
+
+	*dev->expected = (struct expected){ .area = area };
 }
 
 void expected_overwritten(struct device *dev, const void *by)

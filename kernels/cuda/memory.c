@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* memory.c - the device's memory: who holds what, the weights' narrow copies, the area of
  * reductions. */
-#include "kernels/cuda/few_bits.h"
+#include "kernels/cuda/cuda.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -167,7 +167,6 @@ void cuda_free(struct device *dev, void *memory)
 {
 	if (!memory)
 		return;
-	expected_forget(dev);  /* what is next there may have the same address */
 	cuda_join_beside(dev); /* memory that is mapped goes at once: nothing may still use it */
 	cuda_ok(dev, AT("free", 0, 0, 0, 0), cudaStreamSynchronize(dev->stream));
 	for (size_t i = 0; i < WEIGHT_RANGES; i++)
