@@ -169,8 +169,8 @@ static void test_budget(void **state)
 /* The first rank that ended says what it was, srun only that something was. */
 static void test_ends_of_ranks(void **state)
 {
-	const struct rank_end killed = { true, -1, SIGKILL, 2, "n2", false };
-	const struct rank_end without = { true, -1, SIGKILL, 3, "n2", true };
+	const struct rank_end killed = { true, -1, SIGKILL, 2, "n2", false, true };
+	const struct rank_end without = { true, -1, SIGKILL, 3, "n2", true, true };
 	const struct complaint late = { .text = "lbworker: rank 3 on n2 did not begin within 3 s",
 					.rank = 0,
 					.node = "n1",
