@@ -153,8 +153,7 @@ DEVICE void backward_by_vector(const struct backward &b, float *dweight, float *
 	size_t vectors = b.dim / V, i = threadIdx.x, end = end_row(b.runs);
 	bool is_there = i < vectors;
 	float w[V] = { 0 };
-	struct asked<T, V> now = {}, next = {
-	};
+	struct asked<T, V> now = {}, next = now;
 
 	if (is_there) {
 		load<float, V>(w, b.weight, i);

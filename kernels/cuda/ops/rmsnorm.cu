@@ -118,8 +118,7 @@ template <typename T, int V> DEVICE void backward_by_vector(const struct backwar
 	size_t vectors = b.dim / V, i = threadIdx.x, end = end_row(b.runs);
 	bool is_there = i < vectors;
 	float w[V] = { 0 }, dw[V] = { 0 };
-	struct asked<T, V> now = {}, next = {
-	};
+	struct asked<T, V> now = {}, next = now;
 
 	if (is_there) {
 		load<float, V>(w, b.weight, i);

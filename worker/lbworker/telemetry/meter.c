@@ -181,7 +181,7 @@ static uint64_t resident_bytes(void)
 	return getrusage(RUSAGE_SELF, &usage) == 0 ? (uint64_t)usage.ru_maxrss * 1024 : 0;
 }
 
-uint64_t meter_memory_bytes(struct meter *meter)
+uint64_t meter_memory_bytes(struct meter *meter, bool asks)
 {
 	const struct model *m = meter->model;
 	struct memory_use use;
@@ -189,6 +189,8 @@ uint64_t meter_memory_bytes(struct meter *meter)
 
 	if (!m->backend->memory)
 		return resident_bytes();
+	if (!asks && meter->most_held_bytes > 0)
+		return meter->most_held_bytes;
 	m->backend->memory(m->device, &use);
 	for (size_t i = 0; i < use.count; i++)
 		held += use.held[i].bytes;

@@ -51,8 +51,8 @@ bool meter_hold_against(struct meter *meter, double flops);
 /* Share of the peak, NAN when that is not known. */
 double meter_mfu(const struct meter *meter, double flop_per_token, double tokens_per_s);
 
-/* The most so far, in bytes: of a GPU's memory what we hold there, whenever this was asked; else
- * what was resident of this process. */
-uint64_t meter_memory_bytes(struct meter *meter);
+/* The most so far, in bytes: of a GPU's memory what we hold there, by the times that its driver was
+ * asked, which is no call for each step; else what was resident of this process. */
+uint64_t meter_memory_bytes(struct meter *meter, bool asks);
 
 #endif

@@ -232,7 +232,7 @@ void progress_step(struct progress *p, struct report_step *s)
 	s->mfu_causal = meter_mfu(m, m->flop.causal, s->tokens_per_s);
 	s->mfu_handbook = meter_mfu(m, m->flop.handbook, s->tokens_per_s);
 	s->mfu_sheet = p->sheet ? m->flop.palm * s->tokens_per_s / p->sheet->flops : NAN;
-	s->memory_gib = (double)meter_memory_bytes(m) / (1 << 30);
+	s->memory_gib = (double)meter_memory_bytes(m, is_logged) / (1 << 30);
 	if (isfinite(s->loss) && isfinite(s->grad_norm)) /* JSON has no other numbers */
 		report_step(p->report, s);
 	if (!is_logged)
