@@ -1,70 +1,25 @@
 // SPDX-License-Identifier: MIT
 // cudart.cc - the functions of the CUDA runtime that the backend calls, on host memory. Work is done
-// when it is queued; while a stream is captured it is kept, and a graph runs it again.
+// when it is queued; while a stream is captured it is kept, and a graph runs it again. What memory is
+// stands in memory.cc, virtual memory in maps.cc.
 #include <cuda.h>
 #include <cuda_runtime_api.h>
-#include <fcntl.h>
-#include <stdint.h>
-#include <sys/mman.h>
-#include <unistd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include <atomic>
-#include <map>
-#include <string>
+#include <functional>
 #include <vector>
 
+#include "tests/emulation/memory.h"
 #include "tests/emulation/queue.h"
 
 namespace {
 
 typedef std::vector<std::function<void()>> work_list;
 
-// A GPU's memory is none of the host's. Where the processor has protection keys (PKU), ours is behind one that only work
-// that was queued holds: code of the host that reads a pointer of the device dies as it would beside a real GPU.
-// Sanitizers keep their own books of small tensors instead.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(PKEY_DISABLE_ACCESS)
-const bool guards = false;
-#else
-const bool guards = true;
-#endif
-
-int guard_key()
-{
-	static const int key = guards ? pkey_alloc(0, PKEY_DISABLE_ACCESS) : -1;
-	return key;
-}
-
-void guard(void *memory, size_t bytes)
-{
-	if (guard_key() > 0)
-		pkey_mprotect(memory, bytes, PROT_READ | PROT_WRITE, guard_key());
-}
-
-// As long as it stands this thread may read and write the GPU's memory.
-struct on_the_gpu {
-	on_the_gpu()
-	{
-		before = guard_key() > 0 ? pkey_get(guard_key()) : 0;
-		if (guard_key() > 0)
-			pkey_set(guard_key(), 0);
-	}
-	~on_the_gpu()
-	{
-		if (guard_key() > 0)
-			pkey_set(guard_key(), (unsigned)before);
-	}
-	int before;
-};
-
-// More than any tensor of a test has: what is larger is a work area. The system gives memory for what is touched there,
-// a sanitizer keeps no books of it, and the next one of its size takes it over.
-const size_t TENSOR_BYTES = (size_t)4 << 20;
-
-std::multimap<size_t, void *> areas; // that are free
 work_list late;			// of streams beside the first
 unsigned long kept_late;	// so many were ever put there,
 std::atomic<unsigned long> done_late; // and so many are done
@@ -72,10 +27,7 @@ std::vector<double> late_ms;	// when each was done
 void *first_stream;
 work_list *captured;		// NULL: nothing is captured
 thread_local bool is_capturing;	// this thread, as captures are asked for: others may wait meanwhile
-std::map<void *, size_t> taken;	// device memory
-std::map<unsigned long long, std::pair<size_t, int>> chunks; // of virtual memory: bytes, references
-size_t used_bytes, most_bytes;
-unsigned long graph_runs, allocations, queued, fetches;	// queued: outside of graphs
+unsigned long graph_runs, queued, fetches;	// queued: outside of graphs
 
 // LB_EMULATION_COUNTS: the file that tells at the end what was asked of the GPU.
 struct counts {
@@ -85,17 +37,11 @@ struct counts {
 		FILE *to = path ? fopen(path, "w") : NULL;
 		if (!to)
 			return;
-		fprintf(to, "%lu %lu %lu %zu\n", graph_runs, queued, allocations, most_bytes);
+		fprintf(to, "%lu %lu %lu %zu\n", graph_runs, queued, emulated_memory_calls(),
+			emulated_memory_most_bytes());
 		fclose(to);
 	}
 } told_at_the_end;
-
-// LB_EMULATION_BYTES: a GPU so small that something does not fit
-size_t device_bytes()
-{
-	const char *bytes = getenv("LB_EMULATION_BYTES");
-	return bytes ? strtoull(bytes, NULL, 10) : (size_t)8 << 30;
-}
 
 double now_ms()
 {
@@ -125,14 +71,6 @@ void catch_up()
 cudaError_t not_now()
 {
 	return is_capturing ? cudaErrorStreamCaptureUnsupported : cudaSuccess;
-}
-
-void note_taken(size_t bytes)
-{
-	allocations++;
-	used_bytes += bytes;
-	if (used_bytes > most_bytes)
-		most_bytes = used_bytes;
 }
 
 } // namespace
@@ -208,7 +146,7 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *p, int)
 	p->major = emulated_capability() / 10;
 	p->minor = emulated_capability() % 10;
 	p->multiProcessorCount = 132;
-	p->totalGlobalMem = device_bytes();
+	p->totalGlobalMem = emulated_memory_bytes();
 	return cudaSuccess;
 }
 
@@ -250,211 +188,17 @@ const char *cudaGetErrorString(cudaError_t status)
 	}
 }
 
-// Fresh memory is NaN, an area in its first bytes: what nobody wrote shows. NULL: there is none.
-static void *memory_of(size_t bytes)
-{
-	void *memory = NULL;
-	auto area = areas.find(bytes);
-	if (area != areas.end()) {
-		memory = area->second;
-		areas.erase(area);
-	} else if (bytes > TENSOR_BYTES || guards) {
-		memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-		if (memory == MAP_FAILED)
-			return NULL;
-		guard(memory, bytes);
-	} else if (posix_memalign(&memory, 256, bytes)) {
-		return NULL;
-	}
-	on_the_gpu here;
-	memset(memory, 0xff, bytes < TENSOR_BYTES ? bytes : TENSOR_BYTES);
-	return memory;
-}
-
 cudaError_t cudaMalloc(void **out, size_t bytes)
 {
 	if (not_now() != cudaSuccess)
 		return not_now();
-	if (used_bytes + bytes > device_bytes() || !(*out = memory_of(bytes)))
-		return cudaErrorMemoryAllocation;
-	taken[*out] = bytes;
-	note_taken(bytes);
-	return cudaSuccess;
+	*out = emulated_memory_take(bytes);
+	return *out ? cudaSuccess : cudaErrorMemoryAllocation;
 }
 
 cudaError_t cudaFree(void *memory)
 {
-	if (memory && !taken.count(memory))
-		return cudaErrorInvalidValue;
-	if (!memory)
-		return cudaSuccess;
-	const size_t bytes = taken[memory];
-	used_bytes -= bytes;
-	taken.erase(memory);
-	if (bytes > TENSOR_BYTES)
-		areas.insert({ bytes, memory });
-	else if (guards)
-		munmap(memory, bytes);
-	else
-		free(memory);
-	return cudaSuccess;
-}
-
-// Virtual memory: chunks lie one behind the other in a file without a name, and are mapped for real, so that
-// addresses of one chunk are of the same memory.
-static const size_t CHUNK_BYTES = 4096; // a GPU has 2 MiB; trainings are small here
-
-static int memory_file(void)
-{
-	static int file = memfd_create("emulated GPU", MFD_CLOEXEC);
-	return file;
-}
-
-static CUresult CUDAAPI device_get(CUdevice *device, int ordinal)
-{
-	*device = ordinal;
-	return CUDA_SUCCESS;
-}
-
-// LB_EMULATION_MAPS=0: a GPU without.
-static CUresult CUDAAPI device_attribute(int *value, CUdevice_attribute what, CUdevice)
-{
-	const char *maps = getenv("LB_EMULATION_MAPS");
-	if (what != CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED)
-		return CUDA_ERROR_INVALID_VALUE;
-	*value = !maps || strcmp(maps, "0") != 0;
-	return CUDA_SUCCESS;
-}
-
-static bool has_maps()
-{
-	int has;
-	device_attribute(&has, CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, 0);
-	return has;
-}
-
-static CUresult CUDAAPI granularity(size_t *bytes, const CUmemAllocationProp *prop,
-				    CUmemAllocationGranularity_flags)
-{
-	*bytes = CHUNK_BYTES;
-	return prop->location.type == CU_MEM_LOCATION_TYPE_DEVICE ? CUDA_SUCCESS
-								  : CUDA_ERROR_INVALID_VALUE;
-}
-
-static CUresult CUDAAPI reserve_addresses(CUdeviceptr *at, size_t bytes, size_t, CUdeviceptr,
-					  unsigned long long)
-{
-	if (!has_maps())
-		return CUDA_ERROR_NOT_SUPPORTED;
-	void *memory = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	*at = (CUdeviceptr)(uintptr_t)memory;
-	return memory == MAP_FAILED ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
-}
-
-static CUresult CUDAAPI free_addresses(CUdeviceptr at, size_t bytes)
-{
-	return munmap((void *)(uintptr_t)at, bytes) ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
-}
-
-// A handle is the chunk's place in the file, one more: 0 is none.
-static CUresult CUDAAPI create_chunk(CUmemGenericAllocationHandle *handle, size_t bytes,
-				     const CUmemAllocationProp *, unsigned long long)
-{
-	static off_t end;
-	if (captured || bytes == 0 || bytes % CHUNK_BYTES != 0)
-		return CUDA_ERROR_INVALID_VALUE;
-	if (used_bytes + bytes > device_bytes() || ftruncate(memory_file(), end + (off_t)bytes))
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	void *fresh = mmap(NULL, bytes, PROT_WRITE, MAP_SHARED, memory_file(), end);
-	if (fresh == MAP_FAILED)
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	memset(fresh, 0xff, bytes);
-	munmap(fresh, bytes);
-	*handle = (CUmemGenericAllocationHandle)end + 1;
-	chunks[*handle] = { bytes, 1 };
-	end += (off_t)bytes;
-	note_taken(bytes);
-	return CUDA_SUCCESS;
-}
-
-// Memory goes with its last mapping.
-static void forget_chunk(CUmemGenericAllocationHandle handle)
-{
-	if (--chunks[handle].second > 0)
-		return;
-	used_bytes -= chunks[handle].first;
-	fallocate(memory_file(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)handle - 1,
-		  (off_t)chunks[handle].first);
-	chunks.erase(handle);
-}
-
-static CUresult CUDAAPI release_chunk(CUmemGenericAllocationHandle handle)
-{
-	if (!chunks.count(handle))
-		return CUDA_ERROR_INVALID_VALUE;
-	forget_chunk(handle);
-	return CUDA_SUCCESS;
-}
-
-static std::map<CUdeviceptr, CUmemGenericAllocationHandle> mapped;
-
-// Whole chunks only, and none of them may be read before cuMemSetAccess.
-static CUresult CUDAAPI map_chunk(CUdeviceptr at, size_t bytes, size_t offset,
-				  CUmemGenericAllocationHandle handle, unsigned long long flags)
-{
-	if (captured || !chunks.count(handle) || chunks[handle].first != bytes || offset || flags ||
-	    mapped.count(at))
-		return CUDA_ERROR_INVALID_VALUE;
-	if (mmap((void *)(uintptr_t)at, bytes, PROT_NONE, MAP_SHARED | MAP_FIXED, memory_file(),
-		 (off_t)handle - 1) == MAP_FAILED)
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	mapped[at] = handle;
-	chunks[handle].second++;
-	return CUDA_SUCCESS;
-}
-
-// As it was mapped only.
-static CUresult CUDAAPI unmap_chunk(CUdeviceptr at, size_t bytes)
-{
-	if (!mapped.count(at) || chunks[mapped[at]].first != bytes)
-		return CUDA_ERROR_INVALID_VALUE;
-	mmap((void *)(uintptr_t)at, bytes, PROT_NONE,
-	     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
-	forget_chunk(mapped[at]);
-	mapped.erase(at);
-	return CUDA_SUCCESS;
-}
-
-static CUresult CUDAAPI allow_access(CUdeviceptr at, size_t bytes, const CUmemAccessDesc *, size_t)
-{
-	void *memory = (void *)(uintptr_t)at;
-	if (mprotect(memory, bytes, PROT_READ | PROT_WRITE))
-		return CUDA_ERROR_INVALID_VALUE;
-	guard(memory, bytes);
-	return CUDA_SUCCESS;
-}
-
-cudaError_t cudaGetDriverEntryPointByVersion(const char *name, void **function, unsigned,
-					     unsigned long long,
-					     enum cudaDriverEntryPointQueryResult *found)
-{
-	static const std::map<std::string, void *> all = {
-		{ "cuDeviceGet", (void *)device_get },
-		{ "cuDeviceGetAttribute", (void *)device_attribute },
-		{ "cuMemGetAllocationGranularity", (void *)granularity },
-		{ "cuMemAddressReserve", (void *)reserve_addresses },
-		{ "cuMemAddressFree", (void *)free_addresses },
-		{ "cuMemCreate", (void *)create_chunk },
-		{ "cuMemRelease", (void *)release_chunk },
-		{ "cuMemMap", (void *)map_chunk },
-		{ "cuMemUnmap", (void *)unmap_chunk },
-		{ "cuMemSetAccess", (void *)allow_access },
-	};
-	auto at = all.find(name);
-	*function = at == all.end() ? NULL : at->second;
-	*found = *function ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
-	return cudaSuccess;
+	return !memory || emulated_memory_free(memory) ? cudaSuccess : cudaErrorInvalidValue;
 }
 
 cudaError_t cudaMallocHost(void **out, size_t bytes)
@@ -471,8 +215,8 @@ cudaError_t cudaFreeHost(void *memory)
 
 cudaError_t cudaMemGetInfo(size_t *unused, size_t *all)
 {
-	*all = device_bytes();
-	*unused = *all - used_bytes;
+	*all = emulated_memory_bytes();
+	*unused = *all - emulated_memory_used_bytes();
 	return cudaSuccess;
 }
 
