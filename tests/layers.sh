@@ -81,7 +81,7 @@ ctl/base        common/* slurm/batch
 ctl/team        common/* ./base
 ctl/code        common/* ./base ./team
 ctl/look        common/* ./base ./team ./code
-ctl/act         common/* ./base ./team ./look ./code
+ctl/act         common/* slurm/batch ./base ./team ./look ./code
 ctl/daemon      common/* ./base
 ctl/top         common/* ./base
 ctl/metrics     common/* ./base

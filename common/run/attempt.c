@@ -159,6 +159,7 @@ int attempt_params_write(const char *folder, const struct attempt_params *p, str
 	js_set_int(o, "preflight_tries", p->preflight_tries);
 	set_words(o, "preflight", p->preflight);
 	js_set_bool(o, "is_script", p->is_script);
+	set_bytes(o, "script", p->script);
 	js_set_int(o, "rollback", p->rollback);
 	js_set_int(o, "in_place", p->in_place);
 	js_set_int(o, "spare_nodes", p->spare_nodes);
@@ -273,6 +274,7 @@ static int fill_params(const json_t *o, void *out, struct err *err)
 	p->owner = xstrdup(js_str(o, "owner", ""));
 	p->launcher = xstrdup(js_str(o, "launcher", "none"));
 	p->is_script = js_bool(o, "is_script", false);
+	p->script = take_bytes(o, "script");
 	p->rollback = js_int(o, "rollback", 0);
 	p->preflight_ms = js_int(o, "preflight_ms", 0);
 	p->preflight_tries = js_int(o, "preflight_tries", 0);
@@ -345,6 +347,7 @@ void attempt_params_clear(struct attempt_params *p)
 	free(p->pattern);
 	free(p->complete_when);
 	free(p->stage);
+	free(p->script);
 	free(p->cache);
 	strv_free(p->cache_variables);
 	free(p->launcher);

@@ -61,6 +61,7 @@ struct attempt_params {
 	/* a batch script: its output goes where the job's does, as it is; it gets the job's
 	 * stdin, and the signals that Slurm sends to a batch script */
 	bool is_script;
+	char *script; /* where it lay when it was submitted; NULL = it is none, or nobody knows */
 	/* checkpoints to go back, once in the run, when training diverged; 0: none */
 	int64_t rollback;
 	int64_t spare_nodes; /* of the job; a launch is on the others */

@@ -15,6 +15,7 @@
 #include "common/base/paths.h"
 #include "ctl/act/submission.h"
 #include "ctl/base/command.h"
+#include "slurm/batch/self_submission.h"
 
 static void set_var(json_t *env, const char *name, char *value)
 {
@@ -99,8 +100,8 @@ static char *full_path(const char *file)
 	return path;
 }
 
-/* What it means under lbd, before somebody wonders. */
-static void tell_of_requeue(const char *file, const char *text)
+/* The line, from 1, of the first call of scontrol for a requeue, whatever job it names; 0: none. */
+static int requeue_line(const char *text)
 {
 	int number = 1;
 
@@ -108,18 +109,26 @@ static void tell_of_requeue(const char *file, const char *text)
 		size_t len = strcspn(line, "\n");
 		char *copy = xstrndup(line, len);
 		const char *call = strstr(copy, "scontrol");
+		bool is = copy[strspn(copy, " \t")] != '#' && call && strstr(call, "requeue");
 
-		if (copy[strspn(copy, " \t")] != '#' && call && strstr(call, "requeue")) {
-			fprintf(stderr,
-				"lbctl: %s:%d: scontrol requeue: lbd brings the run back by "
-				"itself, after the time limit, too, in a new job; the call is "
-				"taken for that: man lbctl, submit\n",
-				file, number);
-			len = strlen(line) - (line[strlen(line) - 1] == '\n');
-		}
 		free(copy);
+		if (is)
+			return number;
 		line += len + (line[len] == '\n');
 	}
+	return 0;
+}
+
+/* What it means under lbd, before somebody wonders. */
+static void tell_of_self_submission(const char *file, const char *text)
+{
+	int requeue = requeue_line(text), line = requeue ? requeue : submits_itself(file, text);
+
+	if (line > 0)
+		fprintf(stderr,
+			"lbctl: %s:%d: %s: lbd brings the run back by itself, after the time "
+			"limit, too, in a new job; the call is taken for that: man lbctl, submit\n",
+			file, line, requeue ? "scontrol requeue" : "sbatch of this script");
 }
 
 void batch_add_script(json_t *args, const char *file, const char *text,
@@ -131,7 +140,7 @@ void batch_add_script(json_t *args, const char *file, const char *text,
 	for (size_t i = 0; i < operands->rest_count; i++)
 		json_array_append_new(arguments, js_bytes(operands->rest[i]));
 	json_object_set_new(args, "script", js_bytes(text));
-	tell_of_requeue(file, text);
+	tell_of_self_submission(file, text);
 	json_object_set_new(args, "script_path", js_bytes(path));
 	json_object_set_new(args, "arguments", arguments);
 	free(path);

@@ -18,9 +18,4 @@ bool cron_is_batch(const char *path, const char *text);
  * itself. Owned; NULL: nothing is known to be in its way. */
 char *cron_entry_problem(const char *folder, const struct cron_entry *entry);
 
-/* Does a script hand itself to sbatch again, whatever it calls itself: $0, $BASH_SOURCE, its own
- * name, what scontrol says its command is, or a variable that holds one of these; or does it
- * requeue its own job? */
-bool cron_submits_itself(const char *path, const char *text);
-
 #endif

@@ -20,6 +20,7 @@
 #include "common/base/strv.h"
 #include "common/base/text.h"
 #include "daemon/calendar/cron_check.h"
+#include "slurm/batch/self_submission.h"
 
 enum { MAX_BYTES = 1024 * 1024 };
 
@@ -127,7 +128,7 @@ static bool is_scheduler(const char *path, const char *text)
 			   strstr(text, "cron.weekly");
 
 	return strstr(text, "sbatch") && has_folders &&
-	       (strstr(text, "--begin=now+") || cron_submits_itself(path, text));
+	       (strstr(text, "--begin=now+") || submits_itself(path, text));
 }
 
 static int check_script(const char *path, const char *text, struct err *err)

@@ -170,6 +170,7 @@ static int write_params(const struct config *config, const struct run *run, cons
 		.resume = xstrdup(run->resume_from[0] ? run->resume_from : "latest"),
 		.warn_ms = spec->script ? script_warn_ms(fields) : run_spec_warn_ms(spec),
 		.is_script = spec->script != NULL,
+		.script = spec->script ? xstrdup(spec->script) : NULL,
 		.kill_wait_ms = run->scheduler ? run->scheduler->kill_wait_ms : 0,
 		.never_on_exit_codes = xcalloc(spec->never_on_exit_codes.count + 1,
 					       sizeof(int64_t)),

@@ -109,6 +109,42 @@ scancel --batch --signal=USR1 "$(lbctl status whole --json | json attempts.0.job
 run_reaches whole completed 90
 is "$(lbctl status whole --json | json attempts.0.cause)" timeout "… also where it calls scontrol by its whole path"
 
+# --- a script that submits itself again
+# -------------------------------------------------------------------- The other idiom: a second
+# training in the same folder, of which lbd would know nothing.
+cat >chain.slurm <<'END'
+#!/bin/bash
+#SBATCH --mem=100M --signal=B:USR1@60 --time=10 --job-name=chain
+again() {
+	sbatch --parsable --dependency=afterany:$SLURM_JOB_ID \
+		"$SLURM_SUBMIT_DIR/chain.slurm" >"$LB_RUN_DIR/number"
+	sbatch --parsable "$SLURM_SUBMIT_DIR/other.slurm" >"$LB_RUN_DIR/other"
+	exit 0
+}
+trap again USR1
+[ "$LB_ATTEMPT" = 1 ] || exit 0
+touch "$LB_RUN_DIR/ready"
+while :; do sleep 0.1; done
+END
+cat >other.slurm <<'END'
+#!/bin/bash
+#SBATCH --mem=100M --output=/dev/null
+exit 0
+END
+exits 0 "a script that submits itself is taken" lbctl submit --name chain chain.slurm
+like "$err" '^lbctl: chain.slurm:4: sbatch of this script: lbd brings the run back' "… and its owner is told"
+wait_for '[ -e "$LB_HOME/runs/chain/ready" ]' 60
+first=$(lbctl status chain --json | json attempts.0.job_id)
+scancel --batch --signal=USR1 "$first"
+run_reaches chain completed 90
+is "$(lbctl status chain --json | json attempts.#)" 2 "it goes on in another job of lbd's"
+is "$(lbctl status chain --json | json attempts.0.cause)" timeout "… as at its time limit"
+is "$(cat "$LB_HOME/runs/chain/number")" "$first" "… what it submitted is no job: it gets its own number"
+is "$(squeue -h -t all -n chain -o %i | wc -l)" 2 "… and there is none beside the two"
+other=$(cat "$LB_HOME/runs/chain/other")
+ok "… another script is Slurm's" test -n "$other" -a "$other" != "$first"
+wait_for '[ -n "$(squeue -h -t CD -j "$other" -o %i 2>/dev/null)" ]' 60
+
 # One that asks for it at once, each time, would flood the scheduler: its pauses grow as any
 # other's.
 cat >flood.slurm <<'END'

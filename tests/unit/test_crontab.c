@@ -211,53 +211,12 @@ static void test_never_due(void **state)
 	}
 }
 
-/* A script that hands itself to sbatch, in the ways in which people write that, and some that do
- * not. */
-static void test_submits_itself(void **state)
-{
-	static const struct {
-		const char *text;
-		bool is;
-	} cases[] = {
-		{ "#!/bin/sh\nsbatch --begin=now+1day $0\n", true },
-		{ "#!/bin/sh\nsbatch \"$0\" \"$@\"\n", true },
-		{ "#!/bin/bash\nSELF=$(readlink -f \"$0\")\nsleep 1\nsbatch \"$SELF\"\n", true },
-		{ "#!/bin/bash\nhere=\"${BASH_SOURCE[0]}\"\nme=$here\nsbatch --begin=now+1hour ${me}\n",
-		  true },
-		{ "#!/bin/bash\nsbatch -p cpu \\\n   \"${BASH_SOURCE[0]}\"\n", true },
-		{ "#!/bin/bash\nsbatch $BASH_SOURCE\n", true },
-		{ "#!/bin/sh\nsbatch --begin=now+1day /home/ada/cron/nightly.slurm\n", true },
-		{ "#!/bin/sh\nsbatch nightly.slurm\n", true },
-		{ "#!/bin/sh\ncmd=$(scontrol show job $SLURM_JOB_ID | awk -F= '/Command=/{print $2}')\nsbatch $cmd\n",
-		  true },
-		{ "#!/bin/sh\nsbatch $(scontrol show job \"$SLURM_JOB_ID\" | sed -n 's/.*Command=//p')\n",
-		  true },
-		{ "#!/bin/sh\nid=$(sbatch --parsable \"$0\")\n", true },
-		{ "#!/bin/sh\nsbatch <$0\n", true },
-		{ "#!/bin/sh\nscontrol requeue $SLURM_JOB_ID\n", true },
-		{ "#!/bin/sh\n# sbatch $0 is what this used to do\necho hi\n", false },
-		{ "#!/bin/sh\nsbatch other.slurm\n", false },
-		{ "#!/bin/sh\nsbatch other.slurm | awk '{print $0}'\n", false },
-		{ "#!/bin/sh\nsbatch other.slurm; echo \"$0 is done\"\n", false },
-		{ "#!/bin/sh\necho \"$0\"\nsqueue\n", false },
-		{ "#!/bin/sh\nSELF=$0\nsbatch not-nightly.slurm\n", false },
-		{ "", false },
-	};
-
-	(void)state;
-	for (size_t i = 0; i < COUNT(cases); i++)
-		if (cron_submits_itself("/cron/cron.daily/nightly.slurm", cases[i].text) !=
-		    cases[i].is)
-			fail_msg("%s", cases[i].text);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_words),          cmocka_unit_test(test_name_of_a_bad_line),
-		cmocka_unit_test(test_good_file),      cmocka_unit_test(test_bad_lines),
-		cmocka_unit_test(test_environment),    cmocka_unit_test(test_never_due),
-		cmocka_unit_test(test_submits_itself),
+		cmocka_unit_test(test_words),       cmocka_unit_test(test_name_of_a_bad_line),
+		cmocka_unit_test(test_good_file),   cmocka_unit_test(test_bad_lines),
+		cmocka_unit_test(test_environment), cmocka_unit_test(test_never_due),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -59,6 +59,13 @@ static const struct {
 	{{.wait_status = EXITED(0), .requeue_asked = true}, CAUSE_PREEMPTED, 0, 0, 143},
 	{{.wait_status = EXITED(1), .requeue_asked = true}, CAUSE_PREEMPTED, 1, 0, 1},
 	{{.wait_status = EXITED(0), .requeue_asked = true, .stop = STOP_ORDERED}, CAUSE_KILLED, 0, 0, 143},
+	/* one that submits itself again goes on as long as it finds something to do */
+	{{.wait_status = EXITED(0), .submitted_itself = true, .warned = true}, CAUSE_TIMEOUT, 0, 0, 143},
+	{{.wait_status = EXITED(143), .submitted_itself = true, .warned = true}, CAUSE_TIMEOUT, 143, 0, 143},
+	{{.wait_status = EXITED(0), .submitted_itself = true, .lasted_ms = 60000}, CAUSE_PREEMPTED, 0, 0, 143},
+	{{.wait_status = EXITED(0), .submitted_itself = true, .lasted_ms = 59999}, CAUSE_COMPLETED, 0, 0, 0},
+	{{.wait_status = EXITED(1), .submitted_itself = true, .lasted_ms = 60000}, CAUSE_ERROR, 1, 0, 1},
+	{{.wait_status = EXITED(0), .submitted_itself = true, .lasted_ms = 60000, .stop = STOP_ORDERED}, CAUSE_KILLED, 0, 0, 143},
 	{{.wait_status = KILLED(SIGSEGV), .stop = STOP_WARNED}, CAUSE_CRASH, -1, SIGSEGV, 139},
 };
 /* clang-format on */

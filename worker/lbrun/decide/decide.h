@@ -95,6 +95,7 @@ struct launch {
 	bool has_come_further; /* than the checkpoint it was started from */
 	bool is_trusted;       /* and that was noted */
 	bool is_requeue_asked; /* its script asked Slurm to requeue the job */
+	bool is_submitted;     /* its script submitted itself again */
 	/* processes that the kernel killed for memory so far; -1 = not known */
 	int64_t ooms_at_start, ooms;
 	int64_t peak_mb, limit_mb; /* its largest process, what the job may take; 0 = not known */

@@ -28,6 +28,8 @@ static void decide_ending(const struct shepherd_facts *f, struct ending *out)
 		.said_stopped = l->said_stopped,
 		.oom = l->ooms_at_start >= 0 && l->ooms > l->ooms_at_start,
 		.requeue_asked = l->is_requeue_asked,
+		.submitted_itself = l->is_submitted,
+		.lasted_ms = l->ended_ms - l->begun_ms,
 		.warned = f->is_warned,
 		.peak_mb = l->peak_mb,
 		.limit_mb = l->limit_mb,

@@ -159,6 +159,17 @@ static bool is_mere_follower(const struct launch_facts *f, const struct ending *
 	       f->rank_end && f->rank_end->is_known && f->complaint->rank != f->rank_end->rank;
 }
 
+/* A script that submits itself again, mostly before it does anything else, goes on in another job
+ * as long as there is something to do: what is over at once with status 0 has found nothing. One
+ * that fails is judged as any other. */
+static bool is_link_of_chain(const struct launch_facts *f, const struct ending *end)
+{
+	enum { AT_ONCE_MS = 60 * 1000 };
+
+	return f->submitted_itself &&
+	       (f->warned || (end->exit_code == 0 && f->lasted_ms >= AT_ONCE_MS));
+}
+
 void ending_decide(const struct launch_facts *f, struct ending *out)
 {
 	const char *said = f->complaint ? f->complaint->text : "";
@@ -180,10 +191,11 @@ void ending_decide(const struct launch_facts *f, struct ending *out)
 	if (!is_natural) {
 		out->cause = cause_when_stopped(f, out);
 		snprintf(out->text, sizeof(out->text), "%s; trainer: %s", f->stop_text, how);
-	} else if (f->requeue_asked) {
+	} else if (f->requeue_asked || is_link_of_chain(f, out)) {
 		out->cause = f->warned ? CAUSE_TIMEOUT : CAUSE_PREEMPTED;
 		snprintf(out->text, sizeof(out->text),
-			 "the script asked for a requeue, and goes on in another job; %s", how);
+			 "the script %s, and goes on in another job; %s",
+			 f->requeue_asked ? "asked for a requeue" : "submitted itself again", how);
 	} else if (f->said_stopped && out->exit_code == 0) {
 		/* It stopped early without our asking: somebody else asked it. */
 		out->cause = CAUSE_LOST;

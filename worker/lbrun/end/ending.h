@@ -17,11 +17,13 @@ struct rank_end;
 enum { ENDING_TEXT_BYTES = 480 };
 
 struct launch_facts {
-	int wait_status;    /* of the trainer, as waitpid tells it */
-	bool said_stopped;  /* its bye was "stopped" */
-	bool oom;           /* the kernel killed something of ours for memory meanwhile */
-	bool requeue_asked; /* the script asked Slurm to requeue its job */
-	bool warned;        /* the limit was near */
+	int wait_status;       /* of the trainer, as waitpid tells it */
+	bool said_stopped;     /* its bye was "stopped" */
+	bool oom;              /* the kernel killed something of ours for memory meanwhile */
+	bool requeue_asked;    /* the script asked Slurm to requeue its job */
+	bool submitted_itself; /* or handed itself to sbatch again */
+	int64_t lasted_ms;
+	bool warned; /* the limit was near */
 	int64_t peak_mb,
 		limit_mb; /* its largest process, and what the job may take; 0 = not known */
 	enum stop_why stop;

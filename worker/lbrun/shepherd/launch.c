@@ -368,6 +368,7 @@ void launch_drain(struct shepherd *s)
 		usage_look(&s->usage);
 	weigh_memory(l);
 	l->is_requeue_asked |= s->params.is_script && requeue_was_asked(s->folder);
+	l->is_submitted = s->params.is_script && requeue_was_submitted(s->folder);
 	l->rank_end = &s->complaints.end;
 	l->complaint = complaints_best(&s->complaints, clock_mono_ms());
 }

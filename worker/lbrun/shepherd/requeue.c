@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* requeue.c - puts a scontrol of ours into the script's PATH, is that scontrol, and reads what it
- * noted. */
+/* requeue.c - puts an scontrol and an sbatch of ours into the script's PATH, is those, and reads
+ * what they noted. */
 #include "worker/lbrun/shepherd/requeue.h"
 
 #include <errno.h>
@@ -8,29 +8,30 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <unistd.h>
 
 #include "common/base/files.h"
 #include "common/base/mem.h"
 #include "common/base/paths.h"
+#include "common/run/attempt.h"
+#include "worker/lbrun/shepherd/own_call.h"
 
 enum { SCRIPT_MAX_BYTES = 4 * 1024 * 1024, EXIT_NOT_FOUND = 127 };
 
-/* "JOB:FOLDER", for our scontrol: a job that the script submits inherits both, and is another
+/* "JOB:FOLDER", for our programs: a job that the script submits inherits both, and is another
  * one. */
 static const char variable[] = "LB_REQUEUE";
 
-static char *mark_of(const char *folder)
-{
-	return path_join("%s/requeue", folder);
-}
+static const char *const programs[] = { "scontrol", "sbatch", NULL };
+
+/* Files that say what the launch asked for. */
+static const char REQUEUE[] = "requeue", SUBMITTED[] = "submitted_again";
 
 bool requeue_is_meant(const char *run_dir)
 {
 	char *path = path_join("%s/slurm_script", run_dir);
 	char *text = file_read(path, SCRIPT_MAX_BYTES, NULL, NULL);
-	bool is_meant = text && strstr(text, "requeue");
+	bool is_meant = text && (strstr(text, "requeue") || strstr(text, "sbatch"));
 
 	free(text);
 	free(path);
@@ -47,31 +48,58 @@ static const char *value_in(const struct strv *env, const char *name)
 	return NULL;
 }
 
+static bool has_mark(const char *folder, const char *mark)
+{
+	char *path = path_join("%s/%s", folder, mark);
+	bool has = file_exists(path);
+
+	free(path);
+	return has;
+}
+
+static void forget_mark(const char *folder, const char *mark)
+{
+	char *path = path_join("%s/%s", folder, mark);
+
+	unlink(path);
+	free(path);
+}
+
+static bool link_program(const char *bin, const char *name)
+{
+	char *link = path_join("%s/%s", bin, name), self[PATH_MAX];
+	bool is_there = path_own_program(self, NULL) == 0 &&
+			(symlink(self, link) == 0 || errno == EEXIST);
+
+	free(link);
+	return is_there;
+}
+
 void requeue_prepare(const char *folder, struct strv *env)
 {
-	char *bin = path_join("%s/bin", folder), *link = path_join("%s/bin/scontrol", folder);
-	char *mark = mark_of(folder), self[PATH_MAX];
 	const char *path = value_in(env, "PATH"), *job = value_in(env, "SLURM_JOB_ID");
+	char *bin = path_join("%s/bin", folder);
+	bool are_there = path && job && folder_make(bin, 0750, NULL) == 0;
 
-	unlink(mark);
-	if (path && job && path_own_program(self, NULL) == 0 && folder_make(bin, 0750, NULL) == 0) {
-		if (symlink(self, link) == 0 || errno == EEXIST) {
-			strv_set(env, xasprintf("PATH=%s:%s", bin, path));
-			strv_set(env, xasprintf("%s=%s:%s", variable, job, folder));
-		}
+	forget_mark(folder, REQUEUE);
+	forget_mark(folder, SUBMITTED);
+	for (int i = 0; are_there && programs[i]; i++)
+		are_there = link_program(bin, programs[i]);
+	if (are_there) {
+		strv_set(env, xasprintf("PATH=%s:%s", bin, path));
+		strv_set(env, xasprintf("%s=%s:%s", variable, job, folder));
 	}
-	free(mark);
-	free(link);
 	free(bin);
 }
 
 bool requeue_was_asked(const char *folder)
 {
-	char *mark = mark_of(folder);
-	bool was_asked = file_exists(mark);
+	return has_mark(folder, REQUEUE);
+}
 
-	free(mark);
-	return was_asked;
+bool requeue_was_submitted(const char *folder)
+{
+	return has_mark(folder, SUBMITTED);
 }
 
 /* scontrol's words for ESLURM_DISABLED, which a requeue of ours gets, and the job's number. */
@@ -89,41 +117,14 @@ bool requeue_is_refusal(const char *line, size_t len)
 	       (left == strlen(job) || at[strlen(job)] < '0' || at[strlen(job)] > '9');
 }
 
-/* --- as scontrol ------------------------------------------------------------------------------ */
+/* --- as scontrol and sbatch ------------------------------------------------------------------- */
 
 bool requeue_is_called(const char *name)
 {
-	return strcmp(path_base(name), "scontrol") == 0;
-}
-
-/* "12", and of an array "10_3", where 12 is the task's own number. */
-static bool is_own_job(const char *word)
-{
-	const char *job = getenv("SLURM_JOB_ID"), *array = getenv("SLURM_ARRAY_JOB_ID");
-	const char *task = getenv("SLURM_ARRAY_TASK_ID");
-	char name[64];
-
-	if (strncasecmp(word, "jobid=", 6) == 0)
-		word += 6;
-	if (job && strcmp(word, job) == 0)
-		return true;
-	if (!array || !task)
-		return false;
-	snprintf(name, sizeof(name), "%s_%s", array, task);
-	return strcmp(word, name) == 0;
-}
-
-/* "requeue 12", in any case and cut short as scontrol allows, options before it. */
-static bool is_own_requeue(char **argv)
-{
-	char **word = argv + 1;
-	size_t len;
-
-	while (*word && **word == '-')
-		word++;
-	len = *word ? strlen(*word) : 0;
-	return len >= 3 && strncasecmp(*word, "requeue", len) == 0 && word[1] &&
-	       is_own_job(word[1]) && !word[2];
+	for (int i = 0; programs[i]; i++)
+		if (strcmp(path_base(name), programs[i]) == 0)
+			return true;
+	return false;
 }
 
 /* `path` without the folder of ours, wherever somebody has moved it to. */
@@ -143,39 +144,101 @@ static void leave_out(char *path, const char *bin)
 	*to = '\0';
 }
 
-static int run_scontrol(char **argv, const char *folder)
+static int run_real(char **argv, const char *folder)
 {
 	char *path = getenv("PATH"), *bin = path_join("%s/bin", folder);
+	const char *name = path_base(argv[0]);
 
 	if (path)
 		leave_out(path, bin); /* in place: the environment has it */
 	free(bin);
-	execvp("scontrol", argv);
-	fprintf(stderr, "scontrol: %s\n", strerror(errno));
+	execvp(name, argv);
+	fprintf(stderr, "%s: %s\n", name, strerror(errno));
 	return EXIT_NOT_FOUND;
+}
+
+static int note(const char *folder, const char *mark)
+{
+	char *path = path_join("%s/%s", folder, mark);
+	struct err why = { 0 };
+	int rc = file_write_visible(path, "", 0, 0640, &why);
+
+	if (rc < 0)
+		fprintf(stderr, "lbrun: %s\n", why.text);
+	free(path);
+	return rc < 0 ? 1 : 0;
+}
+
+/* What a script asks for of its own job; -1: this call is about another. */
+static int as_scontrol(char **argv, const struct own_job *job, const char *folder)
+{
+	if (!own_requeue(argv, job))
+		return -1;
+	if (note(folder, REQUEUE))
+		return 1;
+	fprintf(stderr, "lbrun: the job is not requeued: lbd brings the run back in another one\n");
+	return 0;
+}
+
+/* A script that goes on with the number of what it has submitted gets its own. */
+static int as_sbatch(char **argv, const struct own_job *job, const char *folder)
+{
+	enum own_submission what = own_submission(argv, job);
+	bool is_parsable = false;
+
+	if (what == SUBMISSION_OTHER)
+		return -1;
+	if (what == SUBMISSION_NEXT && note(folder, SUBMITTED))
+		return 1;
+	for (char **word = argv + 1; *word; word++)
+		is_parsable |= strcmp(*word, "--parsable") == 0;
+	fprintf(stderr,
+		"lbrun: this script is not submitted again: lbd brings the run back in another job\n");
+	printf("%s%s\n", is_parsable ? "" : "Submitted batch job ", job->id);
+	return 0;
+}
+
+static int as_called(char **argv, const char *folder)
+{
+	bool is_sbatch = strcmp(path_base(argv[0]), "sbatch") == 0;
+	struct attempt_params params = { 0 };
+	struct err why = { 0 };
+	struct own_job job = {
+		.id = getenv("SLURM_JOB_ID"),
+		.array_id = getenv("SLURM_ARRAY_JOB_ID"),
+		.array_task = getenv("SLURM_ARRAY_TASK_ID"),
+	};
+	int status;
+
+	if (is_sbatch && attempt_params_read(folder, &params, &why) < 0) {
+		fprintf(stderr, "lbrun: %s\n", why.text);
+		return 1;
+	}
+	if (is_sbatch) {
+		job.script = params.command[0];
+		job.lay_at = params.script;
+		job.arguments = params.command + 1;
+	}
+	status = is_sbatch ? as_sbatch(argv, &job, folder) : as_scontrol(argv, &job, folder);
+	attempt_params_clear(&params);
+	return status;
 }
 
 int requeue_main(char **argv)
 {
 	const char *job = getenv("SLURM_JOB_ID"), *value = getenv(variable), *folder;
-	struct err why = { 0 };
-	char *mark;
+	bool is_own;
+	int status;
 
 	folder = value ? strchr(value, ':') : NULL;
 	if (!folder) {
-		fprintf(stderr, "scontrol: called in a way that lbrun does not know\n");
+		fprintf(stderr, "%s: called in a way that lbrun does not know\n",
+			path_base(argv[0]));
 		return EXIT_NOT_FOUND;
 	}
 	folder++;
-	if (!job || strlen(job) != (size_t)(folder - 1 - value) ||
-	    strncmp(job, value, strlen(job)) != 0 || !is_own_requeue(argv))
-		return run_scontrol(argv, folder);
-	mark = mark_of(folder);
-	if (file_write_visible(mark, "", 0, 0640, &why) < 0) {
-		fprintf(stderr, "lbrun: %s\n", why.text);
-		return 1;
-	}
-	free(mark);
-	fprintf(stderr, "lbrun: the job is not requeued: lbd brings the run back in another one\n");
-	return 0;
+	is_own = job && strlen(job) == (size_t)(folder - 1 - value) &&
+		 strncmp(job, value, strlen(job)) == 0;
+	status = is_own ? as_called(argv, folder) : -1;
+	return status >= 0 ? status : run_real(argv, folder);
 }

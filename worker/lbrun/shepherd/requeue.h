@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* requeue.h - a batch script that asks Slurm to requeue its own job: "scontrol requeue
- * $SLURM_JOB_ID; exit 0", mostly when a signal says that the time limit is near.
+/* requeue.h - a batch script that brings its own job back: "scontrol requeue $SLURM_JOB_ID; exit 0",
+ * mostly when a signal says that the time limit is near, or "sbatch $0", also as its first deed.
  *
- * Slurm refuses, for bringing runs back is lbd's; and the script ends with status 0 in the middle
- * of its work. So the script finds another scontrol first in its PATH: ours, which notes that the
- * script asked for that of its own job, and does nothing else of its own. Only a script that has
- * the word gets it. */
+ * Slurm refuses the one, for bringing runs back is lbd's; the other would be a second training in
+ * the same folder, of which lbd knows nothing; and the script ends with status 0 in the middle of
+ * its work. So the script finds another scontrol and sbatch first in its PATH: ours, which note
+ * what the script asked for of its own job, and do nothing else of their own. Only a script that
+ * has the word gets them. */
 #ifndef LBRUN_SHEPHERD_REQUEUE_H
 #define LBRUN_SHEPHERD_REQUEUE_H
 
@@ -14,21 +15,22 @@
 
 #include "common/base/strv.h"
 
-/* Does the batch script of this run say "requeue"? */
+/* Does the batch script of this run say "requeue" or "sbatch"? */
 bool requeue_is_meant(const char *run_dir);
 
-/* Before a launch: puts our scontrol into `folder` and that in front of PATH in `env`. What an
- * earlier launch asked for is forgotten. */
+/* Before a launch: puts our programs into `folder`, the attempt's, and that in front of PATH in
+ * `env`. What an earlier launch asked for is forgotten. */
 void requeue_prepare(const char *folder, struct strv *env);
 
 /* Is this line of its output Slurm's no to a script that called scontrol by another way, its whole
  * path perhaps? */
 bool requeue_is_refusal(const char *line, size_t len);
 
-/* Has the launch asked for it? */
+/* Has the launch asked for a requeue; has it submitted itself again? */
 bool requeue_was_asked(const char *folder);
+bool requeue_was_submitted(const char *folder);
 
-/* The program, called by the name of scontrol. */
+/* The program, called by the name of scontrol or sbatch. */
 bool requeue_is_called(const char *name);
 int requeue_main(char **argv);
 

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+/* test_lbrun_own_call.c - which calls of scontrol and sbatch mean the job in which they are made. */
+#include "tests/unit/unit.h"
+
+#include "common/base/shell_words.h"
+#include "common/base/strv.h"
+#include "worker/lbrun/shepherd/own_call.h"
+
+static const char text[] = "#!/bin/bash\nsbatch $0\n";
+
+/* The script as it runs, where it lay, changed since, a copy of it and another one. */
+static int write_scripts(void **state)
+{
+	(void)state;
+	write_text("slurm_script", text);
+	write_text("train.slurm", "#!/bin/bash\n# changed\nsbatch $0\n");
+	write_text("copy.slurm", text);
+	write_text("eval.slurm", "#!/bin/bash\n");
+	return 0;
+}
+
+static void submissions_of_this_script(void **state)
+{
+	char *const with[] = { TEXT("a"), TEXT("b c"), NULL };
+	const struct {
+		const char *call;
+		enum own_submission is;
+		const char *task; /* of an array */
+		char *const *arguments;
+	} cases[] = {
+		{ "sbatch slurm_script", SUBMISSION_NEXT, NULL, NULL },
+		{ "sbatch ./train.slurm", SUBMISSION_NEXT, NULL, NULL },
+		{ "sbatch copy.slurm", SUBMISSION_NEXT, NULL, NULL },
+		{ "sbatch --parsable -d afterany:12 -t 10 slurm_script", SUBMISSION_NEXT, NULL,
+		  NULL },
+		{ "sbatch --dependency=singleton --export=ALL slurm_script", SUBMISSION_NEXT, NULL,
+		  NULL },
+		{ "sbatch slurm_script a 'b c'", SUBMISSION_NEXT, NULL, with },
+		{ "sbatch --array=3 slurm_script", SUBMISSION_NEXT, "3", NULL },
+		{ "sbatch -a3 slurm_script", SUBMISSION_NEXT, "3", NULL },
+		/* brought back by lbd, if that comes to pass, and by nobody otherwise */
+		{ "sbatch --dependency=afternotok:12 slurm_script", SUBMISSION_IF_FAILED, NULL,
+		  NULL },
+		{ "sbatch -dafternotok:12 slurm_script", SUBMISSION_IF_FAILED, NULL, NULL },
+		/* another job */
+		{ "sbatch eval.slurm", SUBMISSION_OTHER, NULL, NULL },
+		{ "sbatch eval.slurm slurm_script", SUBMISSION_OTHER, NULL, NULL },
+		{ "sbatch missing.slurm", SUBMISSION_OTHER, NULL, NULL },
+		{ "sbatch slurm_script a", SUBMISSION_OTHER, NULL, NULL },
+		{ "sbatch slurm_script", SUBMISSION_OTHER, NULL, with },
+		{ "sbatch slurm_script a b c", SUBMISSION_OTHER, NULL, with },
+		{ "sbatch --export=N=2 slurm_script", SUBMISSION_OTHER, NULL, NULL },
+		{ "sbatch --export N=2 slurm_script", SUBMISSION_OTHER, NULL, NULL },
+		{ "sbatch --array=0-3 slurm_script", SUBMISSION_OTHER, NULL, NULL },
+		{ "sbatch -a 4 slurm_script", SUBMISSION_OTHER, "3", NULL },
+		/* none at all */
+		{ "sbatch --test-only slurm_script", SUBMISSION_OTHER, NULL, NULL },
+		{ "sbatch --wrap='sh slurm_script'", SUBMISSION_OTHER, NULL, NULL },
+		{ "sbatch", SUBMISSION_OTHER, NULL, NULL },
+	};
+	char *const none[] = { NULL };
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		const struct own_job job = {
+			.id = "12",
+			.array_task = cases[i].task,
+			.script = "slurm_script",
+			.lay_at = "train.slurm",
+			.arguments = cases[i].arguments ? cases[i].arguments : none,
+		};
+		char **argv = shell_words(cases[i].call, NULL);
+
+		assert_non_null(argv);
+		if (own_submission(argv, &job) != cases[i].is)
+			fail_msg("%s", cases[i].call);
+		strv_free(argv);
+	}
+}
+
+static void requeues_of_this_job(void **state)
+{
+	static const struct {
+		const char *call;
+		bool is;
+	} cases[] = {
+		{ "scontrol requeue 12", true },     { "scontrol -Q REQ jobid=12", true },
+		{ "scontrol requeue 10_3", true },   { "scontrol requeue 13", false },
+		{ "scontrol requeue 12 13", false }, { "scontrol requeue", false },
+		{ "scontrol show job 12", false },   { "scontrol", false },
+	};
+	const struct own_job job = { .id = "12", .array_id = "10", .array_task = "3" };
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		char **argv = shell_words(cases[i].call, NULL);
+
+		assert_non_null(argv);
+		if (own_requeue(argv, &job) != cases[i].is)
+			fail_msg("%s", cases[i].call);
+		strv_free(argv);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(submissions_of_this_script),
+		cmocka_unit_test(requeues_of_this_job),
+	};
+
+	return cmocka_run_group_tests(tests, write_scripts, NULL);
+}

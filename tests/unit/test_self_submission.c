@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/* test_self_submission.c - which scripts bring themselves back, and on which line. */
+#include "tests/unit/unit.h"
+
+#include "slurm/batch/self_submission.h"
+
+/* A script that hands itself to sbatch, in the ways in which people write that, and some that do
+ * not. */
+static void test_submits_itself(void **state)
+{
+	static const struct {
+		const char *text;
+		int line; /* 0: it does not */
+	} cases[] = {
+		{ "#!/bin/sh\nsbatch --begin=now+1day $0\n", 2 },
+		{ "#!/bin/sh\nsbatch \"$0\" \"$@\"\n", 2 },
+		{ "#!/bin/bash\nSELF=$(readlink -f \"$0\")\nsleep 1\nsbatch \"$SELF\"\n", 4 },
+		{ "#!/bin/bash\nhere=\"${BASH_SOURCE[0]}\"\nme=$here\nsbatch --begin=now+1hour ${me}\n",
+		  4 },
+		{ "#!/bin/bash\nsbatch -p cpu \\\n   \"${BASH_SOURCE[0]}\"\n", 2 },
+		{ "#!/bin/bash\nsbatch $BASH_SOURCE\n", 2 },
+		{ "#!/bin/sh\nsbatch --begin=now+1day /home/ada/cron/nightly.slurm\n", 2 },
+		{ "#!/bin/sh\nsbatch nightly.slurm\n", 2 },
+		{ "#!/bin/sh\ncmd=$(scontrol show job $SLURM_JOB_ID | awk -F= '/Command=/{print $2}')\nsbatch $cmd\n",
+		  3 },
+		{ "#!/bin/sh\nsbatch $(scontrol show job \"$SLURM_JOB_ID\" | sed -n 's/.*Command=//p')\n",
+		  2 },
+		{ "#!/bin/sh\nid=$(sbatch --parsable \"$0\")\n", 2 },
+		{ "#!/bin/sh\nsbatch <$0\n", 2 },
+		{ "#!/bin/sh\nscontrol requeue $SLURM_JOB_ID\n", 2 },
+		{ "#!/bin/sh\n# sbatch $0 is what this used to do\necho hi\n", 0 },
+		{ "#!/bin/bash\nagain() {\n  sbatch \\\n    --output=x \\\n    slurm/nightly.slurm\n}\ntrap again USR1\n",
+		  3 },
+		{ "#!/bin/bash\n#SBATCH -n 1\n# sbatch $0\n\ntrap 'sbatch $0' USR1\n", 5 },
+		{ "#!/bin/sh\nsbatch other.slurm\n", 0 },
+		{ "#!/bin/sh\nsbatch other.slurm | awk '{print $0}'\n", 0 },
+		{ "#!/bin/sh\nsbatch other.slurm; echo \"$0 is done\"\n", 0 },
+		{ "#!/bin/sh\necho \"$0\"\nsqueue\n", 0 },
+		{ "#!/bin/sh\nSELF=$0\nsbatch not-nightly.slurm\n", 0 },
+		{ "", 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++)
+		if (submits_itself("/cron/cron.daily/nightly.slurm", cases[i].text) !=
+		    cases[i].line)
+			fail_msg("%s", cases[i].text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_submits_itself),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

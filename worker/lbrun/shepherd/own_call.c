@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT */
+/* own_call.c - reads the words of scontrol and sbatch as far as they tell whose job is meant. */
+#include "worker/lbrun/shepherd/own_call.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "common/base/files.h"
+
+enum { SCRIPT_MAX_BYTES = 4 * 1024 * 1024 };
+
+/* --- scontrol --------------------------------------------------------------------------------- */
+
+/* "12", and of an array "10_3", where 12 is the task's own number. */
+static bool is_own_id(const char *word, const struct own_job *job)
+{
+	char name[64];
+
+	if (strncasecmp(word, "jobid=", 6) == 0)
+		word += 6;
+	if (job->id && strcmp(word, job->id) == 0)
+		return true;
+	if (!job->array_id || !job->array_task)
+		return false;
+	snprintf(name, sizeof(name), "%s_%s", job->array_id, job->array_task);
+	return strcmp(word, name) == 0;
+}
+
+bool own_requeue(char *const *argv, const struct own_job *job)
+{
+	char *const *word = argv + 1;
+	size_t len;
+
+	while (*word && **word == '-')
+		word++;
+	len = *word ? strlen(*word) : 0;
+	return len >= 3 && strncasecmp(*word, "requeue", len) == 0 && word[1] &&
+	       is_own_id(word[1], job) && !word[2];
+}
+
+/* --- sbatch ----------------------------------------------------------------------------------- */
+
+static bool is_same_place(const char *file, const char *other)
+{
+	char a[PATH_MAX], b[PATH_MAX];
+
+	return other && realpath(file, a) && realpath(other, b) && strcmp(a, b) == 0;
+}
+
+/* The text of the first word that is a script: sbatch's operand; what stands before it are options
+ * and their values. Owned; NULL: this is none. */
+static char *script_text(const char *word, size_t *len)
+{
+	char *text = word[0] == '-' ? NULL : file_read(word, SCRIPT_MAX_BYTES, len, NULL);
+
+	if (text && strncmp(text, "#!", 2) == 0)
+		return text;
+	free(text);
+	return NULL;
+}
+
+static bool is_running_text(const char *text, size_t len, const struct own_job *job)
+{
+	size_t running_len = 0;
+	char *running = job->script ? file_read(job->script, SCRIPT_MAX_BYTES, &running_len, NULL)
+				    : NULL;
+	bool is = running && len == running_len && memcmp(text, running, len) == 0;
+
+	free(running);
+	return is;
+}
+
+static bool are_same_words(char *const *a, char *const *b)
+{
+	for (; *a && *b; a++, b++)
+		if (strcmp(*a, *b) != 0)
+			return false;
+	return !*a && !*b;
+}
+
+/* The value of this option in `word`, or in the one behind it; NULL: it is another one. */
+static const char *value_of(char *const *word, const char *name, char letter)
+{
+	const char *text = *word;
+	size_t len = strlen(name);
+
+	if (text[0] != '-')
+		return NULL;
+	if (text[1] == letter && letter)
+		return text[2] ? text + 2 : word[1];
+	if (strncmp(text + 1, "-", 1) != 0 || strncmp(text + 2, name, len) != 0)
+		return NULL;
+	if (text[2 + len] == '=')
+		return text + 3 + len;
+	return text[2 + len] == '\0' ? word[1] : NULL;
+}
+
+/* Does this option make it another job than the one that runs, or none? */
+static bool is_of_another(char *const *word, const struct own_job *job)
+{
+	static const char *const none[] = { "--test-only", "--help", "--usage", "--version",
+					    "-h",          "-V",     NULL };
+	const char *tasks = value_of(word, "array", 'a'), *export = value_of(word, "export", '\0');
+
+	for (size_t i = 0; none[i]; i++)
+		if (strcmp(*word, none[i]) == 0)
+			return true;
+	if (value_of(word, "wrap", '\0'))
+		return true;
+	if (tasks && (!job->array_task || strcmp(tasks, job->array_task) != 0))
+		return true;
+	return export && strcasecmp(export, "ALL") != 0;
+}
+
+enum own_submission own_submission(char *const *argv, const struct own_job *job)
+{
+	enum own_submission is = SUBMISSION_NEXT;
+	char *text;
+	size_t len;
+	bool is_own;
+
+	for (char *const *word = argv + 1; *word; word++) {
+		const char *after = value_of(word, "dependency", 'd');
+
+		if (is_of_another(word, job))
+			return SUBMISSION_OTHER;
+		if (after && strstr(after, "afternotok"))
+			is = SUBMISSION_IF_FAILED;
+		if ((text = script_text(*word, &len)) == NULL)
+			continue;
+		is_own = (is_same_place(*word, job->lay_at) || is_running_text(text, len, job)) &&
+			 are_same_words(word + 1, job->arguments);
+		free(text);
+		return is_own ? is : SUBMISSION_OTHER;
+	}
+	return SUBMISSION_OTHER;
+}

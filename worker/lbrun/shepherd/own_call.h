@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* own_call.h - do the words of an scontrol or sbatch mean the job in which they are called? */
+#ifndef LBRUN_SHEPHERD_OWN_CALL_H
+#define LBRUN_SHEPHERD_OWN_CALL_H
+
+#include <stdbool.h>
+
+/* NULL: there is none. Borrowed. */
+struct own_job {
+	const char *id, *array_id, *array_task;
+	const char *script;     /* a file: the batch script as it runs */
+	const char *lay_at;     /* where it lay when it was submitted */
+	char *const *arguments; /* its words behind its name; NULL-terminated */
+};
+
+/* "scontrol requeue 12", in any case and cut short as scontrol allows, options before it. */
+bool own_requeue(char *const *argv, const struct own_job *job);
+
+enum own_submission {
+	SUBMISSION_OTHER,     /* of another job, or of this script with other arguments, variables
+			       * or tasks, or none at all */
+	SUBMISSION_NEXT,      /* of this one again */
+	SUBMISSION_IF_FAILED, /* of this one again, if this job fails (afternotok) */
+};
+
+/* "sbatch --dependency=afterany:12 train.slurm": is that the script that runs, by its place or by
+ * its text? Reads the files among the words. */
+enum own_submission own_submission(char *const *argv, const struct own_job *job);
+
+#endif
