@@ -122,9 +122,17 @@ static int requeue_line(const char *text)
 /* What it means under lbd, before somebody wonders. */
 static void tell_of_self_submission(const char *file, const char *text)
 {
-	int requeue = requeue_line(text), line = requeue ? requeue : submits_itself(file, text);
+	int requeue = requeue_line(text);
+	bool is_later = false;
+	int line = requeue ? requeue : submits_itself(file, text, &is_later);
 
-	if (line > 0)
+	if (line > 0 && is_later)
+		fprintf(stderr,
+			"lbctl: %s:%d: sbatch of this script for a later time: such a job is "
+			"Slurm's, and lbd knows nothing of it; lbd starts what lies in "
+			"$LB_HOME/cron when it is due, without that line: man lbctl, cron\n",
+			file, line);
+	else if (line > 0)
 		fprintf(stderr,
 			"lbctl: %s:%d: %s: lbd brings the run back by itself, after the time "
 			"limit, too, in a new job; the call is taken for that: man lbctl, submit\n",

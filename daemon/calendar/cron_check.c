@@ -63,7 +63,7 @@ static char *script_problem(const char *path, const struct stat *st)
 	char *text = file_read(path, MAX_SCRIPT_BYTES, NULL, &err), *problem = NULL;
 	bool is_script = text && strncmp(text, "#!", 2) == 0;
 
-	if (is_script && submits_itself(path, text))
+	if (is_script && submits_itself(path, text, NULL))
 		problem = xasprintf(
 			"%s: this script submits itself again; lbd starts it each time: take "
 			"that line out, and scancel its jobs",

@@ -128,7 +128,7 @@ static bool is_scheduler(const char *path, const char *text)
 			   strstr(text, "cron.weekly");
 
 	return strstr(text, "sbatch") && has_folders &&
-	       (strstr(text, "--begin=now+") || submits_itself(path, text));
+	       (strstr(text, "--begin=now+") || submits_itself(path, text, NULL));
 }
 
 static int check_script(const char *path, const char *text, struct err *err)

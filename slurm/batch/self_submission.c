@@ -164,7 +164,7 @@ static bool requeues_itself(const char *line)
 	return at && (uses(at, "SLURM_JOB_ID") || uses(at, "SLURM_JOBID"));
 }
 
-int submits_itself(const char *path, const char *text)
+int submits_itself(const char *path, const char *text, bool *is_later)
 {
 	const char *base = path_base(path);
 	struct strv variables = { 0 };
@@ -186,6 +186,8 @@ int submits_itself(const char *path, const char *text)
 		     requeues_itself(line);
 		if (!is)
 			number = next;
+		else if (is_later)
+			*is_later = strstr(line, " --begin") || strstr(line, " -b");
 	}
 	strv_free(variables.items);
 	return is ? number : 0;

@@ -145,6 +145,11 @@ other=$(cat "$LB_HOME/runs/chain/other")
 ok "… another script is Slurm's" test -n "$other" -a "$other" != "$first"
 wait_for '[ -n "$(squeue -h -t CD -j "$other" -o %i 2>/dev/null)" ]' 60
 
+sed 's,--parsable --dependency[^ ]*,--begin=now+1day,; s,chain,nightly,' chain.slurm >nightly.slurm
+lbctl submit --dry-run nightly.slurm >/dev/null 2>"$T/told"
+like "$(cat "$T/told")" 'nightly.slurm:4: sbatch of this script for a later time: .*man lbctl, cron' \
+	"one that comes back every night is told of cron"
+
 # One that asks for it at once, each time, would flood the scheduler: its pauses grow as any
 # other's.
 cat >flood.slurm <<'END'

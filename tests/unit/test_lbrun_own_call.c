@@ -51,6 +51,8 @@ static void submissions_of_this_script(void **state)
 		{ "sbatch slurm_script a b c", SUBMISSION_OTHER, NULL, with },
 		{ "sbatch --export=N=2 slurm_script", SUBMISSION_OTHER, NULL, NULL },
 		{ "sbatch --export N=2 slurm_script", SUBMISSION_OTHER, NULL, NULL },
+		{ "sbatch --begin=now+1day slurm_script", SUBMISSION_OTHER, NULL, NULL },
+		{ "sbatch -b now+1day slurm_script", SUBMISSION_OTHER, NULL, NULL },
 		{ "sbatch --array=0-3 slurm_script", SUBMISSION_OTHER, NULL, NULL },
 		{ "sbatch -a 4 slurm_script", SUBMISSION_OTHER, "3", NULL },
 		/* none at all */

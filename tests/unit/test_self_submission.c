@@ -11,40 +11,47 @@ static void test_submits_itself(void **state)
 	static const struct {
 		const char *text;
 		int line; /* 0: it does not */
+		bool is_later;
 	} cases[] = {
-		{ "#!/bin/sh\nsbatch --begin=now+1day $0\n", 2 },
-		{ "#!/bin/sh\nsbatch \"$0\" \"$@\"\n", 2 },
-		{ "#!/bin/bash\nSELF=$(readlink -f \"$0\")\nsleep 1\nsbatch \"$SELF\"\n", 4 },
+		{ "#!/bin/sh\nsbatch --begin=now+1day $0\n", 2, true },
+		{ "#!/bin/sh\nsbatch \"$0\" \"$@\"\n", 2, false },
+		{ "#!/bin/bash\nSELF=$(readlink -f \"$0\")\nsleep 1\nsbatch \"$SELF\"\n", 4,
+		  false },
 		{ "#!/bin/bash\nhere=\"${BASH_SOURCE[0]}\"\nme=$here\nsbatch --begin=now+1hour ${me}\n",
-		  4 },
-		{ "#!/bin/bash\nsbatch -p cpu \\\n   \"${BASH_SOURCE[0]}\"\n", 2 },
-		{ "#!/bin/bash\nsbatch $BASH_SOURCE\n", 2 },
-		{ "#!/bin/sh\nsbatch --begin=now+1day /home/ada/cron/nightly.slurm\n", 2 },
-		{ "#!/bin/sh\nsbatch nightly.slurm\n", 2 },
+		  4, true },
+		{ "#!/bin/bash\nsbatch -p cpu \\\n   \"${BASH_SOURCE[0]}\"\n", 2, false },
+		{ "#!/bin/bash\nsbatch $BASH_SOURCE\n", 2, false },
+		{ "#!/bin/sh\nsbatch --begin=now+1day /home/ada/cron/nightly.slurm\n", 2, true },
+		{ "#!/bin/sh\nsbatch -b now+2hours $0\n", 2, true },
+		{ "#!/bin/sh\nsbatch nightly.slurm\n", 2, false },
 		{ "#!/bin/sh\ncmd=$(scontrol show job $SLURM_JOB_ID | awk -F= '/Command=/{print $2}')\nsbatch $cmd\n",
-		  3 },
+		  3, false },
 		{ "#!/bin/sh\nsbatch $(scontrol show job \"$SLURM_JOB_ID\" | sed -n 's/.*Command=//p')\n",
-		  2 },
-		{ "#!/bin/sh\nid=$(sbatch --parsable \"$0\")\n", 2 },
-		{ "#!/bin/sh\nsbatch <$0\n", 2 },
-		{ "#!/bin/sh\nscontrol requeue $SLURM_JOB_ID\n", 2 },
-		{ "#!/bin/sh\n# sbatch $0 is what this used to do\necho hi\n", 0 },
+		  2, false },
+		{ "#!/bin/sh\nid=$(sbatch --parsable \"$0\")\n", 2, false },
+		{ "#!/bin/sh\nsbatch <$0\n", 2, false },
+		{ "#!/bin/sh\nscontrol requeue $SLURM_JOB_ID\n", 2, false },
+		{ "#!/bin/sh\n# sbatch $0 is what this used to do\necho hi\n", 0, false },
 		{ "#!/bin/bash\nagain() {\n  sbatch \\\n    --output=x \\\n    slurm/nightly.slurm\n}\ntrap again USR1\n",
-		  3 },
-		{ "#!/bin/bash\n#SBATCH -n 1\n# sbatch $0\n\ntrap 'sbatch $0' USR1\n", 5 },
-		{ "#!/bin/sh\nsbatch other.slurm\n", 0 },
-		{ "#!/bin/sh\nsbatch other.slurm | awk '{print $0}'\n", 0 },
-		{ "#!/bin/sh\nsbatch other.slurm; echo \"$0 is done\"\n", 0 },
-		{ "#!/bin/sh\necho \"$0\"\nsqueue\n", 0 },
-		{ "#!/bin/sh\nSELF=$0\nsbatch not-nightly.slurm\n", 0 },
-		{ "", 0 },
+		  3, false },
+		{ "#!/bin/bash\n#SBATCH -n 1\n# sbatch $0\n\ntrap 'sbatch $0' USR1\n", 5, false },
+		{ "#!/bin/sh\nsbatch other.slurm\n", 0, false },
+		{ "#!/bin/sh\nsbatch other.slurm | awk '{print $0}'\n", 0, false },
+		{ "#!/bin/sh\nsbatch other.slurm; echo \"$0 is done\"\n", 0, false },
+		{ "#!/bin/sh\necho \"$0\"\nsqueue\n", 0, false },
+		{ "#!/bin/sh\nSELF=$0\nsbatch not-nightly.slurm\n", 0, false },
+		{ "", 0, false },
 	};
 
 	(void)state;
-	for (size_t i = 0; i < COUNT(cases); i++)
-		if (submits_itself("/cron/cron.daily/nightly.slurm", cases[i].text) !=
-		    cases[i].line)
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		bool is_later = false;
+		int line = submits_itself("/cron/cron.daily/nightly.slurm", cases[i].text,
+					  &is_later);
+
+		if (line != cases[i].line || is_later != cases[i].is_later)
 			fail_msg("%s", cases[i].text);
+	}
 }
 
 int main(void)

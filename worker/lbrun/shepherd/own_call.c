@@ -108,7 +108,7 @@ static bool is_of_another(char *const *word, const struct own_job *job)
 	for (size_t i = 0; none[i]; i++)
 		if (strcmp(*word, none[i]) == 0)
 			return true;
-	if (value_of(word, "wrap", '\0'))
+	if (value_of(word, "wrap", '\0') || value_of(word, "begin", 'b'))
 		return true;
 	if (tasks && (!job->array_task || strcmp(tasks, job->array_task) != 0))
 		return true;

@@ -18,7 +18,7 @@ bool own_requeue(char *const *argv, const struct own_job *job);
 
 enum own_submission {
 	SUBMISSION_OTHER,     /* of another job, or of this script with other arguments, variables
-			       * or tasks, or none at all */
+			       * or tasks or for a later time, or none at all */
 	SUBMISSION_NEXT,      /* of this one again */
 	SUBMISSION_IF_FAILED, /* of this one again, if this job fails (afternotok) */
 };
