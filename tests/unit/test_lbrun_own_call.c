@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_lbrun_own_call.c - which calls of scontrol and sbatch mean the job in which they are made. */
+/* test_lbrun_own_call.c - which calls of scontrol and sbatch mean their own job. */
 #include "tests/unit/unit.h"
 
 #include "common/base/shell_words.h"
