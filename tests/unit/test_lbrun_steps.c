@@ -45,6 +45,7 @@ static const char *read_text(const char *text)
 	assert_int_equal(output_parser_init(&parser, &watch, false, NULL), 0);
 	parser.on_step = add_step;
 	output_parser_bytes(&parser, 0, text, strlen(text));
+	output_parser_end(&parser);
 	output_parser_fini(&parser);
 	return told;
 }
@@ -227,6 +228,25 @@ static void test_frameworks(void **state)
 		 "10 loss=9.5 tokens_per_s=12500 mfu=0.125"},
 		{"[05/12 10:00:00 d2.utils.events]:  eta: 0:05:00  iter: 19  total_loss: 2.5  loss_cls: 0.5  time: 0.3 lr: 0.0002 max_mem: 1234M\n", "19 loss=2.5 lr=0.0002"},
 		{"Step 000100 | Loss=2.5\r\nStep 000101 | Loss=2.25\r\n", "100 loss=2.5; 101 loss=2.25"},
+		/* values below the step: Composer, OLMo-core; Levanter */
+		{"[batch=1/100]:\n\t Train time/batch: 0\n\t Train loss/train/total: 10.9736\n"
+		 "\t Train metrics/train/LanguageCrossEntropy: 10.9\n[batch=2/100]:\n\t Train loss/train/total: 10.5\n",
+		 "1/100 loss=10.9736; 2/100 loss=10.5"},
+		{"0: [batch=1/300]:\n0:       Train loss/train/total: 12.0000\n0:       Train throughput/tokens_per_sec: 20082.8\n"
+		 "0:       Train throughput/device/tokens_per_sec: 1255.1\n"
+		 "0: [batch=2/300]:\n0:       Train loss/train/total: 11.0000\n",
+		 "1/300 loss=12; 2/300 loss=11 tokens_per_s=20082.8"},
+		{"INFO\t[step=100/2000,epoch=0,eta=5h11m]\n    optim/total grad norm=1.5\n    train/CE loss=6.2341\n    train/Z loss=0.01\n"
+		 "    train/PPL=511.9\n    throughput/device/TPS=12,345\n",
+		 "100/2000 loss=6.2341 grad_norm=1.5"},
+		{"    train/CE loss=6.2341\n", ""},
+		{"[batch=1/9]:\n[batch=2/9]:\n\t Train time/batch: 1\n", "1/9; 2/9"},
+		{"[step=1/9,epoch=0]\n    train/CrossEntropyLoss=nan\n    eval/CE loss=2\n", "1/9 loss=nan"},
+		{"INFO :: Progress on:train 19.0it/70.0it rate:76.8s/it remaining:1:05:15 elapsed:31:40 postfix:loss=4.2\n"
+		 "INFO :: Progress on:eval 3.00it/184it rate:1.0it/s postfix:loss=9\n",
+		 "19/70 loss=4.2"},
+		{"INFO :: Progress on:train 1.28kit/10.0kit rate:1.1it/s remaining:02:16 elapsed:19:43 postfix:loss=3.4\n",
+		 "1280/10000 loss=3.4"},
 		/* evaluations between the steps: fairseq2, OLMo-core, MaxText, prime-rl, TF models */
 		{"INFO fairseq2 - Train Metrics (step 1,000) - NLL Loss: 2.5 | Gradient Norm: 1.25\n"
 		 "INFO fairseq2 - Validation Metrics (step 2000) - wiki - Loss: 3.5\n", "1000 loss=2.5 grad_norm=1.25"},

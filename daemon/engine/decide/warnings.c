@@ -6,7 +6,9 @@
 
 void pace_note(struct pace *p, int64_t launch, int64_t step, int64_t time_ms)
 {
-	if (launch != p->launch || step <= p->last_step)
+	if (launch == p->launch && step == p->last_step)
+		return; /* another rank tells more of it */
+	if (launch != p->launch || step < p->last_step)
 		*p = (struct pace){ launch, step, time_ms, step, time_ms };
 	p->last_step = step;
 	p->last_ms = time_ms;

@@ -358,8 +358,7 @@ void launch_drain(struct shepherd *s)
 	output_finish(&s->output, clock_mono_ms());
 	if (s->has_errors)
 		output_finish(&s->errors, clock_mono_ms());
-	for (int i = 0; i < OUTPUT_STREAMS; i++)
-		output_parser_bytes(&s->parser, i, "\n", 1);
+	output_parser_end(&s->parser);
 	trainer_protocol_write_left_step(s);
 	trainer_server_drain(&s->server);
 	trainer_server_drop_all(&s->server);

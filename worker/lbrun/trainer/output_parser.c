@@ -98,6 +98,13 @@ static json_t *step_of(struct output_parser *p, const char *text, size_t len)
 	return NULL;
 }
 
+static void tell_step(struct output_parser *p, json_t *step, int64_t rank)
+{
+	if (step)
+		p->on_step(p->arg, step, js_int(step, "rank", rank));
+	json_decref(step);
+}
+
 /* `line`: with its prefix. */
 static void handle_step(struct output_parser *p, const struct prefix *prefix, const char *text,
 			const char *line)
@@ -108,13 +115,12 @@ static void handle_step(struct output_parser *p, const struct prefix *prefix, co
 	if (p->is_told && p->is_told(p->arg))
 		return;
 	step = step_of(p, text, strlen(text));
-	if (!step && prefix->is_guess) { /* "12: loss 3.4" is of rank 12 or of step 12 */
+	/* "12: loss 3.4" is of rank 12 or of step 12 */
+	if (!step && prefix->is_guess && !(p->steps && steps_wait(p->steps))) {
 		step = step_of(p, line, strlen(line));
 		rank = -1;
 	}
-	if (step)
-		p->on_step(p->arg, step, js_int(step, "rank", rank));
-	json_decref(step);
+	tell_step(p, step, rank);
 }
 
 /* --- lines ------------------------------------------------------------------------------------ */
@@ -213,4 +219,12 @@ void output_parser_bytes(struct output_parser *p, int stream, const char *data, 
 		data += part;
 		len -= part;
 	}
+}
+
+void output_parser_end(struct output_parser *p)
+{
+	for (int i = 0; i < OUTPUT_STREAMS; i++)
+		end_line(p, i);
+	if (p->steps)
+		tell_step(p, steps_end(p->steps), -1);
 }

@@ -63,4 +63,8 @@ void output_parser_fini(struct output_parser *p);
 void output_parser_reset(struct output_parser *p);
 void output_parser_bytes(struct output_parser *p, int stream, const char *data, size_t len);
 
+/* No more comes of this launch: lines that did not end are lines, and a step that waited for its
+ * loss is told. */
+void output_parser_end(struct output_parser *p);
+
 #endif

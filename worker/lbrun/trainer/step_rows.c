@@ -23,6 +23,8 @@
 	"))?" \
 	"[\\])]?(?![\\w%]|\\.\\d)"
 
+#define TRAIN_LOSS "(?:CE ?|CrossEntropy ?)?[Ll]oss\\b"
+
 /* clang-format off */
 const struct step_row step_rows[] = {
 	{"Megatron-LM, GPT-NeoX", "iteration",
@@ -30,7 +32,10 @@ const struct step_row step_rows[] = {
 	{"LitGPT", " step ", "\\|\\s*iter \\d+ step (?<step>\\d+) \\|", STEP_PLAIN, false, 0},
 	{"DeepSpeed's timer", "global_step=", "\\bglobal_step=(?<step>\\d+)\\b", STEP_PLAIN, false, 0},
 	{"DeepSpeed", "skipped=", "\\bstep=(?<step>\\d+), skipped=\\d+", STEP_PLAIN, false, 0},
-	{"Composer", "batch=", "^\\[batch=(?<step>\\d+)/(?<target_step>\\d+)\\]", STEP_PLAIN, false, 0},
+	{"Composer", "batch=", "^\\[batch=(?<step>\\d+)/(?<target_step>\\d+)\\]", STEP_HEAD, false, 0},
+	{"OLMo", "[step=", "\\[step=(?<step>" COUNT ")/(?<target_step>" COUNT "),epoch=", STEP_HEAD, false, 0},
+	{"Levanter, whose thousands are \"1.28k\"", "Progress on:train",
+	 "\\bProgress on:train (?<step>\\d[\\d.]*k?)it/(?<target_step>\\d[\\d.]*k?)it\\b", STEP_PLAIN, false, 0},
 	{"torchtune", "Loss:", "^\\d+\\|(?<step>\\d+)\\|Loss: ", STEP_PLAIN, false, 0},
 	{"mmengine, by steps", "Iter(train)", "\\bIter\\(train\\)\\s*\\[\\s*(?<step>\\d+)/(?<target_step>\\d+)\\]",
 	 STEP_PLAIN, false, 0},
@@ -83,6 +88,8 @@ const struct step_row step_rows[] = {
 	 "(?i)(?:" EPOCH "\\W+)?" BATCH_WORD "(?<batch>\\d+)[\\])]?(?![\\w%]|\\.\\d)", STEP_IN_EPOCH, true, 1},
 	{"a script that prints epochs only", "poch", NOT_BEST "(?<![\\w./])epochs?" OF_STEPS, STEP_EPOCH, true, 0},
 	{"CLU (JAX): [100] loss=2.5", "] [", "\\] \\[(?<step>\\d+)\\] [\\w/]+=", STEP_PLAIN, true, 0},
+	{"Composer and OLMo, below their steps", "", "^\\s+(?:Train (?:loss/train/total|throughput/)|train/" TRAIN_LOSS
+	 "|optim/|throughput/)[^:=]*[:=]", STEP_BELOW, false, 0},
 	{"[3/10] without a word", "/", "^\\W*(?<step>\\d+)\\s*/\\s*(?<target_step>\\d+)(?![\\w/]|\\s+\\d\\d?:\\d\\d)", STEP_EPOCH, true, 0},
 };
 /* clang-format on */
@@ -106,6 +113,7 @@ const size_t step_row_count = sizeof(step_rows) / sizeof(step_rows[0]);
 
 /* clang-format off */
 const struct step_field step_fields[] = {
+	{"loss", "rain", "^\\s+(?:Train loss/train/total|train/" TRAIN_LOSS ")" IS NUMBER, 1, -INFINITY},
 	{"loss", "oss", TRAINED("loss") "(?<![a-z] )" LOSS, 1, -INFINITY}, /* before "aux loss", "kl loss" */
 	{"loss", "oss", TRAINED("loss") LOSS, 1, -INFINITY},
 	{"loss", "", TRAINED("(?:loss|cost)") "(?:train(?:ing)?[_ /-])?(?:loss|cost)\\b[^:=]{0,40}\\b(?:at|after|in|on)\\b[^:=]{0,40}[:=]\\s*" NUMBER,

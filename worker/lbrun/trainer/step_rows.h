@@ -8,11 +8,13 @@
 
 enum step_kind {
 	STEP_PLAIN,    /* group "step", perhaps "target_step"; "epoch" where it may be of one */
+	STEP_HEAD,     /* the same, with its values on the lines below */
 	STEP_IN_EPOCH, /* "batch" of "batches", perhaps in "epoch" of "epochs" */
 	STEP_BAR,      /* the same as a bar, behind a "label" */
 	STEP_EPOCH,    /* "step" is an epoch: counts where nothing finer is told */
 	STEP_CONTEXT,  /* "epoch" of "epochs" for the lines that follow; no step itself */
 	STEP_FIELDS,   /* values of the step that the next line tells */
+	STEP_BELOW,    /* values of the head above, or of the step that comes next */
 };
 
 /* Rows are tried in this order; the first whose pattern fits has the line. */

@@ -3,6 +3,7 @@
 #include "worker/lbrun/trainer/steps.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,6 +55,7 @@ struct steps {
 	int64_t doubts;        /* of other work among them */
 	json_t *last;          /* the last step told; NULL = none */
 	json_t *pending;       /* values of the next one; NULL = none */
+	json_t *held;          /* a step whose loss may stand below; NULL = none */
 	int64_t epoch, epochs; /* told by a line of their own; -1 = not told */
 	bool counts_from_0;    /* an epoch 0 was seen where 1 was expected; so do later launches */
 	struct count bar, lines;
@@ -90,7 +92,8 @@ void steps_reset(struct steps *s)
 {
 	json_decref(s->last);
 	json_decref(s->pending);
-	s->last = s->pending = NULL;
+	json_decref(s->held);
+	s->last = s->pending = s->held = NULL;
 	s->quality = QUALITY_NONE;
 	s->silence = s->doubts = 0;
 	s->epoch = s->epochs = -1;
@@ -156,7 +159,7 @@ static void take_group(void *arg, const char *name, const char *text, size_t len
 		{ "epoch", &m->epoch }, { "epochs", &m->epochs },
 		{ "batch", &m->batch }, { "batches", &m->batches },
 	};
-	double number;
+	double number, scale = len > 0 && text[len - 1] == 'k' ? 1000 : 1;
 
 	if (strcmp(name, "label") == 0) {
 		m->label = text;
@@ -164,9 +167,9 @@ static void take_group(void *arg, const char *name, const char *text, size_t len
 		return;
 	}
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
-		if (strcmp(name, numbers[i].name) == 0 && text_number(text, len, &number) &&
-		    number >= 0 && number < 1e15)
-			*numbers[i].to = (int64_t)number;
+		if (strcmp(name, numbers[i].name) == 0 &&
+		    text_number(text, len - (scale > 1), &number) && number >= 0 && number < 1e12)
+			*numbers[i].to = llround(number * scale);
 	}
 	if (!m->count || text < m->count)
 		m->count = text;
@@ -451,6 +454,26 @@ static enum quality quality_of(const struct steps *s, enum step_kind kind, const
 	return quality > m->best ? quality : m->best;
 }
 
+static json_t *release(struct steps *s)
+{
+	json_t *held = s->held;
+
+	s->held = NULL;
+	return held;
+}
+
+/* The loss ends the wait: what comes behind it is told with the next step. Takes `fields`. */
+static json_t *add_below(struct steps *s, json_t *fields)
+{
+	json_t **to = s->held ? &s->held : &s->pending;
+
+	if (!*to)
+		*to = json_object();
+	json_object_update_missing(*to, fields);
+	json_decref(fields);
+	return json_object_get(s->held, "loss") ? release(s) : NULL;
+}
+
 /* A line that fits row number i. */
 static json_t *read_row(struct steps *s, size_t i, const char *line, size_t len)
 {
@@ -473,6 +496,8 @@ static json_t *read_row(struct steps *s, size_t i, const char *line, size_t len)
 		s->pending = fields;
 		return NULL;
 	}
+	if (row->kind == STEP_BELOW)
+		return add_below(s, fields);
 	m.has_loss = regexp_match(s->words[STEP_WORD_LOSS], line, len);
 	if (is_believed(s, line, len, &m) && count(s, row, fields, &m)) {
 		if (may_tell(s, i, quality_of(s, row->kind, &m, fields))) {
@@ -486,15 +511,48 @@ static json_t *read_row(struct steps *s, size_t i, const char *line, size_t len)
 	return told;
 }
 
+/* step_row_count: none. */
+static size_t find_row(const struct steps *s, const char *line, size_t len)
+{
+	size_t i = 0;
+
+	if (!strpbrk(line, "0123456789") && !strcasestr(line, "nan") && !strcasestr(line, "inf"))
+		return step_row_count;
+	while (i < step_row_count &&
+	       !(strcasestr(line, step_rows[i].needle) && regexp_match(s->rows[i], line, len)))
+		i++;
+	return i;
+}
+
 json_t *steps_read(struct steps *s, const char *line, size_t len)
 {
+	json_t *held, *told;
+	size_t row;
+
 	if (s->silence < SILENT_LINES)
 		s->silence++;
-	if (!strpbrk(line, "0123456789"))
-		return NULL;
-	for (size_t i = 0; i < step_row_count; i++) {
-		if (strcasestr(line, step_rows[i].needle) && regexp_match(s->rows[i], line, len))
-			return read_row(s, i, line, len);
+	row = find_row(s, line, len);
+	if (row < step_row_count && step_rows[row].kind == STEP_BELOW)
+		return read_row(s, row, line, len);
+	if (s->held && row == step_row_count && (line[0] == ' ' || line[0] == '\t'))
+		return NULL; /* another of its values */
+	held = release(s);
+	told = row < step_row_count ? read_row(s, row, line, len) : NULL;
+	if (told && step_rows[row].kind == STEP_HEAD && !json_object_get(told, "loss")) {
+		s->held = told;
+		return held;
 	}
-	return NULL;
+	if (told)
+		json_decref(held); /* nobody prints both */
+	return told ? told : held;
+}
+
+bool steps_wait(const struct steps *s)
+{
+	return s->held != NULL;
+}
+
+json_t *steps_end(struct steps *s)
+{
+	return release(s);
 }

@@ -7,6 +7,7 @@
 #ifndef LBRUN_TRAINER_STEPS_H
 #define LBRUN_TRAINER_STEPS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <jansson.h>
 
@@ -18,7 +19,13 @@ void steps_destroy(struct steps *steps); /* NULL is fine */
 void steps_reset(struct steps *steps);
 
 /* The step that this line tells, as {"type":"step","step":N,…}, a new reference; NULL when it tells
- * none, or nothing new. `line` ends in NUL, and has no escape sequences and no newline. */
+ * none, or nothing new. `line` ends in NUL, and has no escape sequences and no newline. A step whose
+ * values stand on the lines below is told by the line that has its loss, or that is none of them. */
 json_t *steps_read(struct steps *steps, const char *line, size_t len);
+
+/* Was the line a part of such a step, which is still to be told? */
+bool steps_wait(const struct steps *steps);
+/* No line follows: that step, or NULL. */
+json_t *steps_end(struct steps *steps);
 
 #endif
