@@ -19,8 +19,9 @@ void steps_destroy(struct steps *steps); /* NULL is fine */
 void steps_reset(struct steps *steps);
 
 /* The step that this line tells, as {"type":"step","step":N,…}, a new reference; NULL when it tells
- * none, or nothing new. `line` ends in NUL, and has no escape sequences and no newline. A step whose
- * values stand on the lines below is told by the line that has its loss, or that is none of them. */
+ * none, or nothing new. `line` ends in NUL, and has no escape sequences and no newline. A step
+ * whose values stand on the lines below is told by the line that has its loss, or by the first that
+ * is none of them. */
 json_t *steps_read(struct steps *steps, const char *line, size_t len);
 
 /* Was the line a part of such a step, which is still to be told? */
