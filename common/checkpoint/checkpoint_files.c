@@ -221,7 +221,7 @@ int checkpoint_compare(const struct checkpoint *c, const struct checkpoint *olde
 			continue;
 		if (!mine)
 			return err_set(err, ERR_NOT_FOUND,
-				       "it is not complete: no %s, which %s has", p->name,
+				       "it is not complete: nothing like %s, which %s has", p->name,
 				       path_base(older->path));
 		if (count_alike(c, p) < count_alike(older, p))
 			return err_set(err, ERR_NOT_FOUND,

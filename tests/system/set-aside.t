@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Behind an attempt that lost a node, lbrun moves away what that one may still write: torn
-# checkpoints that nobody has touched since, and nothing that others keep in the same folder.
+# checkpoints that nobody has touched since, and nothing that others keep in the same folder. So it
+# does where launch after launch gets nowhere: the trainer may look for the newest one itself.
 . "$(dirname "$0")/lib.sh"
 . "$suite/attempt.sh"
 
@@ -70,4 +71,31 @@ ended 2 error "$C/step-00000010"
 attempt 3 '["true"]'
 run
 is "$(moved)" "set-aside-3.0/step-00000020 " "not where a person chose its checkpoint"
+
+# looks_itself: a trainer that takes the newest, whole or not
+cat >"$T/looks_itself" <<END
+#!/bin/sh
+[ -e $C/\$(cd $C && ls -d step-* | tail -n 1)/manifest.json ]
+END
+chmod +x "$T/looks_itself"
+fails_of_torn() { # fails_of_torn MORE: members of attempt.json
+	again
+	attempt 1 "[\"$T/looks_itself\"]" 5
+	sed -i "s|}\$|,$1}|" "$F/attempt.json"
+	run
+}
+fails_of_torn '"max_without_progress":3'
+is "$(moved)" "set-aside-1.2/step-00000020 " "what is torn is moved away behind two launches that got nowhere"
+is "$(json cause <"$F/exit.json") $(json launches <"$F/exit.json")" "completed 3" "… and the trainer goes on from the one before"
+like "$(cat "$F/out.log")" '1 unfinished checkpoint newer than the newest whole one' "… which is said"
+fails_of_torn '"max_without_progress":2'
+is "$(moved)" "set-aside-1.1/step-00000020 " "… or behind the last but one that the run has"
+fails_of_torn '"max_without_progress":1'
+is "$(moved)" "" "… not behind none"
+again
+rm "$C/step-00000010/manifest.json"
+attempt 1 "[\"$T/looks_itself\"]" 5
+sed -i 's|}$|,"max_without_progress":3}|' "$F/attempt.json"
+run
+is "$(moved)" "" "nor where none is whole"
 done_testing

@@ -4,7 +4,7 @@
 
 #include "common/base/shell_words.h"
 #include "common/base/strv.h"
-#include "worker/lbrun/shepherd/own_call.h"
+#include "worker/lbrun/trainer/own_call.h"
 
 static const char text[] = "#!/bin/bash\nsbatch $0\n";
 

@@ -17,7 +17,7 @@
 #include "worker/lbrun/checkpoint/part.h"
 #include "worker/lbrun/end/watchdog.h"
 #include "worker/lbrun/rank/rank.h"
-#include "worker/lbrun/shepherd/requeue.h"
+#include "worker/lbrun/trainer/requeue.h"
 #include "worker/lbrun/shepherd/shepherd.h"
 #include "worker/lbrun/watch/stacks.h"
 

@@ -148,3 +148,11 @@ struct next launch_judge(const struct shepherd_facts *f, const struct shepherd_p
 	end.goes_on = may_go_on(f, policy, &end);
 	return end;
 }
+
+bool launch_gets_nowhere(const struct shepherd_facts *f, const struct shepherd_policy *policy)
+{
+	const struct attempt_params *p = policy->params;
+	int64_t of_run = f->failures + (f->has_progressed ? 0 : p->without_progress);
+
+	return of_run >= 2 || (of_run == 1 && p->max_without_progress == 2);
+}

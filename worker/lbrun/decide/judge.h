@@ -15,4 +15,8 @@ struct next launch_judge(const struct shepherd_facts *f, const struct shepherd_p
 /* Why it shall end, with the scheduler's SIGTERM at an announced time limit told as the warning. */
 enum stop_why stop_reason(const struct shepherd_facts *f);
 
+/* Have launches in a row come to nothing, two of them or all but the last that the run has? Then
+ * what they were started from may be why. */
+bool launch_gets_nowhere(const struct shepherd_facts *f, const struct shepherd_policy *policy);
+
 #endif

@@ -102,7 +102,7 @@ static void act_hand_over(struct shepherd *s, const struct next *next, int64_t n
 {
 	(void)next;
 	(void)now_ms;
-	heartbeats_set_aside(s);
+	torn_set_aside(s);
 	staging_before_launch(s);
 	saves_begin(s);
 }

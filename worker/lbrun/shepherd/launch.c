@@ -22,7 +22,7 @@
 #include "worker/lbrun/watch/nccl.h"
 #include "worker/lbrun/rank/rank.h"
 #include "worker/lbrun/end/reap.h"
-#include "worker/lbrun/shepherd/requeue.h"
+#include "worker/lbrun/trainer/requeue.h"
 #include "worker/lbrun/shepherd/shepherd.h"
 #include "worker/lbrun/trainer/trainer.h"
 

@@ -258,8 +258,8 @@ void heartbeats_replace(struct shepherd *s);
 /* A spare node takes the place of that one, and is to be checked; false: none does, and it is said
  * why where the job has spares. */
 bool spare_take_place(struct shepherd *s, const char *node);
-/* Before the launch behind a lost node: what its ranks may still write to counts for nothing. */
-void heartbeats_set_aside(struct shepherd *s);
+/* torn.c: before a launch behind one that lost a node, or behind several that got nowhere. */
+void torn_set_aside(struct shepherd *s);
 
 /* stop.c: that this attempt shall end. */
 void stop_heed(struct shepherd *s, const struct next *next, int64_t now_ms);

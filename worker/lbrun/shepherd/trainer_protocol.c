@@ -10,7 +10,7 @@
 #include "common/run/message.h"
 #include "common/base/paths.h"
 #include "worker/lbrun/trainer/launcher.h"
-#include "worker/lbrun/shepherd/requeue.h"
+#include "worker/lbrun/trainer/requeue.h"
 #include "worker/lbrun/shepherd/shepherd.h"
 
 enum {

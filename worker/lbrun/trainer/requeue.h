@@ -7,8 +7,8 @@
  * its work. So the script finds another scontrol and sbatch first in its PATH: ours, which note
  * what the script asked for of its own job, and do nothing else of their own. Only a script that
  * has the word gets them. */
-#ifndef LBRUN_SHEPHERD_REQUEUE_H
-#define LBRUN_SHEPHERD_REQUEUE_H
+#ifndef LBRUN_TRAINER_REQUEUE_H
+#define LBRUN_TRAINER_REQUEUE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* own_call.h - do the words of an scontrol or sbatch mean the job in which they are called? */
-#ifndef LBRUN_SHEPHERD_OWN_CALL_H
-#define LBRUN_SHEPHERD_OWN_CALL_H
+#ifndef LBRUN_TRAINER_OWN_CALL_H
+#define LBRUN_TRAINER_OWN_CALL_H
 
 #include <stdbool.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* requeue.c - puts an scontrol and an sbatch of ours into the script's PATH, is those, and reads
  * what they noted. */
-#include "worker/lbrun/shepherd/requeue.h"
+#include "worker/lbrun/trainer/requeue.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -14,7 +14,7 @@
 #include "common/base/mem.h"
 #include "common/base/paths.h"
 #include "common/run/attempt.h"
-#include "worker/lbrun/shepherd/own_call.h"
+#include "worker/lbrun/trainer/own_call.h"
 
 enum { SCRIPT_MAX_BYTES = 4 * 1024 * 1024, EXIT_NOT_FOUND = 127 };
 

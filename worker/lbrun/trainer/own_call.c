@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* own_call.c - reads the words of scontrol and sbatch as far as they tell whose job is meant. */
-#include "worker/lbrun/shepherd/own_call.h"
+#include "worker/lbrun/trainer/own_call.h"
 
 #include <limits.h>
 #include <stdio.h>
