@@ -162,6 +162,38 @@ static bool is_outweighed(const job_info_msg_t *list, uint32_t at)
 	return false;
 }
 
+/* Slurm tells all jobs, but only if any has changed, or those of one user, each time. On a busy
+ * cluster some always have, and those of others are most: to load them would cost the controller
+ * and us the more, the more they are. */
+static struct {
+	bool are_others_most;
+	uint32_t ours; /* when all were looked at */
+} seen;
+
+enum { MANY = 100, TIMES = 4 };
+
+static int load_jobs(time_t have, job_info_msg_t **list)
+{
+	if (seen.are_others_most)
+		return slurm_load_job_user(list, getuid(), SHOW_ALL | SHOW_LOCAL);
+	return slurm_load_jobs(have, list, SHOW_ALL | SHOW_LOCAL);
+}
+
+/* Where ours have become many, all are looked at again. */
+static void note_share(const job_info_msg_t *list)
+{
+	uint32_t ours = 0;
+
+	if (seen.are_others_most) {
+		seen.are_others_most = list->record_count < TIMES * seen.ours + MANY;
+		return;
+	}
+	for (uint32_t i = 0; i < list->record_count; i++)
+		ours += list->job_array[i].user_id == getuid();
+	seen.ours = ours;
+	seen.are_others_most = list->record_count > TIMES * ours + MANY;
+}
+
 static void tell_jobs(struct answer *a, const job_info_msg_t *list, const char *ledger_id)
 {
 	node_info_msg_t *nodes = NULL;
@@ -195,7 +227,8 @@ void op_poll(const json_t *request, struct answer *a)
 
 	if (slurm_ready(a))
 		return;
-	if (slurm_load_jobs(have, &list, SHOW_ALL | SHOW_LOCAL) == 0) {
+	if (load_jobs(have, &list) == 0) {
+		note_share(list);
 		js_set_int(a->body, "last", (int64_t)list->last_update);
 		tell_jobs(a, list, js_str(request, "ledger", ""));
 	} else if (errno == SLURM_NO_CHANGE_IN_DATA && have) {

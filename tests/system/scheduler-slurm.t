@@ -188,6 +188,28 @@ submit_job "$t" sleeps
 is "$result" ok "and the scheduler with it"
 ask cancel "$ref"
 
+# --- among the jobs of others ---------------------------------------------------------------
+# Those cost the controller and us nothing, as long as they are most. (squeue asks for ours anyway,
+# but where these are root's.)
+looks_at_ours() { sdiag | awk '$1 == "REQUEST_JOB_USER_INFO" { sub("count:", "", $4); print $4 }'; }
+if [ "$(id -u)" = 0 ] && [ "$helper_name" = lbd-slurm ]; then
+	t=$(token)
+	submit_job "$t" sleeps
+	chmod 755 "$T"
+	i=0
+	while [ $i -lt 300 ]; do
+		setpriv --reuid 65534 --regid 65534 --clear-groups sbatch -H -D / -o /dev/null --wrap true
+		i=$((i + 1))
+	done >/dev/null
+	ask poll
+	before=$(looks_at_ours)
+	ask poll
+	is "$(field_of "$t" 6)" held "among 300 jobs of another user ours is told"
+	is "$(($(looks_at_ours) - ${before:-0}))" 1 "by a look at ours alone"
+	scancel -u 65534
+	ask cancel "$ref"
+fi
+
 # --- many -----------------------------------------------------------------------------------
 t=$(token)
 count=1000
