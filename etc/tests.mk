@@ -371,7 +371,7 @@ check: all
 	$(MAKE) SAN=1 B=$(B)-san check-unit
 	$(MAKE) --jobs=3 check-sanitized check-plain check-beside
 # System tests mostly wait, so both kinds run at once; what only computes takes what they leave of
-# the processors. 100 worlds here, 500 with `make sim`. Conditions are asked
+# the processors. 60 worlds here, 500 with `make sim`. Conditions are asked
 # by the lbctl that starts faster: the sanitized one has a thousand other occasions to show what is
 # wrong.
 check-sanitized:
@@ -380,9 +380,9 @@ check-plain:
 	$(MAKE) TESTS='$(PLAIN)' PROVE_JOBS=4 check-system
 check-beside:
 	nice $(MAKE) lint check-headers SLURM_SUITES='bullseye bookworm trixie sid'
-	nice $(MAKE) SAN=1 B=$(B)-san SEEDS=20 sim
-	nice $(MAKE) SEEDS=100 sim
-	nice $(MAKE) SECONDS=2 fuzz
+	nice $(MAKE) SAN=1 B=$(B)-san SEEDS=12 sim
+	nice $(MAKE) SEEDS=60 sim
+	nice $(MAKE) SECONDS=1 fuzz
 .PHONY: check-sanitized check-plain check-beside
 
 # For daily work: plain programs, and the tests that find the most in the least time.
