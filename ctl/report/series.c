@@ -19,6 +19,23 @@ void series_push(struct series *s, const struct point *p)
 	s->points[s->count++] = *p;
 }
 
+/* Ranks, and lines of an evaluation, tell more of a step that was told. */
+static bool add_more(struct series *s, const struct point *more, const json_t *step)
+{
+	int64_t attempt_id = js_int(step, "id", 0) >> 32, launch = js_int(step, "launch", 0);
+	struct point *last = s->count > 0 ? &s->points[s->count - 1] : NULL;
+	bool is_same = last && more->step == last->step && attempt_id > 0 &&
+		       attempt_id == s->attempt_id && launch == s->launch;
+
+	s->attempt_id = attempt_id;
+	s->launch = launch;
+	if (is_same && isnan(last->loss))
+		last->loss = more->loss;
+	if (is_same && isnan(last->tokens_per_s))
+		last->tokens_per_s = more->tokens_per_s;
+	return is_same;
+}
+
 void series_add(struct series *series, const json_t *step)
 {
 	struct point p = {
@@ -29,7 +46,7 @@ void series_add(struct series *series, const json_t *step)
 		.use = NAN,
 	};
 
-	if (p.step < 0)
+	if (p.step < 0 || add_more(series, &p, step))
 		return;
 	if (series->count > 0 && p.step <= series->points[series->count - 1].step)
 		series->stretches++;

@@ -25,10 +25,12 @@ struct series {
 	struct point *points; /* in order of arrival; owned */
 	size_t count;
 	int stretches;
+	int64_t attempt_id, launch; /* that told the newest */
 };
 
 void series_push(struct series *series, const struct point *point);
-/* Of json {"step","loss","time","tokens_per_s"}; series_end marks what was undone. */
+/* Of json {"id","launch","step","loss","time","tokens_per_s"}; series_end marks what was undone. What
+ * a launch tells of the step that it has told last belongs to that. */
 void series_add(struct series *series, const json_t *step);
 void series_end(struct series *series);
 void series_clear(struct series *series);

@@ -43,6 +43,39 @@ static struct series twice_back(void)
 	return s;
 }
 
+static void told(struct series *s, int64_t attempt_id, int launch, int64_t step, double loss,
+		 double speed)
+{
+	json_t *o = json_object();
+
+	js_set_int(o, "id", attempt_id << 32 | 7);
+	js_set_int(o, "launch", launch);
+	js_set_int(o, "step", step);
+	js_set_real(o, "loss", loss);
+	js_set_real(o, "tokens_per_s", speed);
+	series_add(s, o);
+	json_decref(o);
+}
+
+/* "step 2 loss 3", then "step 2 tokens/s 10": one point; from another launch it was made again. */
+static void test_more_of_a_step(void **state)
+{
+	struct series s = { 0 };
+
+	(void)state;
+	told(&s, 1, 1, 1, 4, NAN);
+	told(&s, 1, 1, 2, 3, NAN);
+	told(&s, 1, 1, 2, NAN, 10);
+	assert_int_equal(s.count, 2);
+	assert_true(s.points[1].loss == 3 && s.points[1].tokens_per_s == 10);
+	told(&s, 1, 2, 2, 3, NAN);
+	told(&s, 2, 2, 2, 3, NAN);
+	assert_int_equal(s.count, 4);
+	series_end(&s);
+	assert_int_equal(s.stretches, 3);
+	series_clear(&s);
+}
+
 static void test_undone(void **state)
 {
 	struct series s = twice_back();
@@ -280,6 +313,7 @@ int main(void)
 		cmocka_unit_test(test_undone),
 		cmocka_unit_test(test_thin),
 		cmocka_unit_test(test_thin_keeps_stretches),
+		cmocka_unit_test(test_more_of_a_step),
 		cmocka_unit_test(test_chart),
 		cmocka_unit_test(test_far_up_and_away),
 		cmocka_unit_test(test_graphics),
