@@ -240,6 +240,9 @@ static void test_frameworks(void **state)
 		 "    train/PPL=511.9\n    throughput/device/TPS=12,345\n",
 		 "100/2000 loss=6.2341 grad_norm=1.5"},
 		{"    train/CE loss=6.2341\n", ""},
+		{"[batch=1/9]:\n\t Train loss/train/total: 3\n\t Train loss/train/total: 3.1\n[batch=2/9]:\n"
+		 "\t Train loss/train/total: 2\n",
+		 "1/9 loss=3; 2/9 loss=2"},
 		{"[batch=1/9]:\n[batch=2/9]:\n\t Train time/batch: 1\n", "1/9; 2/9"},
 		{"[step=1/9,epoch=0]\n    train/CrossEntropyLoss=nan\n    eval/CE loss=2\n", "1/9 loss=nan"},
 		{"INFO :: Progress on:train 19.0it/70.0it rate:76.8s/it remaining:1:05:15 elapsed:31:40 postfix:loss=4.2\n"

@@ -168,7 +168,8 @@ static void take_group(void *arg, const char *name, const char *text, size_t len
 	}
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
 		if (strcmp(name, numbers[i].name) == 0 &&
-		    text_number(text, len - (scale > 1), &number) && number >= 0 && number < 1e12)
+		    text_number(text, len - (scale > 1), &number) && number >= 0 &&
+		    number * scale < 1e15)
 			*numbers[i].to = llround(number * scale);
 	}
 	if (!m->count || text < m->count)
@@ -462,11 +463,14 @@ static json_t *release(struct steps *s)
 	return held;
 }
 
-/* The loss ends the wait: what comes behind it is told with the next step. Takes `fields`. */
+/* The loss ends the wait: what comes behind it is told with the next step, but for a loss, which is
+ * another rank's of the step that was told. Takes `fields`. */
 static json_t *add_below(struct steps *s, json_t *fields)
 {
 	json_t **to = s->held ? &s->held : &s->pending;
 
+	if (!s->held)
+		json_object_del(fields, "loss");
 	if (!*to)
 		*to = json_object();
 	json_object_update_missing(*to, fields);
