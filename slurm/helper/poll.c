@@ -183,13 +183,14 @@ static int load_jobs(time_t have, job_info_msg_t **list)
 static void note_share(const job_info_msg_t *list)
 {
 	uint32_t ours = 0;
+	uid_t me = getuid();
 
 	if (seen.are_others_most) {
 		seen.are_others_most = list->record_count < TIMES * seen.ours + MANY;
 		return;
 	}
 	for (uint32_t i = 0; i < list->record_count; i++)
-		ours += list->job_array[i].user_id == getuid();
+		ours += list->job_array[i].user_id == me;
 	seen.ours = ours;
 	seen.are_others_most = list->record_count > TIMES * ours + MANY;
 }
