@@ -21,6 +21,9 @@ static void pace_is_that_of_one_launch(void **state)
 	assert_int_equal(pace_left_ms(&p, 1000, HOUR), 1700 * SECOND);
 	assert_int_equal(pace_left_ms(&p, 150, HOUR), 0);
 	assert_int_equal(pace_left_ms(&p, 120, HOUR), 0);
+	/* more is told of the last step, by another rank */
+	pace_note(&p, 1, 150, 301 * SECOND);
+	assert_int_equal(pace_left_ms(&p, 1000, HOUR), 1700 * SECOND);
 	/* a new launch goes back, and is slower: the time in between is nobody's */
 	pace_note(&p, 2, 101, 10 * HOUR);
 	assert_int_equal(pace_left_ms(&p, 1000, HOUR), -1);
