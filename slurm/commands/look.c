@@ -372,6 +372,31 @@ const struct seen *look_foremost(const struct look *l, const struct seen *of)
 	return best;
 }
 
+static int by_array(const void *a, const void *b)
+{
+	const struct seen *x = *(const struct seen *const *)a, *y = *(const struct seen *const *)b;
+
+	return (x->row.job_id > y->row.job_id) - (x->row.job_id < y->row.job_id);
+}
+
+const struct seen **look_foremost_of_each(const struct look *l, size_t *count)
+{
+	const struct seen **jobs = xcalloc(l->count + 1, sizeof(*jobs));
+	size_t kept = 0;
+
+	for (size_t i = 0; i < l->count; i++)
+		jobs[i] = &l->jobs[i];
+	qsort(jobs, l->count, sizeof(*jobs), by_array);
+	for (size_t i = 0; i < l->count; i++) {
+		if (kept == 0 || by_array(&jobs[kept - 1], &jobs[i]) != 0)
+			jobs[kept++] = jobs[i];
+		else if (weight_of(jobs[i]) > weight_of(jobs[kept - 1]))
+			jobs[kept - 1] = jobs[i];
+	}
+	*count = kept;
+	return jobs;
+}
+
 int look_find(struct answer *a, const json_t *request, struct look *l, const struct seen **job)
 {
 	uint32_t job_id = (uint32_t)js_int(request, "job_id", 0);

@@ -37,6 +37,10 @@ void look_clear(struct look *look);
  * then what failed. NULL: there is none. */
 const struct seen *look_foremost(const struct look *look, const struct seen *of);
 
+/* That of each job and array, by job id; the caller frees. A record does not tell that it is an
+ * array's: once those that wait are cancelled, what is left of them looks like a job. */
+const struct seen **look_foremost_of_each(const struct look *look, size_t *count);
+
 /* The job that the request names by token, job id and submit time: 0 with its foremost record (in
  * *look), or -1 with *a. */
 int look_find(struct answer *a, const json_t *request, struct look *look, const struct seen **job);

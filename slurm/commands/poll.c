@@ -103,7 +103,9 @@ static void tell_controller_start(struct look *look)
 void op_poll(const json_t *request, struct answer *a)
 {
 	const char *ledger_id = js_str(request, "ledger", "");
+	const struct seen **jobs;
 	struct look look;
+	size_t count;
 
 	if (look_all(a, &look)) {
 		look_clear(&look);
@@ -115,14 +117,12 @@ void op_poll(const json_t *request, struct answer *a)
 	excluded_tell(&look);
 	failed_tell(&look);
 	tell_controller_start(&look);
-	for (size_t i = 0; i < look.count; i++) {
-		const struct seen *job = &look.jobs[i];
-
-		if (!wire_is_asked(&job->row, ledger_id) ||
-		    (job->is_task && look_foremost(&look, job) != job))
-			continue;
-		answer_row(a, &job->row);
+	jobs = look_foremost_of_each(&look, &count);
+	for (size_t i = 0; i < count; i++) {
+		if (wire_is_asked(&jobs[i]->row, ledger_id))
+			answer_row(a, &jobs[i]->row);
 	}
+	free(jobs);
 	js_set_int(a->body, "last", look.time);
 	js_set_int(a->body, "rows", a->row_count);
 	look_clear(&look);

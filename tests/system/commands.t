@@ -142,7 +142,11 @@ is "$result $(field_of "$b" 6)" "ok held" "comments of other jobs change nothing
 
 # An array of which one waiting task has a record of its own.
 t=$(token)
-submit_job "$t" sleeps --array=0-9%1
+script stubborn <<'EOF'
+trap '' TERM
+while :; do sleep 1; done
+EOF
+submit_job "$t" stubborn --array=0-9%1
 ask release "$ref"
 job_reaches "$t" running 30
 scontrol hold "${job_id}_7"
@@ -152,8 +156,11 @@ is "$result $(grep -c "^job $asked $t " "$T/client.out") $(field_of "$t" 4,6)" "
 	"an array is one job, whatever its tasks do"
 ask signal "$ref" 15
 is "$result" ok "a signal"
+# What waited is over at once, and its record says no longer that it was an array's.
+ask poll
+is "$result $(field_of "$t" 4,6)" "ok $job_id running" "ends those that wait; the job is the task that will not go"
+scancel "$job_id"
 job_reaches "$t" ended 30
-passed "ends the task that runs, and those that wait"
 client_stop
 
 # --- lbd, with commands that fail at random -------------------------------------------------------
