@@ -25,33 +25,27 @@ struct heads {
 
 /* One task's memory. */
 struct head {
-	float *keys;    /* panels of keys, [T,C] */
-	float *values;  /* panels of channels, [C,T] */
-	float *queries; /* the stripe's, [C,STRIPE] */
-	float *scores;  /* [T,STRIPE], then e^(s - max) */
-	float *out;     /* [C,STRIPE] */
+	size_t dim, width;
+	float *keys, *values; /* [T,width], keys times c */
+	float *query_rows;    /* the stripe's, [STRIPE,width] */
+	float *queries;       /* and [C,STRIPE] */
+	float *scores;        /* [T,STRIPE], then e^(s - max) */
+	float *out;           /* [STRIPE,width] */
 };
 
-static struct head head_in(float *scratch, const struct attention *a)
+static size_t lay_out(struct head *h, const struct attention *a, float *scratch)
 {
-	size_t seq = attention_padded(a->seq, STRIPE * 2);
-	size_t dim = attention_padded(a->head_dim, PANELS);
-
-	return (struct head){
-		.keys = scratch_take(&scratch, seq * dim),
-		.values = scratch_take(&scratch, seq * dim),
-		.queries = scratch_take(&scratch, dim * STRIPE),
-		.scores = scratch_take(&scratch, seq * STRIPE),
-		.out = scratch_take(&scratch, dim * STRIPE),
+	size_t seq = attention_padded(a->seq, STRIPE);
+	size_t width = attention_padded(a->head_dim, CPU_LANES);
+	const struct scratch_part parts[] = {
+		{ &h->keys, seq * width },          { &h->values, seq * width },
+		{ &h->query_rows, STRIPE * width }, { &h->queries, a->head_dim * STRIPE },
+		{ &h->scores, seq * STRIPE },       { &h->out, STRIPE * width },
 	};
-}
 
-static size_t scratch_floats(const struct attention *a)
-{
-	size_t seq = attention_padded(a->seq, STRIPE * 2);
-	size_t dim = attention_padded(a->head_dim, PANELS);
-
-	return 2 * seq * dim + 2 * dim * STRIPE + seq * STRIPE + 5 * (size_t)CPU_LANES;
+	h->dim = a->head_dim;
+	h->width = width;
+	return scratch_parts(parts, sizeof(parts) / sizeof(parts[0]), scratch);
 }
 
 static void cap_scores(float *scores, const struct keys *k, float cap)
@@ -73,10 +67,7 @@ static void softmax(float *scores, const struct keys *k, const size_t *begins, f
 	}
 	for (size_t j = k->from; j < k->seen; j++) {
 		float *row = scores + j * STRIPE;
-		for (size_t q = 0; q < stripe_blind(j, k->first); q++)
-			row[q] = -INFINITY;
-		for (size_t q = sight_of_key(begins, j); q < STRIPE; q++)
-			row[q] = -INFINITY;
+		stripe_hide(row, j, k, begins, -INFINITY);
 #pragma omp simd
 		for (size_t q = 0; q < STRIPE; q++)
 			max[q] = row[q] > max[q] ? row[q] : max[q];
@@ -84,47 +75,32 @@ static void softmax(float *scores, const struct keys *k, const size_t *begins, f
 	for (size_t j = k->from; j < k->seen; j++) {
 		float *row = scores + j * STRIPE;
 #pragma omp simd
-		for (size_t q = 0; q < STRIPE; q++)
+		for (size_t q = 0; q < STRIPE; q++) {
 			row[q] = attention_exp(row[q] - max[q]);
-		for (size_t q = 0; q < stripe_blind(j, k->first); q++)
-			row[q] = 0;
-		for (size_t q = sight_of_key(begins, j); q < STRIPE; q++)
-			row[q] = 0;
-#pragma omp simd
-		for (size_t q = 0; q < STRIPE; q++)
 			sum[q] += row[q];
+		}
 	}
 }
 
 /* `count` queries from `first` on; out and lse are those of the first of them. */
 static void stripe_forward(const struct head *h, const struct sight *sight, size_t first,
-			   size_t count, size_t seq, size_t dim, float *out, size_t out_stride,
-			   float *lse)
+			   size_t count, float *out, size_t out_stride, float *lse)
 {
 	size_t room[STRIPE];
 	const size_t *begins = sight_begins(sight, first, count, room);
 	const struct keys k = { sight_from(begins), first + count, first };
 	float max[STRIPE], sum[STRIPE];
-	const struct stripes mix = { .a = h->values,
-				     .a_depth = seq,
-				     .b = h->scores,
-				     .b_is_stripe = true,
-				     .c = h->out,
-				     .ldc = STRIPE,
-				     .terms = PAST_KEYS,
-				     .first = first,
-				     .from = k.from };
 
-	stripe_scores(h->scores, h->keys, h->queries, &k, dim);
+	stripe_scores(h->scores, h->keys, h->queries, &k, h->dim, h->width);
 	if (sight->softcap > 0)
 		cap_scores(h->scores, &k, sight->softcap);
 	softmax(h->scores, &k, begins, max, sum);
-	stripes_multiply(&mix, dim, STRIPE, k.seen, false);
+	stripe_gather(h->out, h->scores, h->values, &k, h->width);
 	for (size_t q = 0; q < count; q++) {
 		lse[q] = max[q] + logf(sum[q]);
 		sum[q] = 1.0f / sum[q];
 	}
-	stripe_turn(out, out_stride, h->out, STRIPE, count, dim, sum);
+	rows_give(out, out_stride, h->out, h->width, count, h->dim, sum, 1.0f);
 }
 
 static void attention_forward_task(const void *args, size_t index, unsigned worker)
@@ -139,19 +115,20 @@ static void attention_forward_task(const void *args, size_t index, unsigned work
 	size_t kv = head / (a->heads / a->kv_heads);
 	const struct cpu_heads at = cpu_heads(a);
 	const float *rows = w->qkv + batch * a->seq * stride;
-	const struct operand key = { rows + at.key + kv * at.step, stride, true };
-	const struct operand value = { rows + at.value + kv * at.step, stride, false };
-	const struct operand query = { rows + at.query + head * at.step, stride, true };
-	const struct head h = head_in((float *)(void *)w->scratch[worker], a);
+	const float *key = rows + at.key + kv * at.step, *value = rows + at.value + kv * at.step;
+	const float *query = rows + at.query + head * at.step;
 	const struct sight sight = sight_of(a, batch);
+	struct head h;
 
-	pack_left(h.keys, &key, &(struct piece){ 0, all, 0, dim }, attention_scale(a));
-	pack_left(h.values, &value, &(struct piece){ 0, dim, 0, all }, 1.0f);
+	lay_out(&h, a, (float *)(void *)w->scratch[worker]);
+	rows_take(h.keys, h.width, key, stride, all, dim, attention_scale(a));
+	rows_take(h.values, h.width, value, stride, all, dim, 1.0f);
 	for (int r = 0; r < ranges; r++)
 		for (size_t first = from[r] / STRIPE * STRIPE; first < to[r]; first += STRIPE) {
 			size_t count = cpu_min(STRIPE, to[r] - first);
-			pack_right(h.queries, &query, &(struct piece){ first, count, 0, dim });
-			stripe_forward(&h, &sight, first, count, all, dim,
+			stripe_take(h.query_rows, h.queries, query + first * stride, stride, count,
+				    dim, h.width);
+			stripe_forward(&h, &sight, first, count,
 				       w->out + (batch * a->seq + first) * width + head * dim,
 				       width, w->lse + index * a->seq + first);
 		}
@@ -161,8 +138,9 @@ void cpu_attention_forward(struct device *dev, void *out, float *lse, const void
 			   const struct attention *a)
 {
 	struct heads w = { .a = *a, .out = out, .lse = lse, .qkv = qkv };
+	struct head h;
 
-	if (!cpu_scratch(dev, scratch_floats(a) * sizeof(float)))
+	if (!cpu_scratch(dev, lay_out(&h, a, NULL) * sizeof(float)))
 		return;
 	w.scratch = dev->scratch;
 	w.row_floats = (a->heads + 2 * a->kv_heads) * a->head_dim;

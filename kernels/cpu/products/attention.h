@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* attention.h - what both directions of attention share: stripes of queries.
  *
- * A stripe is STRIPE queries of one head. All that belongs to it stands transposed, a row for each
- * key or channel with a column for each query: then all products of a stripe have STRIPE columns,
- * and each query's softmax runs down a column, sixteen of them side by side. Columns behind the
- * last query hold anything, and nobody looks at them. */
+ * A stripe is STRIPE queries of one head. Its scores and what comes of them stand a row for each
+ * key with a column for each query: each query's softmax runs down a column, sixteen of them side
+ * by side. Columns behind the last query hold anything, and nobody looks at them. All else stands
+ * as outside, a row of channels for each key or query, `width` floats apart (dim up to whole
+ * registers): small products take it as it lies. */
 #ifndef KERNELS_CPU_PRODUCTS_ATTENTION_H
 #define KERNELS_CPU_PRODUCTS_ATTENTION_H
 
@@ -12,42 +13,39 @@
 #include "kernels/cpu/products/micro.h"
 #include "kernels/cpu/products/pack.h"
 
-/* Both are multiples of all panels' widths; PANELS of their heights. */
-enum { STRIPE = 48, PANELS = 24 };
-
-/* Which terms of a sum are not known to be zero, as no query sees a later key. */
-enum terms {
-	ALL_TERMS,
-	PAST_KEYS,     /* columns are queries from `first` on, the sum runs over keys */
-	LATER_QUERIES, /* columns are keys, the sum runs over queries from `first` on */
-};
-
-/* A product of small ones: c[m][n] = (added to, when `add`) the sum over k. */
-struct stripes {
-	const float *a; /* panels of pack_left */
-	size_t a_depth; /* of each panel; k may be less */
-	const float *b; /* panels of pack_right, or a stripe: rows of STRIPE */
-	bool b_is_stripe;
-	size_t b_depth; /* of each panel of b */
-	float *c;
-	size_t ldc;
-	enum terms terms;
-	size_t first;
-	size_t from; /* the first term that is not known to be zero, with PAST_KEYS */
-};
-
-void stripes_multiply(const struct stripes *s, size_t m, size_t n, size_t k, bool add);
+/* A multiple of the sides of all small products. */
+enum { STRIPE = 48 };
 
 /* Of the keys that a stripe of queries looks at, [from, seen): the first of the queries stands at
- * `first`. */
+ * `first`, the last at seen - 1. */
 struct keys {
 	size_t from, seen, first;
 };
 
-/* to[keys][STRIPE] = keys (panels of pack_left, `dim` deep) times the stripe's queries
- * (pack_right), but for small products that are all in the future of all their queries. */
+/* to[keys][STRIPE] = keys[][width] times the stripe's queries (pack_right, `dim` deep), but for
+ * small products that are all in the future of all their queries. */
 void stripe_scores(float *to, const float *keys, const float *queries, const struct keys *k,
-		   size_t dim);
+		   size_t dim, size_t width);
+
+/* to[q][width] = sum over the keys j that q sees of stripe[j][q] rows[j][width] */
+void stripe_gather(float *to, const float *stripe, const float *rows, const struct keys *k,
+		   size_t width);
+
+/* to[j][width] += sum over the queries q that see j of stripe[j][q] rows[q][width] */
+void stripe_scatter(float *to, const float *stripe, const float *rows, const struct keys *k,
+		    size_t width);
+
+/* Rows of `dim` channels, `stride` apart, to rows of `width`, zeros behind them; each times
+ * `factor`. */
+void rows_take(float *to, size_t width, const float *from, size_t stride, size_t count, size_t dim,
+	       float factor);
+/* And back; each times its factor. NULL: `factor`. */
+void rows_give(float *to, size_t stride, const float *from, size_t width, size_t count, size_t dim,
+	       const float *factors, float factor);
+
+/* The rows of a stripe's queries: rows_take, and turned, [dim,STRIPE], in panels of pack_right. */
+void stripe_take(float *rows, float *turned, const float *from, size_t stride, size_t count,
+		 size_t dim, size_t width);
 
 /* So many queries of a stripe, its first ones, come before key `j` and may not see it. */
 static inline size_t stripe_blind(size_t j, size_t first)
@@ -105,10 +103,15 @@ static inline size_t sight_of_key(const size_t *begins, size_t j)
 	return q;
 }
 
-/* rows[count][dim] (`stride` apart) = from[dim][columns], turned, each row times its factor (NULL:
- * 1). */
-void stripe_turn(float *rows, size_t stride, const float *from, size_t columns, size_t count,
-		 size_t dim, const float *factor);
+/* What queries do not see of key `j`, in its row: `value`. */
+static inline void stripe_hide(float row[STRIPE], size_t j, const struct keys *k,
+			       const size_t *begins, float value)
+{
+	for (size_t q = 0; q < stripe_blind(j, k->first); q++)
+		row[q] = value;
+	for (size_t q = sight_of_key(begins, j); q < STRIPE; q++)
+		row[q] = value;
+}
 
 /* a b + c, rounded once where products are. */
 CPU_INLINE float attention_fused(float a, float b, float c)
@@ -121,12 +124,10 @@ CPU_INLINE float attention_fused(float a, float b, float c)
 }
 
 /* e^x as cpu_exp (which has the formula) for x <= 0, of which a softmax needs one for each pair of
- * a query and a key. */
+ * a query and a key; 0 below -87. */
 CPU_INLINE float attention_exp(float x)
 {
 	const float magic = 12582912.0f;
-
-	x = cpu_choose(x < -87.0f, -87.0f, x);
 	float shifted = attention_fused(x, 1.44269504f, magic);
 	float n = shifted - magic;
 	float r = attention_fused(n, 2.12194440e-4f, attention_fused(n, -0.693359375f, x));
@@ -142,15 +143,24 @@ CPU_INLINE float attention_exp(float x)
 	bits = (bits + 127u) << 23;
 	float scale;
 	memcpy(&scale, &bits, sizeof(scale));
-	return p * scale;
+	return cpu_choose(x < -87.0f, 0.0f, p * scale);
 }
 
-/* The next `count` floats of a worker's scratch. */
-static inline float *scratch_take(float **scratch, size_t count)
-{
-	float *taken = *scratch;
+/* A part of a worker's scratch. */
+struct scratch_part {
+	float **at;
+	size_t floats;
+};
 
-	*scratch += (count + CPU_LANES - 1) / CPU_LANES * CPU_LANES;
+/* Lays the parts out from `scratch` on, NULL to count; floats that takes. */
+static inline size_t scratch_parts(const struct scratch_part *parts, size_t count, float *scratch)
+{
+	size_t taken = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		*parts[i].at = scratch ? scratch + taken : NULL;
+		taken += cpu_tasks(parts[i].floats, CPU_LANES) * CPU_LANES;
+	}
 	return taken;
 }
 

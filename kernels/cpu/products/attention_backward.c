@@ -8,6 +8,8 @@
  * with all query heads that share it, in order, so that dk and dv need no lock. */
 #include "kernels/cpu/products/attention.h"
 
+#include <math.h>
+
 struct heads {
 	struct attention a;
 	float *dqkv;
@@ -16,51 +18,39 @@ struct heads {
 	size_t row_floats; /* of qkv */
 };
 
-/* One task's memory; T and C are padded to whole panels. */
+/* One task's memory. */
 struct head {
-	size_t seq, dim, padded;               /* T, C, T padded */
-	float *keys, *values;                  /* panels of keys, [T,C]; keys times c */
-	float *key_channels;                   /* panels of channels, [C,T]; times c */
-	float *queries, *dout;                 /* the stripe's, [C,STRIPE] */
-	float *query_channels, *dout_channels; /* panels of channels, [C,STRIPE]; queries times c */
-	float *p, *ds;                         /* [T,STRIPE] */
-	float *turned;                         /* either of them in panels of keys, [STRIPE,T] */
-	float *dq;                             /* [C,STRIPE] */
-	float *dk, *dv;                        /* [C,T] */
+	size_t seq, dim, width;
+	float *keys, *values;          /* [T,width], keys times c */
+	float *queries, *dout;         /* the stripe's, [C,STRIPE] */
+	float *query_rows, *dout_rows; /* and [STRIPE,width] */
+	float *p, *ds;                 /* [T,STRIPE] */
+	float *dq;                     /* [STRIPE,width] */
+	float *dk, *dv;                /* [T,width], dk still to be multiplied by c */
 };
 
-/* Lays the head out from `scratch` on, NULL to count; floats that takes. */
 static size_t lay_out(struct head *h, const struct attention *a, float *scratch)
 {
-	size_t seq = attention_padded(a->seq, STRIPE * 2);
-	size_t dim = attention_padded(a->head_dim, PANELS), at = 0;
-	struct {
-		float **member;
-		size_t count;
-	} parts[] = {
-		{ &h->keys, seq * dim },
-		{ &h->values, seq * dim },
-		{ &h->key_channels, seq * dim },
+	size_t seq = attention_padded(a->seq, STRIPE), dim = a->head_dim;
+	size_t width = attention_padded(dim, CPU_LANES);
+	const struct scratch_part parts[] = {
+		{ &h->keys, seq * width },
+		{ &h->values, seq * width },
 		{ &h->queries, dim * STRIPE },
 		{ &h->dout, dim * STRIPE },
-		{ &h->query_channels, dim * STRIPE },
-		{ &h->dout_channels, dim * STRIPE },
+		{ &h->query_rows, STRIPE * width },
+		{ &h->dout_rows, STRIPE * width },
 		{ &h->p, seq * STRIPE },
 		{ &h->ds, seq * STRIPE },
-		{ &h->turned, seq * STRIPE },
-		{ &h->dq, dim * STRIPE },
-		{ &h->dk, seq * dim },
-		{ &h->dv, seq * dim },
+		{ &h->dq, STRIPE * width },
+		{ &h->dk, seq * width },
+		{ &h->dv, seq * width },
 	};
 
 	h->seq = a->seq;
-	h->dim = a->head_dim;
-	h->padded = seq;
-	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
-		*parts[i].member = scratch ? scratch + at : NULL;
-		at += attention_padded(parts[i].count, CPU_LANES);
-	}
-	return at;
+	h->dim = dim;
+	h->width = width;
+	return scratch_parts(parts, sizeof(parts) / sizeof(parts[0]), scratch);
 }
 
 /* Scores become those behind the softcap, and dp - row_dot is multiplied by its slope: both stand
@@ -85,40 +75,14 @@ static void slopes(const struct head *h, const struct keys *k, const size_t *beg
 {
 	for (size_t j = k->from; j < k->seen; j++) {
 		float *restrict p = h->p + j * STRIPE, *restrict ds = h->ds + j * STRIPE;
-		size_t blind = stripe_blind(j, k->first), sees = sight_of_key(begins, j);
-		for (size_t q = 0; q < blind; q++)
-			p[q] = ds[q] = 0;
-		for (size_t q = sees; q < STRIPE; q++)
-			p[q] = ds[q] = 0;
+		stripe_hide(p, j, k, begins, -INFINITY);
+		stripe_hide(ds, j, k, begins, 0);
 #pragma omp simd
-		for (size_t q = 0; q < STRIPE; q++)
+		for (size_t q = 0; q < STRIPE; q++) {
 			p[q] = attention_exp(p[q] - lse[q]);
-		for (size_t q = 0; q < blind; q++)
-			p[q] = 0;
-		for (size_t q = sees; q < STRIPE; q++)
-			p[q] = 0;
-#pragma omp simd
-		for (size_t q = 0; q < STRIPE; q++)
 			ds[q] = p[q] * (ds[q] - row_dot[q]);
+		}
 	}
-}
-
-/* to[C][T] += channels [C,STRIPE] times the stripe [T,STRIPE], turned; of `count` queries. */
-static void add_to_keys(const struct head *h, float *to, const float *channels, float *stripe,
-			const struct keys *k, size_t count)
-{
-	const struct operand rows = { stripe, STRIPE, true };
-	const struct stripes s = { .a = channels,
-				   .a_depth = STRIPE,
-				   .b = h->turned,
-				   .b_depth = STRIPE,
-				   .c = to + k->from,
-				   .ldc = h->padded,
-				   .terms = LATER_QUERIES,
-				   .first = k->first - k->from };
-
-	pack_right(h->turned, &rows, &(struct piece){ k->from, k->seen - k->from, 0, STRIPE });
-	stripes_multiply(&s, h->dim, k->seen - k->from, count, true);
 }
 
 /* What a query head hands in and gets back, all of query 0; rows `stride` apart. */
@@ -128,71 +92,32 @@ struct query_head {
 	size_t stride, out_stride;
 };
 
-static void pack_stripe(const struct head *h, const struct query_head *w, size_t first,
-			size_t count, float scale)
-{
-	const struct operand q = { w->q, w->stride, true }, dout = { w->dout, w->out_stride, true };
-	const struct operand q_channels = { w->q + first * w->stride, w->stride, false };
-	const struct operand dout_channels = { w->dout + first * w->out_stride, w->out_stride,
-					       false };
-	const struct piece queries = { first, count, 0, h->dim };
-
-	pack_right(h->queries, &q, &queries);
-	pack_right(h->dout, &dout, &queries);
-	/* Panels as deep as a whole stripe. */
-	for (size_t d = 0; d < h->dim; d += MICRO_ROWS) {
-		const struct piece panel = { d, cpu_min(MICRO_ROWS, h->dim - d), 0, count };
-		pack_left(h->query_channels + d * STRIPE, &q_channels, &panel, scale);
-		pack_left(h->dout_channels + d * STRIPE, &dout_channels, &panel, 1.0f);
-	}
-}
-
 static void stripe_backward(const struct head *h, const struct query_head *w,
-			    const struct sight *sight, size_t first, size_t count, float scale)
+			    const struct sight *sight, size_t first, size_t count)
 {
 	size_t room[STRIPE];
 	const size_t *begins = sight_begins(sight, first, count, room);
 	const struct keys k = { sight_from(begins), first + count, first };
 	float lse[STRIPE] = { 0 }, row_dot[STRIPE] = { 0 };
-	const struct stripes dq = { .a = h->key_channels,
-				    .a_depth = h->seq,
-				    .b = h->ds,
-				    .b_is_stripe = true,
-				    .c = h->dq,
-				    .ldc = STRIPE,
-				    .terms = PAST_KEYS,
-				    .first = first,
-				    .from = k.from };
 
+	stripe_take(h->query_rows, h->queries, w->q + first * w->stride, w->stride, count, h->dim,
+		    h->width);
+	stripe_take(h->dout_rows, h->dout, w->dout + first * w->out_stride, w->out_stride, count,
+		    h->dim, h->width);
 	for (size_t i = 0; i < count; i++) {
 		lse[i] = w->lse[first + i];
 		row_dot[i] = cpu_dot(w->dout + (first + i) * w->out_stride,
 				     w->out + (first + i) * w->out_stride, h->dim);
 	}
-	pack_stripe(h, w, first, count, scale);
-	stripe_scores(h->p, h->keys, h->queries, &k, h->dim);
-	stripe_scores(h->ds, h->values, h->dout, &k, h->dim);
+	stripe_scores(h->p, h->keys, h->queries, &k, h->dim, h->width);
+	stripe_scores(h->ds, h->values, h->dout, &k, h->dim, h->width);
 	if (sight->softcap > 0)
 		cap_slopes(h, &k, sight->softcap, row_dot);
 	slopes(h, &k, begins, lse, row_dot);
-	add_to_keys(h, h->dv, h->dout_channels, h->p, &k, count);
-	add_to_keys(h, h->dk, h->query_channels, h->ds, &k, count);
-	stripes_multiply(&dq, h->dim, STRIPE, k.seen, false);
-	stripe_turn(w->dq + first * w->stride, w->stride, h->dq, STRIPE, count, h->dim, NULL);
-}
-
-static void pack_keys(const struct head *h, const float *key, const float *value, size_t stride,
-		      float scale)
-{
-	const struct operand keys = { key, stride, true }, values = { value, stride, true };
-	const struct operand channels = { key, stride, false };
-	const struct piece by_key = { 0, h->seq, 0, h->dim }, by_channel = { 0, h->dim, 0, h->seq };
-
-	pack_left(h->keys, &keys, &by_key, scale);
-	pack_left(h->values, &values, &by_key, 1.0f);
-	pack_left(h->key_channels, &channels, &by_channel, scale);
-	memset(h->dk, 0, h->dim * h->padded * sizeof(float));
-	memset(h->dv, 0, h->dim * h->padded * sizeof(float));
+	stripe_scatter(h->dv, h->p, h->dout_rows, &k, h->width);
+	stripe_scatter(h->dk, h->ds, h->query_rows, &k, h->width);
+	stripe_gather(h->dq, h->ds, h->keys, &k, h->width);
+	rows_give(w->dq + first * w->stride, w->stride, h->dq, h->width, count, h->dim, NULL, 1.0f);
 }
 
 static void attention_backward_task(const void *args, size_t index, unsigned worker)
@@ -212,7 +137,10 @@ static void attention_backward_task(const void *args, size_t index, unsigned wor
 	struct head h;
 
 	lay_out(&h, a, (float *)(void *)w->scratch[worker]);
-	pack_keys(&h, w->qkv + key, w->qkv + value, stride, scale);
+	rows_take(h.keys, h.width, w->qkv + key, stride, seq, h.dim, scale);
+	rows_take(h.values, h.width, w->qkv + value, stride, seq, h.dim, 1.0f);
+	memset(h.dk, 0, seq * h.width * sizeof(float));
+	memset(h.dv, 0, seq * h.width * sizeof(float));
 	for (size_t head = kv * group; head < (kv + 1) * group; head++) {
 		size_t query = rows + at.query + head * at.step;
 		size_t out = batch * seq * out_stride + head * a->head_dim;
@@ -228,10 +156,10 @@ static void attention_backward_task(const void *args, size_t index, unsigned wor
 		for (int r = 0; r < ranges; r++)
 			for (size_t first = from[r]; first < to[r]; first += STRIPE)
 				stripe_backward(&h, &q, &sight, first,
-						cpu_min(STRIPE, to[r] - first), scale);
+						cpu_min(STRIPE, to[r] - first));
 	}
-	stripe_turn(w->dqkv + key, stride, h.dk, h.padded, seq, h.dim, NULL);
-	stripe_turn(w->dqkv + value, stride, h.dv, h.padded, seq, h.dim, NULL);
+	rows_give(w->dqkv + key, stride, h.dk, h.width, seq, h.dim, NULL, scale);
+	rows_give(w->dqkv + value, stride, h.dv, h.width, seq, h.dim, NULL, 1.0f);
 }
 
 void cpu_attention_backward(struct device *dev, void *dqkv, const void *dout, const void *out,

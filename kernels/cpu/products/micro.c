@@ -53,37 +53,42 @@ static inline lanes load(const float *from)
 	return x;
 }
 
-/* Where the next term of the sums is. */
+/* Where the next term of the sums is: element i of it at a[i * a_row]. */
 struct terms {
 	const float *a, *b;
-	size_t a_step, b_step;
-	struct micro_ahead ahead;
+	size_t a_row, a_step, b_step;
 };
 
 /* One term of each sum. */
-CPU_INLINE void add_term(size_t rows, lanes sum[MICRO_ROWS][MICRO_VECTORS], struct terms *t)
+CPU_INLINE void add_term(size_t rows, size_t vectors, lanes sum[MICRO_ROWS][MICRO_VECTORS],
+			 struct terms *t)
 {
 	lanes row[MICRO_VECTORS];
 
-	__builtin_prefetch(t->ahead.at, 0, 2);
 #pragma GCC unroll 16
-	for (size_t v = 0; v < MICRO_VECTORS; v++)
+	for (size_t v = 0; v < vectors; v++)
 		row[v] = load(t->b + v * MICRO_LANES);
 #pragma GCC unroll 16
 	for (size_t i = 0; i < rows; i++)
 #pragma GCC unroll 16
-		for (size_t v = 0; v < MICRO_VECTORS; v++)
-			sum[i][v] = multiply_add(t->a[i], row[v], sum[i][v]);
+		for (size_t v = 0; v < vectors; v++)
+			sum[i][v] = multiply_add(t->a[i * t->a_row], row[v], sum[i][v]);
 	t->a += t->a_step;
 	t->b += t->b_step;
-	t->ahead.at += t->ahead.step;
+}
+
+CPU_INLINE void ask_ahead(struct micro_ahead *ahead)
+{
+	__builtin_prefetch(ahead->at, 0, 2);
+	ahead->at += ahead->step;
 }
 
 /* c comes from afar; it is there when the sums are. Its lines are asked for at once where they are
  * few; 24 of them would take all buffers in which the first cache awaits lines, and b would wait
  * behind them: one at each term. How many terms that were. */
 CPU_INLINE size_t ask_for_c(size_t rows, const float *c, size_t ldc, size_t k,
-			    lanes sum[MICRO_ROWS][MICRO_VECTORS], struct terms *t)
+			    lanes sum[MICRO_ROWS][MICRO_VECTORS], struct terms *t,
+			    struct micro_ahead *ahead)
 {
 	if (LINES_OF_C == 1 || k < rows * LINES_OF_C) {
 #pragma GCC unroll 16
@@ -97,9 +102,25 @@ CPU_INLINE size_t ask_for_c(size_t rows, const float *c, size_t ldc, size_t k,
 #pragma GCC unroll 16
 		for (size_t j = 0; j < LINES_OF_C; j++) {
 			__builtin_prefetch(c + j * LINE, 1);
-			add_term(rows, sum, t);
+			ask_ahead(ahead);
+			add_term(rows, MICRO_VECTORS, sum, t);
 		}
 	return rows * LINES_OF_C;
+}
+
+/* The sums go to c, or are added to it. */
+CPU_INLINE void store_sums(size_t rows, size_t vectors, lanes sum[MICRO_ROWS][MICRO_VECTORS],
+			   float *c, size_t ldc, bool add)
+{
+#pragma GCC unroll 16
+	for (size_t i = 0; i < rows; i++)
+#pragma GCC unroll 16
+		for (size_t v = 0; v < vectors; v++) {
+			float *to = c + i * ldc + v * MICRO_LANES;
+			if (add)
+				sum[i][v] = load(to) + sum[i][v];
+			memcpy(to, &sum[i][v], sizeof(lanes));
+		}
 }
 
 /* The first `rows` of a product, a constant. */
@@ -108,19 +129,13 @@ CPU_INLINE void rows_product(size_t rows, size_t k, const float *a, size_t a_ste
 			     struct micro_ahead ahead)
 {
 	lanes sum[MICRO_ROWS][MICRO_VECTORS] = { 0 };
-	struct terms t = { a, b, a_step, b_step, ahead };
+	struct terms t = { a, b, 1, a_step, b_step };
 
-	for (size_t p = ask_for_c(rows, c, ldc, k, sum, &t); p < k; p++)
-		add_term(rows, sum, &t);
-#pragma GCC unroll 16
-	for (size_t i = 0; i < rows; i++)
-#pragma GCC unroll 16
-		for (size_t v = 0; v < MICRO_VECTORS; v++) {
-			float *to = c + i * ldc + v * MICRO_LANES;
-			if (add)
-				sum[i][v] = load(to) + sum[i][v];
-			memcpy(to, &sum[i][v], sizeof(lanes));
-		}
+	for (size_t p = ask_for_c(rows, c, ldc, k, sum, &t, &ahead); p < k; p++) {
+		ask_ahead(&ahead);
+		add_term(rows, MICRO_VECTORS, sum, &t);
+	}
+	store_sums(rows, MICRO_VECTORS, sum, c, ldc, add);
 }
 
 void micro_product(size_t k, const float *a, size_t a_step, const float *b, size_t b_step, float *c,
@@ -146,4 +161,27 @@ void micro_product_edge(size_t k, const float *a, size_t a_step, const float *b,
 			float sum = whole[i * MICRO_COLUMNS + j];
 			c[i * ldc + j] = add ? c[i * ldc + j] + sum : sum;
 		}
+}
+
+/* As many vectors, a constant. */
+CPU_INLINE void near_product(size_t vectors, size_t k, const struct micro_left *a, const float *b,
+			     size_t b_step, float *c, size_t ldc, bool add)
+{
+	lanes sum[MICRO_ROWS][MICRO_VECTORS] = { 0 };
+	struct terms t = { a->at, b, a->row, a->step, b_step };
+
+	for (size_t p = 0; p < k; p++)
+		add_term(MICRO_ROWS, vectors, sum, &t);
+	store_sums(MICRO_ROWS, vectors, sum, c, ldc, add);
+}
+
+void micro_product_near(size_t k, const struct micro_left *a, const float *b, size_t b_step,
+			float *c, size_t ldc, bool add, size_t columns)
+{
+	if (columns == MICRO_COLUMNS)
+		near_product(MICRO_VECTORS, k, a, b, b_step, c, ldc, add);
+	else if (columns == MICRO_NEAR_COLUMNS)
+		near_product(2, k, a, b, b_step, c, ldc, add);
+	else
+		near_product(1, k, a, b, b_step, c, ldc, add);
 }

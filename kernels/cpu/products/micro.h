@@ -20,7 +20,7 @@ enum { MICRO_LANES = 4, MICRO_ROWS = 8, MICRO_VECTORS = 3 };
 #else
 enum { MICRO_LANES = 4, MICRO_ROWS = 4, MICRO_VECTORS = 2 };
 #endif
-enum { MICRO_COLUMNS = MICRO_LANES * MICRO_VECTORS };
+enum { MICRO_COLUMNS = MICRO_LANES * MICRO_VECTORS, MICRO_NEAR_COLUMNS = MICRO_LANES * 2 };
 
 /* What a product asks for meanwhile: at its first term the line at `at`, at each further one that
  * `step` floats on. */
@@ -40,5 +40,16 @@ void micro_product(size_t k, const float *a, size_t a_step, const float *b, size
 void micro_product_edge(size_t k, const float *a, size_t a_step, const float *b, size_t b_step,
 			float *c, size_t ldc, bool add, size_t rows, size_t columns,
 			struct micro_ahead ahead);
+
+/* Element i of term p stands at at[i * row + p * step]. */
+struct micro_left {
+	const float *at;
+	size_t row, step;
+};
+
+/* The same, whole, where all operands are in the caches, and a lies as it happens to: of
+ * MICRO_COLUMNS, MICRO_NEAR_COLUMNS or MICRO_LANES columns. */
+void micro_product_near(size_t k, const struct micro_left *a, const float *b, size_t b_step,
+			float *c, size_t ldc, bool add, size_t columns);
 
 #endif

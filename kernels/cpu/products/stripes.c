@@ -1,95 +1,137 @@
 /* SPDX-License-Identifier: MIT */
-/* stripes.c - products over stripes of queries. */
-#include <math.h>
-
+/* stripes.c - products over stripes of queries: of rows of keys and channels as they lie. */
 #include "kernels/cpu/products/attention.h"
 
-enum { SQUARE = 16 };
+enum { LINE = 16, AHEAD = 4 };
 
-/* The terms from..to of the sum. */
-struct range {
-	size_t from, to;
+/* One small product: what it makes of `rows` x `columns` at c. */
+struct tile {
+	size_t k;
+	struct micro_left a;
+	const float *b;
+	size_t b_step;
+	float *c;
+	size_t ldc;
+	bool add;
 };
 
-static void small_product(const struct stripes *s, size_t row, size_t column, size_t rows,
-			  size_t columns, struct range k, bool add)
+static void tile_multiply(const struct tile *t, size_t rows, size_t columns)
 {
-	size_t b_step = s->b_is_stripe ? STRIPE : MICRO_COLUMNS;
-	const float *a = s->a + row * s->a_depth + k.from * MICRO_ROWS;
-	const float *b = s->b + (s->b_is_stripe ? column : column * s->b_depth) + k.from * b_step;
-	float *c = s->c + row * s->ldc + column;
-	const struct micro_ahead ahead = { a + (k.to - k.from) * MICRO_ROWS, MICRO_ROWS };
+	float whole[MICRO_ROWS * MICRO_COLUMNS];
 
-	if (rows == MICRO_ROWS && columns == MICRO_COLUMNS)
-		micro_product(k.to - k.from, a, MICRO_ROWS, b, b_step, c, s->ldc, add, ahead);
-	else
-		micro_product_edge(k.to - k.from, a, MICRO_ROWS, b, b_step, c, s->ldc, add, rows,
-				   columns, ahead);
-}
-
-/* The terms of MICRO_COLUMNS columns from `column` on that one of them needs. */
-static struct range terms_of(const struct stripes *s, size_t column, size_t k)
-{
-	struct range range = { 0, k };
-
-	if (s->terms == PAST_KEYS) {
-		range.from = s->from;
-		range.to = cpu_min(k, s->first + column + MICRO_COLUMNS);
+	if (rows == MICRO_ROWS) {
+		micro_product_near(t->k, &t->a, t->b, t->b_step, t->c, t->ldc, t->add, columns);
+		return;
 	}
-	if (s->terms == LATER_QUERIES && column > s->first)
-		range.from = cpu_min(k, column - s->first);
-	return range;
-}
-
-void stripes_multiply(const struct stripes *s, size_t m, size_t n, size_t k, bool add)
-{
-	for (size_t j = 0; j < n; j += MICRO_COLUMNS)
-		for (size_t i = 0; i < m; i += MICRO_ROWS)
-			small_product(s, i, j, cpu_min(MICRO_ROWS, m - i),
-				      cpu_min(MICRO_COLUMNS, n - j), terms_of(s, j, k), add);
+	micro_product_near(t->k, &t->a, t->b, t->b_step, whole, columns, false, columns);
+	for (size_t i = 0; i < rows; i++)
+		for (size_t j = 0; j < columns; j++) {
+			float sum = whole[i * columns + j];
+			t->c[i * t->ldc + j] = t->add ? t->c[i * t->ldc + j] + sum : sum;
+		}
 }
 
 void stripe_scores(float *to, const float *keys, const float *queries, const struct keys *k,
-		   size_t dim)
+		   size_t dim, size_t width)
 {
-	const struct stripes s = {
-		.a = keys, .a_depth = dim, .b = queries, .b_depth = dim, .c = to, .ldc = STRIPE
-	};
-
-	for (size_t i = k->from; i < k->seen; i += MICRO_ROWS)
-		for (size_t j = 0; j < STRIPE; j += MICRO_COLUMNS)
-			if (i < k->first + j + MICRO_COLUMNS)
-				small_product(&s, i, j, cpu_min(MICRO_ROWS, k->seen - i),
-					      MICRO_COLUMNS, (struct range){ 0, dim }, false);
-}
-
-/* SQUARE x SQUARE of them by way of a block without gaps: memory is met a line at a time. */
-static void turn_square(float *rows, size_t stride, const float *from, size_t columns,
-			const float *factor)
-{
-	float block[SQUARE * SQUARE];
-
-	for (size_t i = 0; i < SQUARE; i++)
-		for (size_t d = 0; d < SQUARE; d++)
-			block[i * SQUARE + d] = from[d * columns + i];
-	for (size_t i = 0; i < SQUARE; i++)
-		for (size_t d = 0; d < SQUARE; d++)
-			rows[i * stride + d] = block[i * SQUARE + d] * (factor ? factor[i] : 1.0f);
-}
-
-void stripe_turn(float *rows, size_t stride, const float *from, size_t columns, size_t count,
-		 size_t dim, const float *factor)
-{
-	size_t squares = dim / SQUARE * SQUARE;
-
-	for (size_t i = 0; i < count; i += SQUARE, from += SQUARE, rows += SQUARE * stride) {
-		size_t left = cpu_min(SQUARE, count - i);
-		bool is_whole = left == SQUARE;
-		const float *f = factor ? factor + i : NULL;
-		for (size_t d = 0; is_whole && d < squares; d += SQUARE)
-			turn_square(rows + d, stride, from + d * columns, columns, f);
-		for (size_t j = 0; j < left; j++)
-			for (size_t d = is_whole ? squares : 0; d < dim; d++)
-				rows[j * stride + d] = from[d * columns + j] * (f ? f[j] : 1.0f);
+	for (size_t i = k->from; i < k->seen; i += MICRO_ROWS) {
+		size_t rows = cpu_min(MICRO_ROWS, k->seen - i), columns;
+		for (size_t j = stripe_blind(i, k->first) / MICRO_LANES * MICRO_LANES; j < STRIPE;
+		     j += columns) {
+			size_t in_panel = j % MICRO_COLUMNS;
+			const struct tile tile = { .k = dim,
+						   .a = { keys + i * width, width, 1 },
+						   .b = queries + (j - in_panel) * dim + in_panel,
+						   .b_step = MICRO_COLUMNS,
+						   .c = to + i * STRIPE + j,
+						   .ldc = STRIPE };
+			columns = MICRO_COLUMNS - in_panel;
+			tile_multiply(&tile, rows, columns);
+		}
 	}
+}
+
+/* Of the columns of a row of `width`, as many as are multiplied at once from `column` on. */
+static size_t columns_at(size_t column, size_t width)
+{
+	return width - column >= MICRO_NEAR_COLUMNS ? MICRO_NEAR_COLUMNS : MICRO_LANES;
+}
+
+void stripe_gather(float *to, const float *stripe, const float *rows, const struct keys *k,
+		   size_t width)
+{
+	for (size_t j = 0, columns; j < width; j += columns) {
+		columns = columns_at(j, width);
+		for (size_t i = 0; i < STRIPE; i += MICRO_ROWS) {
+			size_t end = cpu_min(k->seen, k->first + i + MICRO_ROWS);
+			const struct tile tile = { .k = end - k->from,
+						   .a = { stripe + k->from * STRIPE + i, 1,
+							  STRIPE },
+						   .b = rows + k->from * width + j,
+						   .b_step = width,
+						   .c = to + i * width + j,
+						   .ldc = width };
+			tile_multiply(&tile, MICRO_ROWS, columns);
+		}
+	}
+}
+
+void stripe_scatter(float *to, const float *stripe, const float *rows, const struct keys *k,
+		    size_t width)
+{
+	size_t count = k->seen - k->first;
+
+	for (size_t j = 0, columns; j < width; j += columns) {
+		columns = columns_at(j, width);
+		for (size_t i = k->from; i < k->seen; i += MICRO_ROWS) {
+			size_t from = i > k->first ? i - k->first : 0;
+			const struct tile tile = { .k = count - from,
+						   .a = { stripe + i * STRIPE + from, STRIPE, 1 },
+						   .b = rows + from * width + j,
+						   .b_step = width,
+						   .c = to + i * width + j,
+						   .ldc = width,
+						   .add = true };
+			tile_multiply(&tile, cpu_min(MICRO_ROWS, k->seen - i), columns);
+		}
+	}
+}
+
+/* Rows that lie so far apart that no CPU foresees the next one. */
+CPU_INLINE void rows_scaled(float *restrict to, size_t to_stride, const float *restrict from,
+			    size_t stride, size_t count, size_t dim, const float *factors,
+			    float factor)
+{
+	for (size_t i = 0; i < count; i++, to += to_stride, from += stride) {
+		float by = factors ? factors[i] : factor;
+		for (size_t d = 0; d < dim; d += LINE) {
+			__builtin_prefetch(from + AHEAD * stride + d);
+			__builtin_prefetch(to + AHEAD * to_stride + d, 1);
+		}
+		for (size_t d = 0; d < dim; d++)
+			to[d] = from[d] * by;
+	}
+}
+
+void rows_take(float *to, size_t width, const float *from, size_t stride, size_t count, size_t dim,
+	       float factor)
+{
+	rows_scaled(to, width, from, stride, count, dim, NULL, factor);
+	for (size_t i = 0; i < count && dim < width; i++)
+		memset(to + i * width + dim, 0, (width - dim) * sizeof(float));
+}
+
+void rows_give(float *to, size_t stride, const float *from, size_t width, size_t count, size_t dim,
+	       const float *factors, float factor)
+{
+	rows_scaled(to, stride, from, width, count, dim, factors, factor);
+}
+
+void stripe_take(float *rows, float *turned, const float *from, size_t stride, size_t count,
+		 size_t dim, size_t width)
+{
+	const struct operand near = { rows, width, true };
+
+	rows_take(rows, width, from, stride, count, dim, 1.0f);
+	pack_right(turned, &near, &(struct piece){ 0, count, 0, dim });
 }
