@@ -34,6 +34,15 @@ void array_task_done(const char *run_dir, const char *task)
 	put(run_dir, task, "");
 }
 
+int array_tasks_forget(const char *run_dir, struct err *err)
+{
+	char *folder = path_join("%s/tasks", run_dir);
+	int rc = folder_remove(folder, err);
+
+	free(folder);
+	return rc;
+}
+
 void array_tasks_are(const char *run_dir, const char *count)
 {
 	char *path = path_join("%s/tasks/all", run_dir);

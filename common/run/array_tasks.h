@@ -7,9 +7,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/base/err.h"
+
 /* `task`: its number, as text. */
 bool array_task_is_done(const char *run_dir, const char *task);
 void array_task_done(const char *run_dir, const char *task);
+/* All are to be run again. 0, or -1 with err. */
+int array_tasks_forget(const char *run_dir, struct err *err);
 /* How many there are; told once. */
 void array_tasks_are(const char *run_dir, const char *count);
 

@@ -158,32 +158,28 @@ static void on_attempt_start(struct ingest *in, json_t *line)
 
 /* A new checkpoint is the progress that ends a row of failures: the launch behind it may never get
  * to say how it ended. */
-static void note_progress(struct ingest *in, int64_t step)
+static void note_progress(struct engine *e, struct run *run, int64_t step)
 {
-	struct run *run = in->run;
 	struct err err = { 0 };
 
 	if (step >= 0)
 		run->checkpoint_step = step;
 	run->attempt.is_settled = true;
-	engine_run_got_on(in->engine, run);
+	engine_run_got_on(e, run);
 	if (run->failures == 0)
 		return;
 	run->failures = 0;
-	engine_wrote(in->engine,
-		     ledger_run_set_failures(in->engine->ledger, run->id, 0, run->backoff_until_ms,
-					     &err),
+	engine_wrote(e, ledger_run_set_failures(e->ledger, run->id, 0, run->backoff_until_ms, &err),
 		     &err);
 }
 
 /* What a person chose to start from was for this launch; what follows goes on from the newest. */
-static void resume_was_heeded(struct ingest *in)
+static void resume_was_heeded(struct engine *e, struct run *run)
 {
 	struct err err = { 0 };
 
-	engine_wrote(in->engine, ledger_run_set_resume(in->engine->ledger, in->run->id, "", &err),
-		     &err);
-	in->run->resume_from[0] = '\0';
+	engine_wrote(e, ledger_run_set_resume(e->ledger, run->id, "", &err), &err);
+	run->resume_from[0] = '\0';
 }
 
 static void on_launch_start(struct ingest *in, json_t *line)
@@ -193,13 +189,13 @@ static void on_launch_start(struct ingest *in, json_t *line)
 
 	in->run->attempt.launch = number;
 	if (in->run->resume_from[0])
-		resume_was_heeded(in);
+		resume_was_heeded(in->engine, in->run);
 	engine_wrote(in->engine,
 		     ledger_launch_start(in->engine->ledger, in->run->attempt.id, number,
 					 js_int(line, "pid", 0), step, in->spool->time_ms, &err),
 		     &err);
 	if (step > in->run->checkpoint_step) /* an attempt that was given up had gone on */
-		note_progress(in, step);
+		note_progress(in->engine, in->run, step);
 	engine_run_began(in->engine, in->run);
 	in->run->attempt.is_settled = false;
 	in->run->attempt.is_node_named = false;
@@ -274,7 +270,7 @@ static void tell_checkpoint(struct ingest *in, const struct ledger_checkpoint *c
 	if (c->step >= 0 && c->step == in->run->checkpoint_step)
 		return;
 	if (is_progress)
-		note_progress(in, c->step);
+		note_progress(in->engine, in->run, c->step);
 	if (c->step < 0) {
 		engine_event(in->engine, in->run, "checkpoint", "lbrun", "%s", c->path);
 		return;
@@ -470,7 +466,7 @@ static void write_newest(struct ingest *in)
 		     &err);
 }
 
-/* An array's progress is told in tasks: nobody else has steps to tell. */
+/* An array's progress is told in tasks: nobody else has steps to tell, nor when a launch begins. */
 void engine_count_tasks(struct engine *e, struct run *run)
 {
 	int64_t done, all;
@@ -480,6 +476,11 @@ void engine_count_tasks(struct engine *e, struct run *run)
 	    !e->world->tasks(e->world->self, run, &run->tasks_changed_ns, &done, &all))
 		return;
 	run->target_step = all;
+	if (run->resume_from[0])
+		resume_was_heeded(e, run);
+	if (done > run->tasks_done)
+		note_progress(e, run, -1);
+	run->tasks_done = done;
 	engine_wrote(e, ledger_run_set_progress(e->ledger, run->id, done, all, NAN, NAN, NAN, &err),
 		     &err);
 	e->written |= WROTE_LINES;

@@ -43,6 +43,7 @@ struct run {
 	bool ever_trained;
 	int64_t target_step;      /* -1 = not told */
 	int64_t tasks_changed_ns; /* of an array: when its marks changed last; 0 = not looked at */
+	int64_t tasks_done;       /* of an array, when they were counted last */
 	int64_t checkpoint_step;  /* of the last valid one heard of; -1 = none */
 	int64_t dense_steps;      /* stored since its metrics were last thinned by this process */
 	/* percent of each GPU in the last minute, by rank; -1 = not told. Of this launch; owned */

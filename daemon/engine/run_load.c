@@ -49,6 +49,7 @@ static void take_row(struct run *run, const struct ledger_run *row)
 	run->target_step = row->target_step;
 	run->absent_since_ms = row->wanted_ms > row->created_ms ? row->wanted_ms : row->created_ms;
 	run->ever_trained = row->step >= 0;
+	run->tasks_done = row->step > 0 ? row->step : 0;
 }
 
 static void take_policy(struct run *run)

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/run/array_tasks.h"
 #include "common/run/attempt.h"
 #include "common/base/bytes.h"
 #include "common/base/failpoint.h"
@@ -242,7 +243,8 @@ static int64_t chosen_step(const struct run *run, const struct checkpoint_rules 
 	return step;
 }
 
-/* The trainer of this attempt does not run yet, and no other one does. */
+/* Tasks of an array that are done, too. The trainer of this attempt does not run yet, and no other
+ * one does. */
 static int leave_later_checkpoints(const struct run *run, struct err *err)
 {
 	struct checkpoint_rules *rules;
@@ -257,7 +259,9 @@ static int leave_later_checkpoints(const struct run *run, struct err *err)
 	parent = job_checkpoint_dir(&run->spec, run->dir);
 	aside = path_join("%s/set-aside-%lld", parent, (long long)run->attempt.number);
 	step = chosen_step(run, rules, parent);
-	if (step != -2)
+	if (step == -1 && array_tasks_forget(run->dir, err) < 0)
+		moved = -1;
+	else if (step != -2)
 		moved = checkpoints_set_aside(parent, rules, step, NULL, NULL, aside, err);
 	if (moved > 0)
 		log_info("%s: %lld later checkpoints are in %s now", run->name, (long long)moved,

@@ -117,6 +117,42 @@ is "$(grep '^begin' "$LB_HOME/runs/outlives/log" | sort | tr -d '\n')" \
 	"begin 0begin 1begin 2begin 3begin 4" "after two deaths of lbd each task was run, once"
 is "$(at_once outlives) $(field outlives attempts.#)" "2 1" "two at once, in one attempt"
 
+# --- another attempt ------------------------------------------------------------------------------
+# One more task gets through in each attempt, and the budget is one without progress.
+cat >flaky.slurm <<'END'
+#!/bin/sh
+#SBATCH --array=0-3
+[ "$SLURM_ARRAY_TASK_ID" -lt "$LB_ATTEMPT" ] || exit 1
+echo "end $SLURM_ARRAY_TASK_ID" >>"$LB_RUN_DIR/log"
+END
+lbctl submit --name flaky --set restart.backoff_first=0 --set restart.in_place=0 \
+	--set restart.max_without_progress=1 flaky.slurm >/dev/null
+run_reaches flaky completed 60
+is "$(field flaky attempts.#)" 4 "an attempt in which more tasks get done is one with progress"
+
+lbctl restart flaky >/dev/null
+run_reaches flaky completed 30
+is "$(field flaky attempts.#) $(field flaky step)" "5 4" \
+	"an attempt that finds all tasks done is over at once"
+is "$(grep -c '^end' "$LB_HOME/runs/flaky/log")" 4 "and runs none again"
+
+cat >again.slurm <<'END'
+#!/bin/sh
+#SBATCH --array=0-1
+echo "begin $LB_ATTEMPT.$SLURM_ARRAY_TASK_ID from ${LB_RESUME_FROM:-nothing}" >>"$LB_RUN_DIR/log"
+[ "$LB_ATTEMPT" != 2 ] || [ "$SLURM_ARRAY_TASK_ID" != 1 ] || exit 1
+END
+lbctl submit --name again --set restart.backoff_first=0 --set restart.in_place=0 again.slurm \
+	>/dev/null
+run_reaches again completed 30
+mkdir -p "$LB_HOME/runs/again/checkpoints/step-7"
+lbctl restart again --from scratch >/dev/null
+run_reaches again completed 30
+is "$(cut -d ' ' -f 2 "$LB_HOME/runs/again/log" | sort | tr '\n' ' ')" "1.0 1.1 2.0 2.1 3.1 " \
+	"from scratch all tasks are run again, and once"
+is "$(cd "$LB_HOME/runs/again/checkpoints" && echo set-aside-*)" set-aside-2 \
+	"which is for one attempt: the next one leaves what it finds"
+
 # --- what cannot be -------------------------------------------------------------------------------
 exits 6 "too many tasks are refused" lbctl submit --array=0-1000 tasks.slurm
 like "$err" 'array: without Slurm, .*at most 1000' "with how many there may be"

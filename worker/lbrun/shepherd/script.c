@@ -91,7 +91,17 @@ static int64_t ended_tasks(const struct shepherd *s, struct attempt_exit *out)
 	return count;
 }
 
-/* The last task to end says how the attempt ended. Two that end at once say the same. */
+/* It fences older attempts, and without it lbd takes no word of this one. */
+static void claim_for_all(const struct shepherd *s)
+{
+	struct attempt_claim claim;
+
+	claim_of_this_process(&claim, s->params.token);
+	attempt_claim_take(s->orders_folder, &claim, NULL);
+}
+
+/* The last task to end says how the attempt ended, also where all were done before it. Two that end
+ * at once say the same. */
 static void sum_up(const struct shepherd *s)
 {
 	const char *text = getenv("SLURM_ARRAY_TASK_COUNT");
@@ -103,6 +113,7 @@ static void sum_up(const struct shepherd *s)
 		return;
 	snprintf(e.token, sizeof(e.token), "%s", s->params.token);
 	e.last_seq = 0;
+	claim_for_all(s);
 	attempt_exit_write(s->orders_folder, &e, NULL);
 }
 
@@ -115,7 +126,6 @@ bool script_task_enter(struct shepherd *s)
 {
 	const char *task = task_number(), *count = getenv("SLURM_ARRAY_TASK_COUNT");
 	bool is_done = task && array_task_is_done(s->params.run_dir, task);
-	struct attempt_claim claim;
 	char *mark;
 
 	if (task && count)
@@ -130,9 +140,7 @@ bool script_task_enter(struct shepherd *s)
 		return is_done;
 	s->folder = path_join("%s/task-%s", s->orders_folder, task);
 	folder_make(s->folder, 0750, NULL);
-	/* The attempt's own claim is for all of them: it fences older attempts. */
-	claim_of_this_process(&claim, s->params.token);
-	attempt_claim_take(s->orders_folder, &claim, NULL);
+	claim_for_all(s);
 	return false;
 }
 
