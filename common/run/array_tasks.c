@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* array_tasks.c - makes and counts the empty files that stand for finished tasks. */
+/* array_tasks.c - finds the folders of tasks, makes and counts the empty files that stand for
+ * finished ones. */
 #include "common/run/array_tasks.h"
 
 #include <dirent.h>
@@ -7,8 +8,45 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "common/base/compare.h"
 #include "common/base/files.h"
+#include "common/base/mem.h"
 #include "common/base/paths.h"
+
+/* "task-12" → 12; -1 for anything else. */
+static int64_t task_number(const char *name)
+{
+	const char *digits = name + strlen("task-");
+	char *end;
+	long long number;
+
+	if (strncmp(name, "task-", strlen("task-")) != 0 || *digits == '\0')
+		return -1;
+	number = strtoll(digits, &end, 10);
+	return *end == '\0' ? number : -1;
+}
+
+int64_t *array_tasks_begun(const char *attempt, size_t *count)
+{
+	DIR *dir = opendir(attempt);
+	const struct dirent *entry;
+	int64_t *all = NULL;
+
+	*count = 0;
+	while (dir && (entry = readdir(dir))) {
+		int64_t number = task_number(entry->d_name);
+
+		if (number < 0)
+			continue;
+		all = xrealloc(all, (*count + 1) * sizeof(*all));
+		all[(*count)++] = number;
+	}
+	if (dir)
+		closedir(dir);
+	if (*count > 1)
+		qsort(all, *count, sizeof(*all), compare_int64);
+	return all;
+}
 
 static void put(const char *run_dir, const char *name, const char *text)
 {

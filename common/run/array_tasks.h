@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* array_tasks.h - which tasks of an array are done: runs/NAME/tasks/, with an empty file for each
- * that completed in any attempt, and "all" with their number. */
+/* array_tasks.h - which tasks of an array have begun in an attempt: attempts/N/task-INDEX/; and
+ * which are done: runs/NAME/tasks/, with an empty file for each that completed in any attempt, and
+ * "all" with their number. */
 #ifndef COMMON_RUN_ARRAY_TASKS_H
 #define COMMON_RUN_ARRAY_TASKS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "common/base/err.h"
+
+/* Their numbers, sorted; owned; NULL and *count 0 where there are none. */
+int64_t *array_tasks_begun(const char *attempt, size_t *count);
 
 /* `task`: its number, as text. */
 bool array_task_is_done(const char *run_dir, const char *task);

@@ -5,8 +5,9 @@
  *   stacks   write down where the trainer's processes are
  *   save     ask the trainer for a checkpoint; it goes on then
  *
- * lbrun looks every 2 s, takes the file away and does it. Unlike an order (order.h) a request
- * changes nothing about whether the attempt goes on. */
+ * Of an array it lies in the folder of each task that runs. lbrun looks every 2 s, takes the file
+ * away and does it. Unlike an order (order.h) a request changes nothing about whether the attempt
+ * goes on. */
 #ifndef COMMON_RUN_REQUEST_H
 #define COMMON_RUN_REQUEST_H
 

@@ -8,9 +8,11 @@
 
 #include "common/base/clock.h"
 #include "common/base/failpoint.h"
+#include "common/base/files.h"
 #include "common/base/json.h"
 #include "common/base/log.h"
 #include "common/base/paths.h"
+#include "common/run/array_tasks.h"
 #include "common/run/switches.h"
 #include "common/run/request.h"
 #include "daemon/runs/selection.h"
@@ -29,11 +31,31 @@ static int tell(struct lbd *lbd, int64_t run_id, enum trainer_request request, c
 	return ledger_event_put(lbd->ledger, &e, err);
 }
 
+static int leave_to_task(const char *folder, int64_t task, enum trainer_request request,
+			 const char *by, struct err *err)
+{
+	char *of_task = path_join("%s/task-%lld", folder, (long long)task);
+	char *ended = path_join("%s/exit.json", of_task);
+	int rc = file_exists(ended) ? 0 : trainer_request_write(of_task, request, by, err);
+
+	free(ended);
+	free(of_task);
+	return rc;
+}
+
+/* Of an array each task that runs has a trainer, which is to hear it. */
 static int leave(const char *folder, enum trainer_request request, const char *by, struct err *err)
 {
-	return failpoint(FP_REQUEST_LEFT, err) < 0
-		       ? -1
-		       : trainer_request_write(folder, request, by, err);
+	int rc = failpoint(FP_REQUEST_LEFT, err);
+	size_t count;
+	int64_t *tasks = array_tasks_begun(folder, &count);
+
+	if (rc == 0 && count == 0)
+		rc = trainer_request_write(folder, request, by, err);
+	for (size_t i = 0; rc == 0 && i < count; i++)
+		rc = leave_to_task(folder, tasks[i], request, by, err);
+	free(tasks);
+	return rc;
 }
 
 /* --- a command -------------------------------------------------------------------------------- */

@@ -153,6 +153,29 @@ is "$(cut -d ' ' -f 2 "$LB_HOME/runs/again/log" | sort | tr '\n' ' ')" "1.0 1.1 
 is "$(cd "$LB_HOME/runs/again/checkpoints" && echo set-aside-*)" set-aside-2 \
 	"which is for one attempt: the next one leaves what it finds"
 
+# --- a wish ---------------------------------------------------------------------------------------
+cat >asked.py <<'END'
+import lb_client as lb, os, time
+def tell(word):
+    print(word, os.environ["SLURM_ARRAY_TASK_ID"], flush=True)
+lb.send("phase", name="train")
+tell("begins")
+while True:
+    lb.send("phase", name="train")
+    if lb.asked("save"):
+        tell("saves")
+    time.sleep(0.1)
+END
+printf '#!/bin/sh\n#SBATCH --array=0-2%%2\nexec python3 asked.py\n' >asked.slurm
+PYTHONPATH=$src/docs lbctl submit --name asked asked.slurm >/dev/null
+told() { lbctl logs asked | grep "^$1" | sort | tr '\n' ,; }
+wait_for '[ "$(told begins)" = "begins 0,begins 1," ]' 30
+lbctl save asked >/dev/null
+wait_for '[ "$(told saves)" = "saves 0,saves 1," ]' 30
+passed "each task that runs is asked for a checkpoint"
+lbctl kill --now asked >/dev/null
+run_reaches asked killed 30
+
 # --- what cannot be -------------------------------------------------------------------------------
 exits 6 "too many tasks are refused" lbctl submit --array=0-1000 tasks.slurm
 like "$err" 'array: without Slurm, .*at most 1000' "with how many there may be"

@@ -90,11 +90,11 @@ static void look_for_requests(struct shepherd *s)
 
 	if (!s->facts.launch.is_open || s->facts.launch.has_ended)
 		return;
-	if (trainer_request_take(s->orders_folder, TRAINER_REQUEST_SAVE, by, sizeof(by)))
+	if (trainer_request_take(s->folder, TRAINER_REQUEST_SAVE, by, sizeof(by)))
 		orders_want_save(s, by);
 	/* Stacks are written one at a time; the wish waits. */
 	if (s->stacks.pid == 0 &&
-	    trainer_request_take(s->orders_folder, TRAINER_REQUEST_STACKS, by, sizeof(by)))
+	    trainer_request_take(s->folder, TRAINER_REQUEST_STACKS, by, sizeof(by)))
 		s->facts.wants_stacks = true;
 }
 
