@@ -26,9 +26,9 @@ static int64_t task_number(const char *name)
 	return *end == '\0' ? number : -1;
 }
 
-int64_t *array_tasks_begun(const char *attempt, size_t *count)
+int64_t *array_task_folders(const char *folder, size_t *count)
 {
-	DIR *dir = opendir(attempt);
+	DIR *dir = opendir(folder);
 	const struct dirent *entry;
 	int64_t *all = NULL;
 

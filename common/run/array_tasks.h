@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* array_tasks.h - which tasks of an array have begun in an attempt: attempts/N/task-INDEX/; and
- * which are done: runs/NAME/tasks/, with an empty file for each that completed in any attempt, and
- * "all" with their number. */
+/* array_tasks.h - the folders of an array's tasks, task-INDEX/ in that of an attempt and in that of
+ * the checkpoints; and which tasks are done: runs/NAME/tasks/, with an empty file for each that
+ * completed in any attempt, and "all" with their number. */
 #ifndef COMMON_RUN_ARRAY_TASKS_H
 #define COMMON_RUN_ARRAY_TASKS_H
 
@@ -11,8 +11,8 @@
 
 #include "common/base/err.h"
 
-/* Their numbers, sorted; owned; NULL and *count 0 where there are none. */
-int64_t *array_tasks_begun(const char *attempt, size_t *count);
+/* The numbers of those that have one there, sorted; owned; NULL and *count 0: none has. */
+int64_t *array_task_folders(const char *folder, size_t *count);
 
 /* `task`: its number, as text. */
 bool array_task_is_done(const char *run_dir, const char *task);

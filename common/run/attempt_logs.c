@@ -22,7 +22,7 @@ static void add(json_t *list, int64_t attempt, int64_t task, char *path)
 void attempt_logs(const char *folder, int64_t attempt, json_t *list)
 {
 	size_t count;
-	int64_t *tasks = array_tasks_begun(folder, &count);
+	int64_t *tasks = array_task_folders(folder, &count);
 
 	for (size_t i = 0; i < count; i++)
 		add(list, attempt, tasks[i],

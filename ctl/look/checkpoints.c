@@ -24,8 +24,12 @@ static const char set_aside[] = "set-aside-";
 /* --- looking ---------------------------------------------------------------------------------- */
 
 struct place {
+	const struct ctl *ctl;
+	const char *run_dir;
 	struct checkpoint_rules *rules;
-	struct handed handed; /* what launches from them came to */
+	struct handed handed; /* what launches from those in the folder at hand came to */
+	json_t *list;         /* what was found; owned */
+	struct err *err;
 };
 
 static json_t *view(const struct checkpoint *c, const struct handed *handed)
@@ -46,23 +50,21 @@ static json_t *view(const struct checkpoint *c, const struct handed *handed)
 }
 
 /* A folder that is not there has none. */
-static int add_folder(const struct ctl *ctl, const struct place *place, const char *folder,
-		      json_t *list, struct err *err)
+static int add_folder(const struct place *place, const char *folder)
 {
-	struct look look = { .is_deep = ctl->options.deep };
+	struct look look = { .is_deep = place->ctl->options.deep };
 	struct checkpoint_list found;
 
-	if (checkpoints_list(place->rules, folder, &look, &found, err) < 0)
+	if (checkpoints_list(place->rules, folder, &look, &found, place->err) < 0)
 		return -1;
 	for (size_t i = 0; i < found.count; i++)
-		json_array_append_new(list, view(&found.items[i], &place->handed));
+		json_array_append_new(place->list, view(&found.items[i], &place->handed));
 	checkpoint_list_clear(&found);
 	return 0;
 }
 
 /* Those that a restart from an earlier one left behind. */
-static int add_set_aside(const struct ctl *ctl, const struct place *place, const char *folder,
-			 json_t *list, struct err *err)
+static int add_set_aside(const struct place *place, const char *folder)
 {
 	DIR *dir = opendir(folder);
 	const struct dirent *entry;
@@ -75,7 +77,7 @@ static int add_set_aside(const struct ctl *ctl, const struct place *place, const
 			continue;
 		n++;
 		path = path_join("%s/%s", folder, entry->d_name);
-		rc = add_folder(ctl, place, path, list, err);
+		rc = add_folder(place, path);
 		free(path);
 	}
 	if (dir)
@@ -83,23 +85,37 @@ static int add_set_aside(const struct ctl *ctl, const struct place *place, const
 	return rc;
 }
 
+static int look_in(const char *folder, const char *handed, void *arg)
+{
+	struct place *place = arg;
+	int rc;
+
+	handed_load(&place->handed, place->run_dir, handed);
+	rc = add_folder(place, folder);
+	if (rc == 0 && place->ctl->options.all)
+		rc = add_set_aside(place, folder);
+	handed_clear(&place->handed);
+	return rc;
+}
+
 static json_t *look_at(const struct ctl *ctl, const char *run_dir, const char *folder,
 		       const json_t *attempt, struct err *err)
 {
-	struct place place = { .rules = run_checkpoint_rules(attempt, err) };
-	json_t *list = json_array();
+	struct place place = {
+		.ctl = ctl,
+		.run_dir = run_dir,
+		.rules = run_checkpoint_rules(attempt, err),
+		.list = json_array(),
+		.err = err,
+	};
 	int rc = -1;
 
-	handed_load(&place.handed, run_dir, HANDED_FILE);
 	if (place.rules)
-		rc = add_folder(ctl, &place, folder, list, err);
-	if (rc == 0 && ctl->options.all)
-		rc = add_set_aside(ctl, &place, folder, list, err);
-	handed_clear(&place.handed);
+		rc = run_checkpoint_folders(folder, look_in, &place);
 	checkpoint_rules_destroy(place.rules);
 	if (rc == 0)
-		return list;
-	json_decref(list);
+		return place.list;
+	json_decref(place.list);
 	return NULL;
 }
 

@@ -15,6 +15,7 @@
 #include "common/base/paths.h"
 #include "common/checkpoint/handed.h"
 #include "common/checkpoint/retention.h"
+#include "common/run/array_tasks.h"
 #include "common/run/attempt_folders.h"
 #include "ctl/base/command.h"
 
@@ -62,6 +63,26 @@ char *run_checkpoint_folder(const json_t *attempt, const char *run_dir)
 	return path_join("%s/checkpoints", run_dir);
 }
 
+int run_checkpoint_folders(const char *folder,
+			   int (*each)(const char *folder, const char *handed, void *arg),
+			   void *arg)
+{
+	size_t count;
+	int64_t *tasks = array_task_folders(folder, &count);
+	int rc = count == 0 ? each(folder, HANDED_FILE, arg) : 0;
+
+	for (size_t i = 0; rc == 0 && i < count; i++) {
+		char *of_task = path_join("%s/task-%lld", folder, (long long)tasks[i]);
+		char *handed = path_join("resumes-%lld.json", (long long)tasks[i]);
+
+		rc = each(of_task, handed, arg);
+		free(handed);
+		free(of_task);
+	}
+	free(tasks);
+	return rc;
+}
+
 /* NULL: nothing was said. */
 static char *take(const json_t *attempt, const char *key)
 {
@@ -84,30 +105,44 @@ struct checkpoint_rules *run_checkpoint_rules(const json_t *attempt, struct err 
 	return rules;
 }
 
-/* What keep_latest_k = 2 would free. */
-static int64_t old_checkpoints(const json_t *attempt, const char *run_dir, const char *folder)
+struct old {
+	struct checkpoint_rules *rules;
+	const char *run_dir;
+	int64_t bytes;
+};
+
+static int add_old(const char *folder, const char *handed_file, void *arg)
 {
 	const struct retention rule = { .keep_latest_k = RETENTION_LEAST };
-	struct checkpoint_rules *rules = run_checkpoint_rules(attempt, NULL);
-	struct checkpoint_list list = { 0 };
+	struct old *old = arg;
+	struct checkpoint_list list;
 	struct handed handed;
 	struct look look = { 0 };
-	int64_t bytes = 0;
 	bool *goes;
 
-	if (!rules || checkpoints_list(rules, folder, &look, &list, NULL) < 0)
-		list = (struct checkpoint_list){ 0 };
-	handed_load(&handed, run_dir, HANDED_FILE);
+	if (checkpoints_list(old->rules, folder, &look, &list, NULL) < 0)
+		return 0;
+	handed_load(&handed, old->run_dir, handed_file);
 	handed_mark(&handed, &list);
 	handed_clear(&handed);
 	goes = xcalloc(list.count + 1, sizeof(*goes));
 	retention_choose(&rule, &list, NULL, NULL, goes);
 	for (size_t i = 0; i < list.count; i++)
-		bytes += goes[i] ? list.items[i].bytes : 0;
+		old->bytes += goes[i] ? list.items[i].bytes : 0;
 	free(goes);
 	checkpoint_list_clear(&list);
-	checkpoint_rules_destroy(rules);
-	return bytes;
+	return 0;
+}
+
+/* What keep_latest_k = 2 would free. */
+static int64_t old_checkpoints(const json_t *attempt, const char *run_dir, const char *folder)
+{
+	struct old old = { .rules = run_checkpoint_rules(attempt, NULL), .run_dir = run_dir };
+
+	if (old.rules)
+		run_checkpoint_folders(folder, add_old, &old);
+	checkpoint_rules_destroy(old.rules);
+	return old.bytes;
 }
 
 static bool is_below(const char *path, const char *folder)

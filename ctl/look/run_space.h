@@ -26,6 +26,11 @@ void run_space_measure(const char *run_dir, struct run_space *out);
 /* Where the checkpoints of a run are: as lbrun was told; of one that never began, where they would
  * be by default. Owned by the caller. */
 char *run_checkpoint_folder(const json_t *attempt, const char *run_dir);
+/* Calls `each`, until it fails, for the folder, or, where an array's tasks have folders of their
+ * own in it, for each of those; `handed`: the file that says what launches from it came to. */
+int run_checkpoint_folders(const char *folder,
+			   int (*each)(const char *folder, const char *handed, void *arg),
+			   void *arg);
 /* What lbrun of the newest attempt was told (common/run/attempt.h); a new reference, NULL when
  * nothing was. */
 json_t *run_space_attempt(const char *run_dir);

@@ -243,13 +243,44 @@ static int64_t chosen_step(const struct run *run, const struct checkpoint_rules 
 	return step;
 }
 
-/* Tasks of an array that are done, too. The trainer of this attempt does not run yet, and no other
- * one does. */
+static int set_aside(const struct run *run, const struct checkpoint_rules *rules,
+		     const char *folder, int64_t step, struct err *err)
+{
+	char *aside = path_join("%s/set-aside-%lld", folder, (long long)run->attempt.number);
+	int64_t moved = checkpoints_set_aside(folder, rules, step, NULL, NULL, aside, err);
+
+	if (moved > 0)
+		log_info("%s: %lld later checkpoints are in %s now", run->name, (long long)moved,
+			 aside);
+	free(aside);
+	return moved < 0 ? -1 : 0;
+}
+
+/* Those of each task of an array, and that it was done. */
+static int leave_tasks(const struct run *run, const struct checkpoint_rules *rules,
+		       const char *parent, struct err *err)
+{
+	size_t count;
+	int64_t *tasks = array_task_folders(parent, &count);
+	int rc = array_tasks_forget(run->dir, err);
+
+	for (size_t i = 0; rc == 0 && i < count; i++) {
+		char *folder = path_join("%s/task-%lld", parent, (long long)tasks[i]);
+
+		rc = set_aside(run, rules, folder, -1, err);
+		free(folder);
+	}
+	free(tasks);
+	return rc;
+}
+
+/* The trainer of this attempt does not run yet, and no other one does. */
 static int leave_later_checkpoints(const struct run *run, struct err *err)
 {
 	struct checkpoint_rules *rules;
-	char *parent, *aside;
-	int64_t step, moved = 0;
+	char *parent;
+	int64_t step;
+	int rc = 0;
 
 	if (run->resume_from[0] == '\0')
 		return 0;
@@ -257,19 +288,14 @@ static int leave_later_checkpoints(const struct run *run, struct err *err)
 	if (rules == NULL)
 		return -1;
 	parent = job_checkpoint_dir(&run->spec, run->dir);
-	aside = path_join("%s/set-aside-%lld", parent, (long long)run->attempt.number);
 	step = chosen_step(run, rules, parent);
-	if (step == -1 && array_tasks_forget(run->dir, err) < 0)
-		moved = -1;
-	else if (step != -2)
-		moved = checkpoints_set_aside(parent, rules, step, NULL, NULL, aside, err);
-	if (moved > 0)
-		log_info("%s: %lld later checkpoints are in %s now", run->name, (long long)moved,
-			 aside);
+	if (step == -1)
+		rc = leave_tasks(run, rules, parent, err);
+	if (rc == 0 && step != -2)
+		rc = set_aside(run, rules, parent, step, err);
 	checkpoint_rules_destroy(rules);
 	free(parent);
-	free(aside);
-	return moved < 0 ? -1 : 0;
+	return rc;
 }
 
 /* --- the job ---------------------------------------------------------------------------------- */

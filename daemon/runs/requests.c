@@ -48,7 +48,7 @@ static int leave(const char *folder, enum trainer_request request, const char *b
 {
 	int rc = failpoint(FP_REQUEST_LEFT, err);
 	size_t count;
-	int64_t *tasks = array_tasks_begun(folder, &count);
+	int64_t *tasks = array_task_folders(folder, &count);
 
 	if (rc == 0 && count == 0)
 		rc = trainer_request_write(folder, request, by, err);

@@ -145,13 +145,32 @@ END
 lbctl submit --name again --set restart.backoff_first=0 --set restart.in_place=0 again.slurm \
 	>/dev/null
 run_reaches again completed 30
-mkdir -p "$LB_HOME/runs/again/checkpoints/step-7"
+mkdir -p "$LB_HOME/runs/again/checkpoints/task-1/step-7"
 lbctl restart again --from scratch >/dev/null
 run_reaches again completed 30
 is "$(cut -d ' ' -f 2 "$LB_HOME/runs/again/log" | sort | tr '\n' ' ')" "1.0 1.1 2.0 2.1 3.1 " \
 	"from scratch all tasks are run again, and once"
-is "$(cd "$LB_HOME/runs/again/checkpoints" && echo set-aside-*)" set-aside-2 \
+is "$(cd "$LB_HOME/runs/again/checkpoints/task-1" && echo set-aside-*)" set-aside-2 \
 	"which is for one attempt: the next one leaves what it finds"
+
+# --- checkpoints ----------------------------------------------------------------------------------
+# Each saves step 10 or 20 and fails; in the next attempt it completes.
+cat >saves.slurm <<'END'
+#!/bin/sh
+#SBATCH --array=1-2
+echo "$SLURM_ARRAY_TASK_ID from ${LB_RESUME_FROM#"$LB_CHECKPOINT_DIR/"}" >>"$LB_RUN_DIR/log"
+[ "$LB_ATTEMPT" = 1 ] || exit 0
+mkdir "$LB_CHECKPOINT_DIR/step-${SLURM_ARRAY_TASK_ID}0"
+echo weights >"$LB_CHECKPOINT_DIR/step-${SLURM_ARRAY_TASK_ID}0/w"
+exit 1
+END
+lbctl submit --name saves --set restart.backoff_first=0 --set restart.in_place=0 saves.slurm \
+	>/dev/null
+run_reaches saves completed 60
+is "$(sort "$LB_HOME/runs/saves/log" | tr '\n' ,)" "1 from ,1 from step-10,2 from ,2 from step-20," \
+	"a task goes on from what it saved itself, not from another's"
+is "$(lbctl checkpoints saves | grep -c ' folder .*/task-[12]/step-[12]0$')" 2 \
+	"lbctl checkpoints shows those of all"
 
 # --- a wish ---------------------------------------------------------------------------------------
 cat >asked.py <<'END'

@@ -55,8 +55,10 @@ again
 ended 1 node_fail
 attempt 2 '["true"]'
 sed -i 's|}$|,"is_script":true}|' "$F/attempt.json"
+(C=$C/task-3 && whole 00000010 && torn 00000020 '1 minute ago')
 SLURM_ARRAY_TASK_ID=3 run
-is "$(moved)" "" "nor by a task of an array, whose checkpoints lie beside those of the others"
+is "$(moved)" "" "a task of an array moves none that is not its own"
+is "$(C=$C/task-3 && moved)" "set-aside-2.0/step-00000020 " "and those that are"
 
 again
 ended 1 node_fail

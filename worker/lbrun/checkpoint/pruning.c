@@ -156,14 +156,11 @@ void pruning_apply(const struct retention *rule, const struct checkpoint_rules *
 
 void pruning_open(struct pruning *p, const struct attempt_params *params)
 {
-	bool is_task = params->is_script && getenv("SLURM_ARRAY_TASK_ID");
-
 	*p = (struct pruning){ .rule = params->retention,
 			       .note_bytes = params->note_bytes,
 			       .fd = -1 };
-	if (!is_task)
-		p->rules = checkpoint_rules_create(params->layout, params->pattern,
-						   params->complete_when, NULL);
+	p->rules = checkpoint_rules_create(params->layout, params->pattern, params->complete_when,
+					   NULL);
 }
 
 void pruning_close(struct pruning *p)

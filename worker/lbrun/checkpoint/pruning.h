@@ -37,8 +37,7 @@ struct pruned {
 	char text[ERR_TEXT_BYTES]; /* what could not be removed, and why; "" */
 };
 
-/* As the attempt's parameters say. The tasks of an array share a folder, and know nothing of what
- * the others need: nothing is removed there. */
+/* As the attempt's parameters say. */
 void pruning_open(struct pruning *p, const struct attempt_params *params);
 void pruning_close(struct pruning *p);
 /* Is there anything to do? */

@@ -161,9 +161,7 @@ void opening_claim(struct shepherd *s)
 	s->facts.claimed_ms = clock_mono_ms();
 	starting_begin(&s->starting, STARTING_FENCE, s->facts.claimed_ms);
 	starting_spent(&s->starting, STARTING_JOB, ms_of_job());
-	/* Tasks of an array share a folder: what is torn there may be another one's. */
-	s->facts.was_node_lost = !saves_task(s) &&
-				 predecessor_may_write(s->params.run_dir, s->params.number,
+	s->facts.was_node_lost = predecessor_may_write(s->params.run_dir, s->params.number,
 						       &s->claim);
 	if (s->params.preflight_ms > 0)
 		s->facts.checks_failed = preflight_failed_before(s->params.run_dir,

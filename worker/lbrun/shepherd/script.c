@@ -122,6 +122,15 @@ static void touch(const char *path)
 	file_write_visible(path, "", 0, 0640, NULL);
 }
 
+/* What another task saves is no place to go on from. */
+static void own_checkpoints(struct shepherd *s, const char *task)
+{
+	char *folder = path_join("%s/task-%s", s->params.checkpoint_dir, task);
+
+	free(s->params.checkpoint_dir);
+	s->params.checkpoint_dir = folder;
+}
+
 bool script_task_enter(struct shepherd *s)
 {
 	const char *task = task_number(), *count = getenv("SLURM_ARRAY_TASK_COUNT");
@@ -140,6 +149,7 @@ bool script_task_enter(struct shepherd *s)
 		return is_done;
 	s->folder = path_join("%s/task-%s", s->orders_folder, task);
 	folder_make(s->folder, 0750, NULL);
+	own_checkpoints(s, task);
 	claim_for_all(s);
 	return false;
 }

@@ -47,7 +47,7 @@ static const char *why_move(const struct shepherd *s)
 
 	if (s->facts.was_node_lost)
 		return "of a launch that lost a node";
-	if (launch_gets_nowhere(&s->facts, &s->policy) && is_whole_before && !saves_task(s))
+	if (launch_gets_nowhere(&s->facts, &s->policy) && is_whole_before)
 		return "newer than the newest whole one, of which a trainer may die that looks for "
 		       "the newest itself";
 	return NULL;
