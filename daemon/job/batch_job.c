@@ -190,16 +190,28 @@ static bool has_submitter(const struct batch_job *job)
 	return job->submitter.count > 0 && !job_env_is_cron(job->submitter.items);
 }
 
+/* out.log → out-%a.log: the tasks of an array must not write into one file. */
+static char *of_each_task(const char *output)
+{
+	const char *dot = strrchr(output, '.');
+
+	return xasprintf("%.*s-%%a%s", (int)(dot - output), output, dot);
+}
+
 void batch_job_set_output(struct batch_job *job, const struct run *run, const char *output)
 {
+	char *path;
+
 	if (run->spec.script && has_submitter(job))
 		return;
 	js_set_str(job->fields, "open_mode", "append");
 	add_word(job, "open-mode", "append");
 	if (json_object_get(job->fields, "std_out"))
 		return;
-	json_object_set_new(job->fields, "std_out", js_bytes(output));
-	add_word(job, "output", output);
+	path = json_object_get(job->fields, "array_inx") ? of_each_task(output) : xstrdup(output);
+	json_object_set_new(job->fields, "std_out", js_bytes(path));
+	add_word(job, "output", path);
+	free(path);
 }
 
 bool batch_job_may_be_doomed(const struct config *config, const struct run *run)

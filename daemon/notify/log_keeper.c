@@ -4,6 +4,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -30,14 +31,20 @@ static const struct {
 	[REMOVE] = { "logs_removed_ms", "logs_removed_id" },
 };
 
-/* What is output, and what else lbd and lbrun write; that goes with a periodic job's run. */
+/* What is output, and what else lbd and lbrun write; that goes with a periodic job's run. The last
+ * of each are patterns, where an array has a file for each of its tasks. */
 static const char *const output_names[] = { "out.log", "spool.jsonl" };
+static const char *const removed_outputs[] = {
+	"out.log", "out.log.zst", "spool.jsonl", "spool.jsonl.zst", "out-*.log",
+};
 static const char *const attempt_names[] = {
-	"attempt.json", "claim", "exit.json", "job.sh", "order",
+	"attempt.json", "claim", "exit.json", "job.sh", "order", "err.log", "done-*",
 };
 static const char *const run_names[] = {
-	"env.json", "record.json", "resumes.json", "spec.toml", "submitted.toml",
+	"code.json", "env.json",       "record.json",   "slurm_script",
+	"spec.toml", "submitted.toml", "resumes*.json",
 };
+static const char *const any_name[] = { "*" };
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -71,10 +78,51 @@ static bool is_left_over(const struct log_keeper *k, int folder, const char *nam
 	       st.st_uid == geteuid() && st.st_mtim.tv_sec <= k->ended_ms / 1000 + SETTLED_S;
 }
 
-static void remove_file(const struct log_keeper *k, int folder, const char *name)
+static bool is_named(const char *name, const char *const *patterns, size_t count)
 {
-	if (is_left_over(k, folder, name))
-		unlinkat(folder, name, 0);
+	for (size_t i = 0; i < count; i++)
+		if (fnmatch(patterns[i], name, 0) == 0)
+			return true;
+	return false;
+}
+
+/* A link by which lbrun says where a script's output is; what it leads to stays. */
+static bool is_link(int folder, const char *name)
+{
+	struct stat st;
+
+	return fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st.st_mode) &&
+	       st.st_uid == geteuid();
+}
+
+static void remove_files(const struct log_keeper *k, int folder, const char *const *patterns,
+			 size_t count)
+{
+	int own = open_folder(folder, ".");
+	DIR *dir = own < 0 ? NULL : fdopendir(own);
+	const struct dirent *entry;
+
+	while (dir && (entry = readdir(dir)))
+		if (is_named(entry->d_name, patterns, count) &&
+		    (is_left_over(k, folder, entry->d_name) ||
+		     (k->is_periodic && is_link(folder, entry->d_name))))
+			unlinkat(folder, entry->d_name, 0);
+	if (dir)
+		closedir(dir);
+	else if (own >= 0)
+		close(own);
+}
+
+/* A folder of nothing but files. */
+static void remove_folder(const struct log_keeper *k, int parent, const char *name)
+{
+	int folder = open_folder(parent, name);
+
+	if (folder < 0)
+		return;
+	remove_files(k, folder, any_name, COUNT(any_name));
+	close(folder);
+	unlinkat(parent, name, AT_REMOVEDIR);
 }
 
 static void compress_attempt(struct log_keeper *k, int folder)
@@ -88,35 +136,13 @@ static void compress_attempt(struct log_keeper *k, int folder)
 	}
 }
 
-/* What a job used, a file for each rank. */
-static void remove_usage(const struct log_keeper *k, int attempt)
-{
-	int folder = open_folder(attempt, "usage");
-	DIR *dir = folder < 0 ? NULL : fdopendir(folder);
-	const struct dirent *entry;
-
-	while (dir && (entry = readdir(dir)))
-		remove_file(k, folder, entry->d_name);
-	if (dir)
-		closedir(dir);
-	else if (folder >= 0)
-		close(folder);
-	unlinkat(attempt, "usage", AT_REMOVEDIR);
-}
-
 static void remove_attempt(const struct log_keeper *k, int folder)
 {
-	for (size_t i = 0; i < COUNT(output_names); i++) {
-		char *compressed = xasprintf("%s.zst", output_names[i]);
-
-		remove_file(k, folder, output_names[i]);
-		remove_file(k, folder, compressed);
-		free(compressed);
-	}
-	for (size_t i = 0; k->is_periodic && i < COUNT(attempt_names); i++)
-		remove_file(k, folder, attempt_names[i]);
-	if (k->is_periodic)
-		remove_usage(k, folder);
+	remove_files(k, folder, removed_outputs, COUNT(removed_outputs));
+	if (!k->is_periodic)
+		return;
+	remove_files(k, folder, attempt_names, COUNT(attempt_names));
+	remove_folder(k, folder, "usage");
 }
 
 static bool is_number(const char *name)
@@ -124,32 +150,63 @@ static bool is_number(const char *name)
 	return name[0] != '\0' && name[strspn(name, "0123456789")] == '\0';
 }
 
-static void each_attempt(struct log_keeper *k, int attempts)
+/* Each folder in `parent` whose name is `prefix` and a number: an attempt, or a task in one. */
+static void each_folder(struct log_keeper *k, int parent, const char *prefix,
+			void (*each)(struct log_keeper *k, int folder))
 {
-	DIR *dir = fdopendir(dup(attempts));
+	int own = open_folder(parent, ".");
+	DIR *dir = own < 0 ? NULL : fdopendir(own);
 	const struct dirent *entry;
 
 	while (dir && (entry = readdir(dir))) {
-		int folder = is_number(entry->d_name) ? open_folder(attempts, entry->d_name) : -1;
+		size_t len = strlen(prefix);
+		bool is_meant = strncmp(entry->d_name, prefix, len) == 0 &&
+				is_number(entry->d_name + len);
+		int folder = is_meant ? open_folder(parent, entry->d_name) : -1;
 
 		if (folder < 0)
 			continue;
-		if (k->chore == COMPRESS)
-			compress_attempt(k, folder);
-		else
-			remove_attempt(k, folder);
+		each(k, folder);
 		close(folder);
 		if (k->chore == REMOVE && k->is_periodic)
-			unlinkat(attempts, entry->d_name, AT_REMOVEDIR); /* only when empty */
+			unlinkat(parent, entry->d_name, AT_REMOVEDIR); /* only when empty */
 	}
 	if (dir)
 		closedir(dir);
+	else if (own >= 0)
+		close(own);
 }
 
-static void remove_run(const struct log_keeper *k, int run)
+static void do_task(struct log_keeper *k, int folder)
 {
-	for (size_t i = 0; i < COUNT(run_names); i++)
-		remove_file(k, run, run_names[i]);
+	if (k->chore == COMPRESS)
+		compress_attempt(k, folder);
+	else
+		remove_attempt(k, folder);
+}
+
+static void do_attempt(struct log_keeper *k, int folder)
+{
+	each_folder(k, folder, "task-", do_task);
+	do_task(k, folder);
+}
+
+static void keep_checkpoints(struct log_keeper *k, int folder)
+{
+	(void)k;
+	(void)folder;
+}
+
+static void remove_run(struct log_keeper *k, int run)
+{
+	int checkpoints = open_folder(run, "checkpoints");
+
+	if (checkpoints >= 0) {
+		each_folder(k, checkpoints, "task-", keep_checkpoints);
+		close(checkpoints);
+	}
+	remove_files(k, run, run_names, COUNT(run_names));
+	remove_folder(k, run, "tasks");
 	unlinkat(run, "attempts", AT_REMOVEDIR);
 	unlinkat(run, "checkpoints", AT_REMOVEDIR);
 	rmdir(k->dir);
@@ -162,7 +219,7 @@ static void do_chore(uv_work_t *work)
 	    attempts = run < 0 ? -1 : open_folder(run, "attempts");
 
 	if (attempts >= 0) {
-		each_attempt(k, attempts);
+		each_folder(k, attempts, "", do_attempt);
 		close(attempts);
 	}
 	if (run >= 0) {

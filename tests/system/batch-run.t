@@ -194,6 +194,15 @@ is "$(lbctl logs array | grep -v ^lbrun)" 'task 1 of 3
 task 2 of 3
 task 3 of 3' "lbctl logs shows them by number"
 is "$(lbctl status array --json | json attempts.#)" 1 "and all are one attempt"
+mkdir -p "$LB_HOME/cron"
+sed 's/ --output=.*//' array.slurm >"$LB_HOME/cron/nightly.slurm"
+echo '@yearly nightly.slurm' >"$LB_HOME/cron/crontab"
+wait_for 'lbctl cron run nightly >/dev/null 2>&1' 20
+nightly=$(lbctl cron --json | json entries.0.last.run)
+run_reaches "$nightly" completed 90
+is "$(lbctl logs "$nightly" | grep -v ^lbrun)" 'task 1 of 3
+task 2 of 3
+task 3 of 3' "of one that cron starts, too, each line once"
 lbctl submit --name later --array=1-40%1 array.slurm >/dev/null
 wait_for '[ -s "$LB_HOME/runs/later/done" ]' 60
 ok "an array is killed" lbctl kill --now later
@@ -210,7 +219,7 @@ is "$(lbctl status held --json | json attempts.#)" 0 \
 lbctl release held
 run_reaches held completed 60
 # --- periodic ones --------------------------------------------------------------------------------
-mkdir -m 755 "$LB_HOME/cron" "$LB_HOME/cron/cron.daily"
+mkdir -p -m 755 "$LB_HOME/cron" "$LB_HOME/cron/cron.daily"
 cat >"$LB_HOME/cron/crontab" <<END
 SBATCH=--time=7 --comment="from a crontab"
 NAME=line

@@ -17,7 +17,9 @@ print("\nTraceback (most recent call last):\n  File \"x.py\", line 1\nValueError
 time.sleep(1000)
 END
 mkdir -p "$LB_HOME/cron"
-printf '@yearly echo from cron\n' >"$LB_HOME/cron/crontab"
+printf '@yearly echo from cron\n@yearly batch.slurm\n@yearly tasks.slurm\n' >"$LB_HOME/cron/crontab"
+printf '#!/bin/sh\n#SBATCH --mem=10M\necho from a script\n' >"$LB_HOME/cron/batch.slurm"
+printf '#!/bin/sh\n#SBATCH --array=0-1\necho from a task\n' >"$LB_HOME/cron/tasks.slurm"
 lbd_start
 lbctl submit --name talk \
 	-- sh -c 'i=0; while [ $i -lt 2000 ]; do echo "line $i"; i=$((i+1)); done' >/dev/null
@@ -25,9 +27,15 @@ lbctl submit --name trap -- true >/dev/null
 run_reaches talk completed 20
 run_reaches trap completed 20
 wait_for 'lbctl cron run echo >/dev/null' 20
-export cron
+export cron batch tasks
 cron=$(lbctl cron --json | json entries.0.last.run)
-wait_for '[ "$(run_state "$cron")" = completed ]' 20
+run_reaches "$cron" completed 20
+lbctl cron run batch >/dev/null
+lbctl cron run tasks >/dev/null
+batch=$(lbctl cron --json | json entries.1.last.run)
+tasks=$(lbctl cron --json | json entries.2.last.run)
+run_reaches "$batch" completed 20
+run_reaches "$tasks" completed 20
 lbctl logs talk >"$T/before"
 like "$(wc -l <"$T/before")" "^200[0-9]" "there is output"
 lbd_stop
@@ -48,6 +56,8 @@ passed "the spool is compressed, too"
 lbctl logs talk >"$T/after"
 ok "lbctl logs still reads it" cmp "$T/before" "$T/after"
 wait_for '[ -e "$runs/$cron/attempts/1/out.log.zst" ]' 20
+wait_for '[ -e "$runs/$tasks/attempts/1/task-1/out.log.zst" ]' 20
+is "$(lbctl logs "$tasks" | grep -c '^from a task')" 2 "so it does those of an array's tasks"
 lbd_stop
 ok "nothing was touched through a link" sh -c "find '$T/elsewhere' | sort | cmp - '$T/list'"
 truncate -s 10 "$runs/talk/attempts/1/out.log.zst"
@@ -57,8 +67,8 @@ like "$err" "out.log.zst: damaged" "by its name"
 config 'retain_logs = 1'
 lbd_start
 wait_for '[ ! -e "$runs/talk/attempts/1/out.log.zst" ]' 20
-wait_for '[ ! -e "$runs/$cron" ]' 20
-passed "of a periodic job nothing stays"
+for run in "$cron" "$batch" "$tasks"; do wait_for '[ ! -e "$runs/$run" ]' 20; done
+passed "of a periodic job nothing stays, be it a command, a script or an array"
 ok "what somebody else put there stays" test -e "$runs/talk/attempts/1/notes.txt"
 ok "and the record of the attempt" test -e "$runs/talk/attempts/1/exit.json"
 ok "still nothing through a link" sh -c "find '$T/elsewhere' | sort | cmp - '$T/list'"
