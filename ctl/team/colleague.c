@@ -11,6 +11,7 @@
 
 #include "common/run/attempt_folders.h"
 #include "common/run/attempt_logs.h"
+#include "common/run/message.h"
 #include "common/run/run_state.h"
 #include "common/base/json.h"
 #include "common/base/mem.h"
@@ -23,7 +24,11 @@
 #include "ctl/team/team.h"
 #include "ctl/team/team_goodput.h"
 
-enum { OFFSET_BITS = 40, CHUNK_BYTES = 4 * 1024 * 1024 };
+enum {
+	OFFSET_BITS = 40,
+	CHUNK_BYTES = 4 * 1024 * 1024,
+	STEPS_MAX = 20000, /* of a spool with millions each n-th will do, as in a ledger */
+};
 
 /* what the spools tell, from one place on */
 struct story {
@@ -32,6 +37,9 @@ struct story {
 	json_t *attempt;        /* the one at hand; borrowed */
 	json_t *checkpoint;     /* the newest valid one, or NULL; owned */
 	int64_t number, offset, after;
+	bool wants_steps;
+	int64_t step_place;          /* of the newest step; 0 = none */
+	int64_t stride, passed_over; /* each so many-th is kept; so many since the last one */
 };
 
 /* --- the folder ------------------------------------------------------------------------------ */
@@ -82,19 +90,50 @@ static json_t *launch_at(const struct story *s)
 	return json_array_get(launches, json_array_size(launches) - 1);
 }
 
-static void on_step(struct story *s, const struct spool_line *spool)
+/* Every other one stays. */
+static void thin(struct story *s)
 {
-	json_t *launch = launch_at(s), *step;
+	json_t *kept = json_array();
 
-	if (js_int(spool->line, "rank", 0) > 0)
+	for (size_t i = 0; i < json_array_size(s->steps); i += 2)
+		json_array_append(kept, json_array_get(s->steps, i));
+	json_decref(s->steps);
+	s->steps = kept;
+	s->stride *= 2;
+}
+
+static void keep_step(struct story *s, const struct spool_line *spool)
+{
+	json_t *step;
+
+	if (++s->passed_over < s->stride)
 		return;
-	step = json_copy(spool->line);
+	s->passed_over = 0;
+	step = spool->step ? js_parse(spool->text, spool->text_len, NULL) : json_copy(spool->line);
 	js_set_int(step, "id", place_of(s));
 	js_set_time(step, "time", spool->time_ms);
 	json_array_append_new(s->steps, step);
+	if (json_array_size(s->steps) >= STEPS_MAX)
+		thin(s);
+}
+
+static void on_step(struct story *s, const struct spool_line *spool)
+{
+	json_t *launch = launch_at(s);
+	struct step_line line;
+
+	if (spool->step)
+		line = *spool->step;
+	else
+		step_line_of(spool->line, &line);
+	if (line.rank != JS_NONE && line.rank > 0)
+		return;
+	s->step_place = place_of(s);
 	if (js_int(launch, "first_step", -1) < 0)
-		js_set_int(launch, "first_step", js_int(spool->line, "step", JS_NONE));
-	js_set_int(launch, "last_step", js_int(spool->line, "step", JS_NONE));
+		js_set_int(launch, "first_step", line.step);
+	js_set_int(launch, "last_step", line.step);
+	if (s->wants_steps)
+		keep_step(s, spool);
 }
 
 static void on_attempt_start(struct story *s, const struct spool_line *spool)
@@ -207,7 +246,7 @@ static const struct {
 static int on_line(const struct spool_line *spool, void *arg)
 {
 	struct story *s = arg;
-	const char *type = js_str(spool->line, "type", "");
+	const char *type = spool->step ? "step" : js_str(spool->line, "type", "");
 
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]) && place_of(s) > s->after; i++) {
 		if (kinds[i].from_trainer == spool->from_trainer &&
@@ -240,7 +279,7 @@ static int read_spool(struct story *s, const char *run, struct err *err)
 	if (s->after < 0 && lstat(path, &st) == 0)
 		s->offset = st.st_size;
 	while (n > 0 && lstat(path, &st) == 0 && S_ISREG(st.st_mode) && s->offset < st.st_size)
-		n = spool_read(path, &s->offset, CHUNK_BYTES, on_line, NULL, s, err);
+		n = spool_read_plain(path, &s->offset, CHUNK_BYTES, on_line, NULL, s, err);
 	free(path);
 	return n < 0 ? -1 : 0;
 }
@@ -254,7 +293,8 @@ static void story_fini(struct story *s)
 }
 
 /* What happened after the place `after`; -1: only what comes from now on. */
-static int story_read(struct story *s, const char *run, int64_t after, struct err *err)
+static int story_read(struct story *s, const char *run, int64_t after, bool wants_steps,
+		      struct err *err)
 {
 	size_t count;
 	int64_t *numbers = attempt_folders(run, &count);
@@ -263,7 +303,9 @@ static int story_read(struct story *s, const char *run, int64_t after, struct er
 	*s = (struct story){ .steps = json_array(),
 			     .events = json_array(),
 			     .attempts = json_array(),
-			     .after = after };
+			     .after = after,
+			     .wants_steps = wants_steps,
+			     .stride = 1 };
 	for (size_t i = 0; i < count && rc == 0; i++) {
 		if (numbers[i] < s->after >> OFFSET_BITS)
 			continue;
@@ -320,10 +362,7 @@ static json_t *status(json_t *run, const struct team_export *export, const char 
 static json_t *progress(json_t *run, const struct team_export *export, const char *folder,
 			const struct story *s, int64_t after)
 {
-	size_t count = json_array_size(s->steps);
-	int64_t cursor = count       ? js_int(json_array_get(s->steps, count - 1), "id", 0)
-			 : after < 0 ? place_of(s) - 1
-				     : after;
+	int64_t cursor = s->step_place ? s->step_place : after < 0 ? place_of(s) - 1 : after;
 
 	return json_pack("{s:o, s:O, s:I}", "run", run_object(run, export, folder), "steps",
 			 s->steps, "cursor", (json_int_t)cursor);
@@ -353,7 +392,8 @@ static json_t *answer(enum verb verb, json_t *run, const struct team_export *exp
 
 	if (verb == VERB_LOGS)
 		return logs(folder);
-	if (story_read(&story, folder, verb == VERB_STATUS ? 0 : after, err) == 0)
+	if (story_read(&story, folder, verb == VERB_STATUS ? 0 : after, verb == VERB_PROGRESS,
+		       err) == 0)
 		data = verb == VERB_EVENTS   ? json_incref(story.events)
 		       : verb == VERB_STATUS ? status(run, export, folder, &story)
 					     : progress(run, export, folder, &story, after);

@@ -102,6 +102,28 @@ is $? 0 "until it has completed"
 like "$(cat "$T/followed")" "launch_end +launch 1: completed" "with what happens meanwhile"
 run_reaches told completed 20
 
+# A month of steps: looked at in little memory, and by few of them.
+spool=$LB_HOME/runs/told/attempts/1/spool.jsonl
+cp -p "$spool" "$T/spool"
+python3 - "$spool" <<'PY'
+import json, sys
+seq = json.loads(open(sys.argv[1]).readlines()[-1])["seq"]
+with open(sys.argv[1], "a") as f:
+    for i in range(1, 300001):
+        f.write('{"v":1,"seq":%d,"time_ms":1,"launch":1,"from":"trainer","line":'
+                '{"type":"step","step":%d,"loss":2.5}}\n' % (seq + i, i + 9))
+PY
+cat >"$T/takes.py" <<'PY'
+import resource, subprocess, sys
+status = subprocess.call(sys.argv[1:])
+print("took", resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024, "MB")
+sys.exit(status)
+PY
+exits 0 "a spool of months" as $member env LB_HOME="$T/none" LB_TEAM="$F" python3 "$T/takes.py" lbctl status $owner/told
+like "$out" "launch 1: .* steps 1 to 300009" "is read to its end"
+like "$out" "^took [0-9]?[0-9] MB" "and not held in memory"
+cat "$T/spool" >"$spool"
+
 # --- where the hours went: the export tells it, by weeks ------------------------------------------
 goes() { as_member lbctl goodput "$@"; }
 wait_for "grep -q '\"name\":\"told\",.*completed.*\"goodput\"' $E" 20
