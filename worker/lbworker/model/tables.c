@@ -60,12 +60,13 @@ static void positions_backward(const struct model *m, const void *dx, bool accum
 	size_t rows = m->batch * m->seq, dim = m->shape.dim, run = context_run(m);
 	const size_t row_bytes = dim * compute_bytes(m->options.compute);
 
-	if (!context_is_shared(m)) {
-		m->backend->positions_backward(m->device, table, dx, rows, m->seq, dim, accumulate);
-		return;
-	}
+	/* those that no row stands at, too: what is reserved for gradients holds anything */
 	if (!accumulate)
 		m->backend->zero(m->device, table, m->shape.positions * dim * sizeof(float));
+	if (!context_is_shared(m)) {
+		m->backend->positions_backward(m->device, table, dx, rows, m->seq, dim, true);
+		return;
+	}
 	for (size_t row = 0; row < rows; row += run)
 		m->backend->positions_backward(m->device,
 					       table + context_position(m, row % m->seq) * dim,
