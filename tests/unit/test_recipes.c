@@ -443,6 +443,11 @@ static void test_history(void **state)
 	assert_true(precision_use(again, 0, MODULE_UP, PRODUCT_INPUT, 1, &use));
 	assert_true(use.history[AMAX_PAST] == 3 && use.history[AMAX_FILLED] == 3);
 	assert_true(use.history[AMAX_NOW] == 0);
+	/* nor in a checkpoint, whose JSON has finite numbers only */
+	use.history[AMAX_NOW] = NAN;
+	precision_history_get(again, kept);
+	for (size_t i = 0; i < count; i++)
+		assert_true(isfinite(kept[i]));
 	precision_evaluating(again, true);
 	assert_true(precision_use(again, 0, MODULE_UP, PRODUCT_INPUT, 1, &use));
 	assert_false(use.notes);

@@ -362,12 +362,14 @@ size_t precision_history_count(const struct precision *p)
 
 void precision_history_get(const struct precision *p, float *to)
 {
-	size_t bytes = precision_history_count(p) * sizeof(float);
+	size_t count = precision_history_count(p), bytes = count * sizeof(float);
 
 	if (bytes > 0 && p->backend)
 		p->backend->download(p->device, to, p->past, bytes);
 	else if (bytes > 0)
 		memcpy(to, p->past, bytes);
+	for (size_t i = 0; i < count; i++)
+		to[i] = is_finite_bits(to[i]) ? to[i] : 0;
 }
 
 void precision_history_set(struct precision *p, const float *from)

@@ -93,8 +93,9 @@ const struct operand_stats *precision_stats(const struct precision *p, size_t la
 size_t precision_layers(const struct precision *p);
 extern const char *const module_names[MODULE_COUNT];
 
-/* All amax of past steps, in a fixed order, for checkpoints: *count floats, owned by p. 0 without
- * delayed scaling. */
+/* All amax of past steps, in a fixed order, for checkpoints: so many floats; 0 without delayed
+ * scaling. What a step that is left out has noted may be no finite number, which leaves nothing
+ * (amax_into_past): given is 0. */
 size_t precision_history_count(const struct precision *p);
 void precision_history_get(const struct precision *p, float *to);
 void precision_history_set(struct precision *p, const float *from);
