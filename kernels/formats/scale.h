@@ -67,10 +67,11 @@ FORMAT_INLINE struct scale mx_scale(const struct scale_rule *r, float amax, floa
 		return power_of_two(floor_log2((double)amax, &is_power) - r->emax);
 	if (r->kind == SCALE_EVEN) { /* half a last place of the format, as a carry */
 		amax = float_of((bits_of(amax) + (1u << (22 - r->mantissa))) & 0x7f800000u);
-		return power_of_two((amax > 0 && is_finite_bits(amax)
-					     ? floor_log2((double)amax, &is_power)
-					     : 128) -
-				    r->emax);
+		if (amax == 0) /* it was below all normal numbers */
+			return power_of_two(-127);
+		return power_of_two(
+			(is_finite_bits(amax) ? floor_log2((double)amax, &is_power) : 128) -
+			r->emax);
 	}
 	int e = floor_log2((double)amax / (double)most, &is_power);
 	return power_of_two(is_power ? e : e + 1);
@@ -104,12 +105,15 @@ FORMAT_INLINE float round_to_e4m3(float x)
 	return round_to_grid(&g, x, ROUND_NEAREST_EVEN, 0);
 }
 
+/* 1/s of the least scales is beyond all numbers, and 0 times that would be none. */
 FORMAT_INLINE struct scale e4m3_scale(float amax, float tensor, float most)
 {
+	const float largest = float_of(0x7f7fffffu);
 	struct scale s;
 
 	s.scale = round_to_e4m3(amax / most / tensor) * tensor;
 	s.multiply = s.scale > 0 ? 1.0f / s.scale : 0.0f;
+	s.multiply = s.multiply > largest ? largest : s.multiply;
 	return s;
 }
 

@@ -272,7 +272,7 @@ static void test_scales(void **state)
 		{ "e4m3fn 1x32 even", 496, 2 },     { "e2m1 1x32 even", 6, 1 },
 		{ "e2m1 1x32 even", 7, 2 },         { "e2m1 1x32 floor", 7.9f, 1 },
 		{ "e4m3fn 1x32 up", 0, 0x1p-127f }, { "int8 tensor", 127, 1 },
-		{ "e5m2 tensor", 57344 * 2.0f, 2 },
+		{ "e5m2 tensor", 57344 * 2.0f, 2 }, { "e2m1 1x32 even", 1e-39f, 0x1p-127f },
 	};
 	struct err err = { 0 };
 	struct operand_cast c;
@@ -289,6 +289,9 @@ static void test_scales(void **state)
 	assert_int_equal(slot_parse(&c, "e2m1 1x16 e4m3", &err), 0);
 	assert_true(operand_tensor_scale(&c, 6 * 448) == 1);
 	assert_true(operand_scale(&c, 6.1f, 1, 6).scale == 1);
+	/* what is divided by the least scales is still a number: 0 stays 0 */
+	assert_true(
+		isfinite(operand_scale(&c, 1e-39f, operand_tensor_scale(&c, 1e-39f), 6).multiply));
 }
 
 /* --- words ------------------------------------------------------------------------------------ */
