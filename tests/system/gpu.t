@@ -19,6 +19,7 @@ for offered in bias none slow; do
 	LB_EMULATION_EPILOGUES=$offered agree "products whose epilogues the library has like this: $offered" \
 		--only gemm --rounds 40
 done
+agree "… and where no stopwatch chooses between them" --only gemm --rounds 400 --deterministic
 # More shapes than plans are kept for.
 agree "attention of forty shapes" --only attention --rounds 40
 LB_EMULATION_CUDNN=none ops --only swiglu --rounds 1

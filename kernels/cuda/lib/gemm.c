@@ -82,8 +82,9 @@ static struct gemm fused(const struct device *dev, const struct gemm *g)
 
 	if (!bias)
 		f.bias = NULL;
-	if (!bias || g->gelu != GELU_TANH || g->ldc % 8 != 0 || !is_aligned(g->kept) ||
-	    !is_aligned(g->c))
+	bool is_slope_of_sum = g->bias && g->then == GEMM_GELU_BACKWARD; /* it has no such one */
+	if (!bias || is_slope_of_sum || g->gelu != GELU_TANH || g->ldc % 8 != 0 ||
+	    !is_aligned(g->kept) || !is_aligned(g->c))
 		f.then = GEMM_PLAIN;
 	if (g->beta != 0.0f || !is_aligned(g->sum_a) || !is_aligned(g->sum_b))
 		f.sum_a = f.sum_b = NULL;
