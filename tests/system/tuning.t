@@ -63,6 +63,8 @@ like "$err" "metrics.noise_scale: needs several micro-batches a step" "it is sai
 lora() { train "$@" --init-from "$T/plain/$last" --lora.rank 2 --lora.target_modules '["q_proj", "down_proj"]' --optimizer.lr 0.01; }
 exits 0 "adapters are trained" lora adapted 6
 like "$out" "^adapters of rank 2 for 4 matrices: 1408 parameters are trained$" "and nothing else"
+exits 0 "their gradients have a noise, too" lora noisy 6 --metrics.noise_scale
+like "$out" "^step 6/6 .* noise scale [0-9.e+]+ tokens" "which is told"
 exits 0 "ended after three steps" lora again 3
 exits 0 "they go on" lora again 6
 ok "to the same bits" diff -r -x manifest.json "$T/adapted/$last" "$T/again/$last"

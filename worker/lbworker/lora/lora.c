@@ -238,6 +238,15 @@ static void gradients_of(const struct lora *l, const struct lora_pair *p)
 				   .ldc = p->in });
 }
 
+void lora_squares(const struct lora *l, double *sum)
+{
+	const struct model *m = l->model;
+
+	for (size_t i = 0; i < l->pairs; i++)
+		gradients_of(l, &l->pair[i]);
+	m->backend->sum_squares(m->device, sum, l->grads, l->count, false, false);
+}
+
 void lora_update(const struct optimizer *o, const struct lora *l, struct step_control *control)
 {
 	const struct model *m = l->model;
@@ -248,9 +257,7 @@ void lora_update(const struct optimizer *o, const struct lora *l, struct step_co
 				 .rate = 1,
 				 .key = o->key };
 
-	for (size_t i = 0; i < l->pairs; i++)
-		gradients_of(l, &l->pair[i]);
-	m->backend->sum_squares(m->device, &control->squares, l->grads, l->count, false, false);
+	lora_squares(l, &control->squares);
 	m->backend->decide(m->device, control);
 	m->backend->adamw(m->device, l->values, l->m, l->v, l->grads, l->count, &a, control);
 	lora_apply(l);

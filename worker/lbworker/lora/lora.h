@@ -58,7 +58,8 @@ void lora_begin(struct lora *lora);
 void lora_draw(struct lora *lora, uint64_t seed);
 /* The model's weights become those with adapters. */
 void lora_apply(const struct lora *lora);
-/* As optimizer_update, of adapters only. */
+/* As optimizer_squares, and optimizer_update, of adapters only. */
+void lora_squares(const struct lora *lora, double *sum);
 void lora_update(const struct optimizer *optimizer, const struct lora *lora,
 		 struct step_control *control);
 

@@ -48,7 +48,10 @@ static void queue_first_squares(void *arg)
 	const struct queued *q = arg;
 	struct training *t = q->t;
 
-	optimizer_squares(t->model, &t->control->first_squares);
+	if (t->lora)
+		lora_squares(t->lora, &t->control->first_squares);
+	else
+		optimizer_squares(t->model, &t->control->first_squares);
 }
 
 /* The gradient of the mean loss over all micro-batches, and the update. With one of them a device
