@@ -93,6 +93,9 @@ refused "lora.target_modules: no matrix of this llama is called \"query\"" --ini
 refused "optimizer.ema_decay: goes without lora.rank" --init-from "$T/plain" --lora.rank 2 --optimizer.ema_decay 0.9
 refused "optimizer.name: goes without lora.rank" --init-from "$T/plain" --lora.rank 2 --optimizer.name Muon
 refused "lora.rank: must be 0 with several ranks" --init-from "$T/plain" --lora.rank 2 --ranks 2
+refused "parallelism.reduction_width: must be 0 or 1 with lora.rank" --init-from "$T/plain" --lora.rank 2 \
+	--parallelism.reduction_width 2
+refused "metrics.noise_scale: goes without parallelism.reduction_width" --metrics.noise_scale --parallelism.reduction_width 2
 
 # an adapter that is more than that, or less
 bad() {	# bad ERE SED

@@ -34,6 +34,11 @@ static int check_batches(struct config *c, const struct toml *toml, struct err *
 			"needs several micro-batches a step: training.global_batch_size of "
 			"at least two local_batch_size",
 			err);
+	if (c->noise_scale && c->reduction_width > 1)
+		return keys_refuse(toml, "metrics.noise_scale",
+				   "goes without parallelism.reduction_width, which keeps passes "
+				   "apart",
+				   err);
 	if (c->batch_ramp.count == 0)
 		return 0;
 	const int64_t *ramp = c->batch_ramp.items, local = c->local_batch_size;
@@ -331,6 +336,10 @@ static int check_lora(const struct config *c, const struct toml *toml, struct er
 				   "goes without lora.rank", err);
 	if (c->tensor_degree > 1 || c->context_degree > 1 || c->local_ranks > 1)
 		return keys_refuse(toml, "lora.rank", "must be 0 with several ranks", err);
+	if (c->reduction_width > 1)
+		return keys_refuse(toml, "parallelism.reduction_width",
+				   "must be 0 or 1 with lora.rank, whose passes add up in place",
+				   err);
 	if (model_plan(&plan, &c->shape, &options, NULL))
 		return 0; /* another check says what is wrong */
 	int rc = lora_check(&rules, plan, &why);
