@@ -262,10 +262,11 @@ fi
 # Few bits: recipes, moments, weights without a copy of more bits; and Muon, which needs whole
 # matrices. What is rounded by chance is so by its place in the model and its sample, whoever holds
 # it.
+printf 'base = "mxfp8"\n[forward]\nx = "e4m3fn 1x32 up stochastic"\n' >"$T/chance.toml"
 while read -r extra; do
 	case $device:$short:$extra in
 	cuda:*quantize* | cuda:*dtype* | cuda:*8bit* | cuda:*Muon*) continue ;;
-	cpu:1:*8bit* | cpu:1:*Muon* | *::*) ;;
+	cpu:1:*8bit* | cpu:1:*Muon* | cpu:1:*chance* | *::*) ;;
 	*) continue ;;
 	esac
 	# shellcheck disable=SC2086 # words
@@ -281,6 +282,7 @@ while read -r extra; do
 	rm -rf "$T/extra"
 done <<-END
 	--quantize.recipe nvfp4
+	--quantize.recipe $T/chance.toml
 	--quantize.recipe mxfp4 --training.mixed_precision_param bfloat16
 	--training.mixed_precision_param bfloat16 --model.name gpt2
 	--optimizer.moments bfloat16

@@ -114,6 +114,7 @@ static int validation_pass(struct training *t, int64_t pass, double *loss, struc
 {
 	uint64_t first = (uint64_t)(pass * t->config.local_batch_size);
 
+	precision_pass(t->precision, first);
 	if (training_samples(t, t->validation, first, err))
 		return -1;
 	return t->mesh.pipeline > 1 ? pipelined_loss(t, loss, err)

@@ -83,6 +83,7 @@ static int validate_pass(struct training *t, int64_t pass, double *loss, struct 
 {
 	uint64_t first = (uint64_t)(pass * t->config.local_batch_size);
 
+	precision_pass(t->precision, first);
 	return training_samples(t, t->validation, first, err)
 		       ? -1
 		       : model_loss(t->model, t->tokens, t->targets, loss, err);
