@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "common/base/mem.h"
+#include "kernels/formats/operand.h"
 #include "kernels/load.h"
 #include "worker/lbworker/model/model.h"
 #include "worker/lbworker/optim/optimizer.h"
@@ -451,6 +452,57 @@ static void test_documents(void **state)
 	assert_memory_not_equal(a, b, sizeof(a));
 }
 
+/* What the products of the head round by chance, one stream after the other. */
+static uint32_t streams[16];
+static size_t stream_count;
+
+static void note_streams(struct device *dev, const struct gemm *g)
+{
+	const struct operand_use *use[] = { g->use_a, g->use_b };
+
+	for (size_t i = 0; i < 2; i++)
+		if (use[i] && use[i]->cast->rounding == ROUND_STOCHASTIC)
+			streams[stream_count++ % 16] = use[i]->random.tensor;
+	backend_cpu()->gemm(dev, g);
+}
+
+/* Rows of the head come in chunks, each with random numbers of its own: the same ones would make
+ * the same mistakes. */
+static void test_chunks_by_chance(void **state)
+{
+	const struct golden *g = &goldens[0];
+	const struct precision_wish wish = { .recipe = "mxfp4",
+					     .layers = g->shape.layers,
+					     .first_layers = g->shape.layers };
+	const struct model_options options = { .batch = 1,
+					       .seq = 8,
+					       .head_elements = 3 * g->shape.vocab };
+	const struct backend_options host = { .threads = 1 };
+	struct device *device = backend_cpu()->open(&host, (char[BACKEND_TEXT_BYTES]){ 0 });
+	struct backend noting = *backend_cpu();
+	int32_t tokens[8] = { 1, 2, 3, 1, 2, 3, 1, 2 };
+	struct err err = { 0 };
+	struct model *m;
+	double loss;
+
+	(void)state;
+	assert_non_null(device);
+	noting.gemm = note_streams;
+	assert_int_equal(model_create(&m, &g->shape, &noting, device, &options, &err), 0);
+	model_init_weights(m, 7, 0.3);
+	assert_int_equal(precision_create(&m->precision, &wish, NULL, &err), 0);
+	precision_step(m->precision, 1, false);
+	stream_count = 0;
+	assert_int_equal(model_backprop(m, tokens, tokens, 1, false, &loss, &err), 0);
+	assert_true(stream_count == 3 * 2); /* chunks; of the gradient, in both its products */
+	for (size_t i = 0; i < stream_count; i++)
+		for (size_t k = 0; k < i; k++)
+			assert_int_not_equal(streams[i], streams[k]);
+	precision_destroy(m->precision);
+	model_destroy(m);
+	backend_cpu()->close(device);
+}
+
 /* The loss with its terms and its gradient, by their formulas in double. */
 static void test_loss_terms(void **state)
 {
@@ -538,7 +590,7 @@ int main(void)
 		cmocka_unit_test(test_threads),    cmocka_unit_test(test_recompute),
 		cmocka_unit_test(test_training),   cmocka_unit_test(test_shapes_refused),
 		cmocka_unit_test(test_extended),   cmocka_unit_test(test_documents),
-		cmocka_unit_test(test_loss_terms),
+		cmocka_unit_test(test_loss_terms), cmocka_unit_test(test_chunks_by_chance),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -167,14 +167,14 @@ static void head_and_loss(const struct model *m, const struct head_pass *pass)
 {
 	const struct model_shape *s = &m->shape;
 	struct model_activations *a = m->activations;
-	const struct linear head = head_of(m);
+	struct linear head = head_of(m);
 	size_t all = m->batch * m->seq, unit = model_unit_of_head(m);
 	const void *final = split_gather(m, a->shared.gathered, a->final, all, s->dim);
 
 	model_need(m, unit);
 	if (pass->gradients)
 		model_soon(m, model_end_layer(m)); /* the last one's unit */
-	for (size_t row = 0; row < all; row += a->chunk_rows) {
+	for (size_t row = 0; row < all; row += a->chunk_rows, head.chunk++) {
 		size_t rows = all - row < a->chunk_rows ? all - row : a->chunk_rows;
 		const void *x = (const char *) final +
 				row * s->dim * compute_bytes(m->options.compute);

@@ -181,6 +181,7 @@ struct linear {
 	/* whose product it is, for recipes; the head's layer is the one behind the last */
 	size_t layer;
 	enum module module;
+	size_t chunk; /* of its rows, where they come in several */
 };
 void linear_forward(const struct model *m, const struct linear *w, void *y, const void *x,
 		    size_t rows, float beta);

@@ -4,6 +4,9 @@
  * Nowhere else do numbers of few bits come in. */
 #include "worker/lbworker/model/layer.h"
 
+/* Above the numbers that precision_use() gives to tensors. */
+enum { CHUNK_BIT = 20 };
+
 static enum module module_of(enum param weight)
 {
 	switch (weight) {
@@ -87,7 +90,7 @@ struct product_of_layer {
 
 /* Operand 0 and 1 of the product (recipe.h) are A and B, or the other way round. The largest number
  * of an operand stays known from product to product of a pass; not where a product reads a half of
- * it, or other passes come between. */
+ * it, or other passes come between. Each chunk of rows has random numbers of its own. */
 static void by_recipe(const struct model *m, const struct linear *w, enum product product,
 		      struct product_of_layer *p, bool swapped)
 {
@@ -98,6 +101,7 @@ static void by_recipe(const struct model *m, const struct linear *w, enum produc
 		struct operand_use *use = &p->use[i];
 		if (!precision_use(m->precision, w->layer, w->module, product, i, use))
 			continue;
+		use->random.tensor += (uint32_t)w->chunk << CHUNK_BIT;
 		if (!is_whole)
 			use->amax = NULL;
 		*((i == 0) != swapped ? &p->gemm.use_a : &p->gemm.use_b) = use;
