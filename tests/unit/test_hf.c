@@ -175,6 +175,8 @@ static void test_windows(void **state)
 		{ "{" MISTRAL ",\"sliding_window\":8,\"layer_types\":[\"sliding_attention\"]}", 8,
 		  0, 0, 0 },
 		{ "{" QWEN3 ",\"use_sliding_window\":false,\"sliding_window\":4096}", 0, 0, 0, 0 },
+		{ "{" QWEN3 ",\"use_sliding_window\":true,\"layer_types\":[\"sliding_attention\"]}",
+		  4096, 0, 0, 0 },
 		{ "{" GEMMA2 "}", 4096, 2, 50, 0 },
 		{ "{" GEMMA2 ",\"attn_logit_softcapping\":null}", 4096, 2, 0, 0 },
 		{ "{" GEMMA2 ",\"layer_types\":[\"full_attention\"]}", 0, 0, 50, 0 },
@@ -203,6 +205,25 @@ static void test_windows(void **state)
 			fail_msg("%s: %s", cases[i].text, err.text);
 		assert_memory_equal(&back, &s, sizeof(back));
 	}
+}
+
+/* transformers takes int(share * head_dim) elements, which a share that a division made too small
+ * would cost one. */
+static void test_rotary_share(void **state)
+{
+	(void)state;
+	for (size_t head_dim = 4; head_dim <= 256; head_dim += 2)
+		for (size_t rotary = 2; rotary < head_dim; rotary += 2) {
+			struct model_shape s = { .family = MODEL_NEOX,
+						 .dim = 3 * head_dim,
+						 .heads = 3,
+						 .rotary = rotary };
+			json_t *o = hf_config_json(&s, 9, "float32");
+			double share = json_number_value(json_object_get(o, "rotary_pct"));
+			json_decref(o);
+			if ((size_t)(share * (double)head_dim) != rotary)
+				fail_msg("%.17g of %zu are not %zu", share, head_dim, rotary);
+		}
 }
 
 #define QWEN3_MOE "\"model_type\":\"qwen3_moe\"," SIZES
@@ -277,6 +298,12 @@ static const struct {
 	{ "{" LLAMA ",\"rms_norm_eps\":\"x\"}", "rms_norm_eps is of the wrong type" },
 	{ "{" LLAMA ",\"rope_theta\":-1}", "rope_theta = -1 is out of range" },
 	{ "{" LLAMA ",\"rope_scaling\":{\"type\":\"yarn\"}}", "rope_scaling of type \"yarn\"" },
+	{ "{" LLAMA ",\"partial_rotary_factor\":0.5}", "the rotary share 0.5 must be 1 in llama" },
+	{ "{" GEMMA3 ",\"rope_parameters\":{\"partial_rotary_factor\":0.25}}",
+	  "the rotary share 0.25 must be 1 in gemma3_text" },
+	{ "{" GEMMA3 ",\"rope_parameters\":{\"full_attention\":{\"rope_theta\":7},"
+	  "\"sliding_attention\":{\"rope_type\":\"linear\",\"factor\":2}}}",
+	  "rope_parameters.sliding_attention of type \"linear\" is not supported" },
 };
 
 static void test_bad_configs(void **state)
@@ -376,6 +403,7 @@ int main(void)
 		cmocka_unit_test(test_experts),
 		cmocka_unit_test(test_like_llama),
 		cmocka_unit_test(test_windows),
+		cmocka_unit_test(test_rotary_share),
 		cmocka_unit_test(test_bad_configs),
 		cmocka_unit_test(test_several_files),
 		cmocka_unit_test(test_bad_indexes),

@@ -185,6 +185,9 @@ static void test_shapes(void **state)
 		{ "name = \"neox\"\nflavor = \"70M\"\nrotary_pct = 0.3\n",
 		  "c.toml:4: model.rotary_pct: turns 19 elements of a head of 64, which must be even: "
 		  "rotary_pct 0.28125 would do", { 0 } },
+		{ "flavor = \"124M\"\nrotary_pct = 0.5\n",
+		  "c.toml:3: model.rotary_pct: all of a head turns in llama: leave it out, or name = "
+		  "\"neox\"", { 0 } },
 		{ "name = \"gpt2\"\nflavor = \"124M\"\nn_kv_heads = 4\n",
 		  "c.toml:4: model.n_kv_heads: gpt2 has as many as n_heads: 12 would do", { 0 } },
 		{ "name = \"neox\"\nflavor = \"70M\"\nhead_dim = 32\n",

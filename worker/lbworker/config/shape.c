@@ -393,8 +393,14 @@ static int check_rotary(const struct config *c, const struct toml *toml, size_t 
 {
 	const struct model_shape *s = &c->shape;
 
-	if (!model_is_rotary(s->family) || c->rotary_pct >= 1 ||
-	    (s->rotary > 0 && s->rotary % 2 == 0))
+	if (!model_is_rotary(s->family) || c->rotary_pct >= 1)
+		return 0;
+	if (s->family != MODEL_NEOX) /* config.json could not say it */
+		return refuse(r, toml, "model.rotary_pct",
+			      xasprintf("all of a head turns in %s: leave it out, or name = "
+					"\"neox\"",
+					model_family_name(s->family)));
+	if (s->rotary > 0 && s->rotary % 2 == 0)
 		return 0;
 	size_t even = s->rotary < 2 ? 2 : s->rotary - 1;
 	return refuse(r, toml, blamed(toml, "model.rotary_pct", "model.n_heads"),

@@ -64,7 +64,7 @@ const struct key training_keys[] = {
 		 "the weights of a token's experts add up to 1; left out: as the flavor has it"),
 	KEY_REAL("model", "route_scale", route_scale, 0, 1e6, "0", "times these weights"),
 	KEY_REAL("model", "rotary_pct", rotary_pct, 0, 1, "0",
-		 "share of a head that turns; usually 1, in neox 0.25"),
+		 "share of a head that turns, in neox; usually 0.25"),
 	KEY_FLAG("model", "tie_word_embeddings", tied, "false",
 		 "the head is the embedding; left out: as the flavor has it, gpt2 true"),
 	KEY_TEXT("model", "init_std", init_std_text, "\"0.02\"",

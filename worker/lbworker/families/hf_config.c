@@ -148,6 +148,15 @@ static void put_experts(json_t *o, const struct hf_family *f, const struct model
 	json_decref(dense);
 }
 
+/* transformers takes int(share * head_dim) elements: what a division lost must not cost one. */
+static double rotary_share(const struct model_shape *s)
+{
+	const double head_dim = (double)head_dim_of(s);
+	const double share = s->rotary ? (double)s->rotary / head_dim : 1;
+
+	return (size_t)(share * head_dim) < s->rotary ? nextafter(share, 1) : share;
+}
+
 json_t *hf_config_json(const struct model_shape *shape, size_t positions, const char *dtype)
 {
 	const struct hf_family *f = &hf_families[shape->family];
@@ -165,10 +174,7 @@ json_t *hf_config_json(const struct model_shape *shape, size_t positions, const 
 	for (const struct hf_key *key = f->keys; key->name; key++)
 		put_key(o, key, shape);
 	if (f->rotary_share)
-		js_set_real(o, f->rotary_share,
-			    shape->rotary ? (double)shape->rotary * (double)shape->heads /
-						    (double)shape->dim
-					  : 1.0);
+		js_set_real(o, f->rotary_share, rotary_share(shape));
 	if (shape->scaling.factor > 0)
 		json_object_set_new(o, "rope_scaling", scaling_json(&shape->scaling));
 	if (!json_object_get(o, f->positions))
@@ -274,12 +280,18 @@ static int read_scaling(const json_t *rope, struct rope_scaling *out, struct err
 		       "high_freq_factor and original_max_position_embeddings");
 }
 
+static const char *rope_type(const json_t *rope)
+{
+	return js_str(rope, "rope_type", js_str(rope, "type", "default"));
+}
+
 /* transformers 5 keeps the rotary keys in an object of their own. */
 static int read_rope(const json_t *o, const struct hf_family *f, struct model_shape *shape,
 		     struct err *err)
 {
 	static const char *const names[] = { "rope_scaling", "rope_parameters" };
-	double share = f->rotary_share ? js_real(o, f->rotary_share, f->rotary_fallback) : 1;
+	double share = f->rotary_share ? js_real(o, f->rotary_share, f->rotary_fallback)
+				       : js_real(o, "partial_rotary_factor", 1);
 
 	for (size_t i = 0; i < 2; i++) {
 		const json_t *rope = json_object_get(o, names[i]);
@@ -289,7 +301,10 @@ static int read_rope(const json_t *o, const struct hf_family *f, struct model_sh
 		if (!json_is_object(rope))
 			continue;
 		shape->local_theta = js_real(local, "rope_theta", shape->local_theta);
-		const char *type = js_str(rope, "rope_type", js_str(rope, "type", "default"));
+		if (strcmp(rope_type(local), "default") != 0)
+			return err_set(err, ERR_USAGE, "%s.%s of type \"%.40s\" is not supported",
+				       names[i], SLIDING, rope_type(local));
+		const char *type = rope_type(rope);
 		shape->rope_theta = js_real(rope, "rope_theta", shape->rope_theta);
 		share = js_real(rope, "partial_rotary_factor", share);
 		if (strcmp(type, "llama3") == 0) {
@@ -308,6 +323,9 @@ static int read_rope(const json_t *o, const struct hf_family *f, struct model_sh
 	if (!(share > 0 && share <= 1))
 		return err_set(err, ERR_USAGE, "the rotary share %g must be above 0, at most 1",
 			       share);
+	if (share < 1 && !f->rotary_share)
+		return err_set(err, ERR_USAGE, "the rotary share %g must be 1 in %s", share,
+			       f->model_type);
 	if (share < 1)
 		shape->rotary = (size_t)(share * (double)head_dim_of(shape));
 	return 0;

@@ -181,6 +181,7 @@ const struct hf_family hf_families[MODEL_FAMILY_COUNT] = {
 			  .keys = llama_keys,
 			  .constants = silu_constants,
 			  .has_window = true,
+			  .window = 4096,
 			  .window_flag = "use_sliding_window",
 			  .head_dim = 128 },
 	[MODEL_OLMO2] = { .model_type = "olmo2",
