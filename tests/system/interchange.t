@@ -37,6 +37,33 @@ exits 0 "float16 out" lbworker convert "$gold/meta" "$T/half" --to litgpt --dtyp
 exits 2 "there is no such layout" lbworker convert "$gold/hf" "$T/never" --to gguf
 like "$err" "^lbworker: --to is one of huggingface, meta, litgpt, torch, dcp, torchtitan;" "is said"
 
+# --- published models: files of several kinds side by side, and more in them than weights
+mkdir "$T/both" && cp "$gold/hf"/* "$T/both" && cp "$gold/litgpt/lit_model.pth" "$gold/meta/consolidated.00.pth" "$T/both"
+printf '\200\002\212\012l\374\234F\371 j\250P\031.' >"$T/both/pytorch_model.bin"
+exits 0 "of several kinds those are taken that transformers takes" lbworker convert "$T/both" "$T/both-in" --dtype bfloat16
+ok "to the same bits" cmp "$T/hf/model.safetensors" "$T/both-in/model.safetensors"
+rm "$T/both/model.safetensors" "$T/both/lit_model.pth" "$T/both/consolidated.00.pth"
+exits 2 "a file of torch.save before 1.6 alone" lbworker convert "$T/both" "$T/never"
+like "$err" "^lbworker: $T/both/pytorch_model.bin: is of torch.save before PyTorch 1.6, which is not read: " "is called so"
+mkdir "$T/masked" && cp "$gold/hf/config.json" "$T/masked"
+python3 - "$gold/hf/model.safetensors" "$T/masked/model.safetensors" <<'PY'
+import json, struct, sys
+raw = open(sys.argv[1], "rb").read()
+size = struct.unpack("<Q", raw[:8])[0]
+header, data = json.loads(raw[8:8 + size]), raw[8 + size:]
+for name, dtype, shape, n in (("model.layers.0.mask", "BOOL", [1, 1, 8, 8], 64), ("model.position_ids", "I64", [2], 16),
+                              ("vision.patch", "F32", [1, 1, 1, 1, 2], 8)):
+    header[name] = dict(dtype=dtype, shape=shape, data_offsets=[len(data), len(data) + n])
+    data += bytes(n)
+text = json.dumps(header).encode()
+open(sys.argv[2], "wb").write(struct.pack("<Q", len(text)) + text + data)
+PY
+exits 0 "a file with masks and counters beside its weights" lbworker convert "$T/masked" "$T/masked-in" --dtype bfloat16
+ok "to the same bits" cmp "$T/hf/model.safetensors" "$T/masked-in/model.safetensors"
+sed -i 's/"model.norm.weight": {"dtype": "BF16"/"model.norm.weight": {"dtype": "F8E5"/' "$T/masked/model.safetensors"
+exits 2 "weights of a type that is not known" lbworker convert "$T/masked" "$T/never"
+like "$err" "^lbworker: $T/masked/model.safetensors: model.norm.weight is F8E5 16, the model needs F32 16$" "are refused"
+
 # --- a training of torchtitan goes on here --------------------------------------------------------
 python3 -c "import sys; sys.stdout.buffer.write(b''.join((i * i % 40).to_bytes(2, 'little') for i in range(4000)))" >"$T/raw.bin"
 lbworker prepare --out "$T/data.tokens" --join "$T/raw.bin" >"$T/said" 2>&1

@@ -20,7 +20,7 @@ static const struct {
 	uint64_t bytes;
 } types[ST_TYPE_COUNT] = {
 	[ST_F32] = { "F32", 4 }, [ST_I32] = { "I32", 4 }, [ST_BF16] = { "BF16", 2 },
-	[ST_F16] = { "F16", 2 }, [ST_U8] = { "U8", 1 },
+	[ST_F16] = { "F16", 2 }, [ST_U8] = { "U8", 1 },   [ST_OTHER] = { "another type", 1 },
 };
 
 struct st_file {
@@ -163,17 +163,13 @@ static uint64_t get_u64(const unsigned char *from)
 	return value;
 }
 
-static int read_type(const json_t *entry, struct st_tensor *t, const char *path, struct err *err)
+static void read_type(const json_t *entry, struct st_tensor *t)
 {
-	const char *name = js_str(entry, "dtype", "");
-
-	for (int i = 0; i < ST_TYPE_COUNT; i++)
-		if (strcmp(types[i].name, name) == 0) {
+	t->dtype = js_str(entry, "dtype", "");
+	t->type = ST_OTHER;
+	for (int i = 0; i < ST_OTHER; i++)
+		if (strcmp(types[i].name, t->dtype) == 0)
 			t->type = (enum st_type)i;
-			return 0;
-		}
-	return err_set(err, ERR_USAGE, "%s: %s: dtype \"%s\" is not one of F32, I32, BF16, F16",
-		       path, t->name, name);
 }
 
 static int read_shape(const json_t *entry, struct st_tensor *t, const char *path, struct err *err)
@@ -181,9 +177,13 @@ static int read_shape(const json_t *entry, struct st_tensor *t, const char *path
 	const json_t *shape = json_object_get(entry, "shape");
 	size_t dimensions = json_array_size(shape);
 
-	if (!json_is_array(shape) || dimensions > ST_MAX_DIMENSIONS)
-		return err_set(err, ERR_USAGE, "%s: %s: shape must be a list of at most %d sizes",
-			       path, t->name, ST_MAX_DIMENSIONS);
+	if (!json_is_array(shape))
+		return err_set(err, ERR_USAGE, "%s: %s: shape must be a list of sizes", path,
+			       t->name);
+	if (dimensions > ST_MAX_DIMENSIONS) {
+		t->type = ST_OTHER;
+		dimensions = ST_MAX_DIMENSIONS;
+	}
 	t->dimensions = (int)dimensions;
 	for (size_t i = 0; i < dimensions; i++) {
 		const json_t *size = json_array_get(shape, i);
@@ -206,7 +206,8 @@ static int read_entry(struct st_file *f, const json_t *entry, struct st_tensor *
 	    !json_is_integer(last))
 		return err_set(err, ERR_USAGE, "%s: %s: dtype, shape or data_offsets is missing",
 			       f->path, t->name);
-	if (read_type(entry, t, f->path, err) || read_shape(entry, t, f->path, err))
+	read_type(entry, t);
+	if (read_shape(entry, t, f->path, err))
 		return -1;
 	json_int_t begin = json_integer_value(first), end = json_integer_value(last);
 	if (begin < 0 || end < begin || (uint64_t)end > data_bytes)
@@ -214,13 +215,17 @@ static int read_entry(struct st_file *f, const json_t *entry, struct st_tensor *
 			       "%s: %s: data_offsets [%" PRId64 ", %" PRId64
 			       "] lie outside the data (%" PRIu64 " bytes)",
 			       f->path, t->name, (int64_t)begin, (int64_t)end, data_bytes);
+	t->data = data + begin;
+	if (t->type == ST_OTHER) {
+		t->bytes = (uint64_t)(end - begin);
+		return 0;
+	}
 	if (!tensor_bytes(t, &t->bytes) || t->bytes != (uint64_t)(end - begin))
 		return err_set(err, ERR_USAGE, "%s: %s: shape and data_offsets disagree", f->path,
 			       t->name);
 	if ((uint64_t)begin % types[t->type].bytes != 0)
 		return err_set(err, ERR_USAGE, "%s: %s: data is not aligned to its type", f->path,
 			       t->name);
-	t->data = data + begin;
 	return 0;
 }
 
@@ -354,12 +359,12 @@ const struct st_tensor *st_find(const struct st_file *f, const char *name, enum 
 		err_set(err, ERR_USAGE, "%s: there is no tensor %s", f->path, name);
 		return NULL;
 	}
-	if (t->type == type && memcmp(t->shape, shape, sizeof(t->shape)) == 0)
+	if (t->type == type && type != ST_OTHER && memcmp(t->shape, shape, sizeof(t->shape)) == 0)
 		return t;
 	print_shape(have, sizeof(have), t->shape);
 	print_shape(want, sizeof(want), shape);
-	err_set(err, ERR_USAGE, "%s: %s is %s %s, the model needs %s %s", f->path, name,
-		types[t->type].name, have, types[type].name, want);
+	err_set(err, ERR_USAGE, "%s: %s is %s %s, the model needs %s %s", f->path, name, t->dtype,
+		have, types[type].name, want);
 	return NULL;
 }
 

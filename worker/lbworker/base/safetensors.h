@@ -2,7 +2,8 @@
 /* safetensors.h - the tensor file of Hugging Face: u64 header bytes, a JSON header, raw data.
  *
  * Reading maps the file and believes nothing: sizes, offsets, overlaps, types and shapes are
- * checked before a tensor is handed out. */
+ * checked before a tensor is handed out. Files of models also hold masks and counters of types, and
+ * tensors of more dimensions, that no weight of ours has: they are ST_OTHER. */
 #ifndef LBWORKER_SAFETENSORS_H
 #define LBWORKER_SAFETENSORS_H
 
@@ -11,12 +12,14 @@
 
 #include "common/base/err.h"
 
-enum st_type { ST_F32, ST_I32, ST_BF16, ST_F16, ST_U8, ST_TYPE_COUNT };
+/* ST_OTHER: nothing that is read here; such a tensor may lie beside those that are. */
+enum st_type { ST_F32, ST_I32, ST_BF16, ST_F16, ST_U8, ST_OTHER, ST_TYPE_COUNT };
 enum { ST_MAX_DIMENSIONS = 4 };
 
 struct st_tensor {
 	const char *name;
 	enum st_type type;
+	const char *dtype; /* what the file that it was read from calls it */
 	int dimensions;
 	uint64_t shape[ST_MAX_DIMENSIONS];
 	const void *data; /* little-endian, row-major */

@@ -107,15 +107,24 @@ const struct foreign_layout *foreign_named(const char *name)
 	return NULL;
 }
 
+static bool holds(const char *folder, const char *name)
+{
+	char *path = path_join("%s/%s", folder, name);
+	bool there = file_exists(path);
+
+	free(path);
+	return there;
+}
+
+/* Published models have the same weights in several layouts side by side. */
 const struct foreign_layout *foreign_in(const char *folder)
 {
-	for (size_t i = 0; i < LAYOUTS; i++) {
-		char *path = path_join("%s/%s", folder, layouts[i].weights);
-		bool there = file_exists(path);
-		free(path);
-		if (there)
+	if (holds(folder, "config.json") &&
+	    (holds(folder, "model.safetensors") || holds(folder, "model.safetensors.index.json")))
+		return NULL;
+	for (size_t i = 0; i < LAYOUTS; i++)
+		if (holds(folder, layouts[i].weights))
 			return &layouts[i];
-	}
 	return NULL;
 }
 

@@ -98,8 +98,19 @@ static const struct stored *find_pickle(struct torch_file *f)
 	return NULL;
 }
 
+/* A pickle begins with its version's opcode, an archive does not. */
+static bool is_bare_pickle(const struct torch_file *f)
+{
+	return f->bytes > 0 && *(const unsigned char *)f->map == 0x80;
+}
+
 static int read_archive(struct torch_file *f, struct err *err)
 {
+	if (is_bare_pickle(f))
+		return err_set(err, ERR_USAGE,
+			       "%s: is of torch.save before PyTorch 1.6, which is not read: load "
+			       "and save it once more there, or as safetensors",
+			       f->path);
 	int fd = open(f->path, O_RDONLY | O_CLOEXEC);
 	int rc = fd < 0 ? err_errno(err, "%s", f->path)
 			: zip_walk(fd, (int64_t)f->end, note_entry, f, err);
