@@ -64,6 +64,33 @@ sed -i 's/"model.norm.weight": {"dtype": "BF16"/"model.norm.weight": {"dtype": "
 exits 2 "weights of a type that is not known" lbworker convert "$T/masked" "$T/never"
 like "$err" "^lbworker: $T/masked/model.safetensors: model.norm.weight is F8E5 16, the model needs F32 16$" "are refused"
 
+# --- what those files say, or cannot say, of a model that is no plain Llama --------------------------
+for key in "attn_bias: true" "rope_condense_ratio: 4" "attention_scores_scalar: 256" "rope_local_base_freq: 10000"; do
+	rm -rf "$T/other" && cp -r "$gold/litgpt" "$T/other"
+	echo "$key" >>"$T/other/model_config.yaml"
+	exits 2 "LitGPT's $key" lbworker convert "$T/other" "$T/never"
+	like "$err" "model_config.yaml: ${key%%:*} must be [a-z0-9]+, it is ${key#*: }$" "is refused"
+done
+scaled() { # scaled LOW ORIGINAL: the model of transformers with such rope scaling
+	rm -rf "$T/scaled" && cp -r "$gold/hf" "$T/scaled"
+	sed -i "s/\"rope_type\": .*/\"rope_type\": \"llama3\", \"factor\": 8.0, \"low_freq_factor\": $1, \"high_freq_factor\": 4.0/
+		s/\"rope_theta\": .*/\"rope_theta\": 10000.5, \"original_max_position_embeddings\": $2,/" "$T/scaled/config.json"
+}
+for layout in meta dcp torchtitan; do
+	for kind in "2.0 8192" "1.0 4096"; do
+		scaled $kind
+		exits 2 "$layout has no word for rope scaling like $kind" lbworker convert "$T/scaled" "$T/never" --to $layout
+		like "$err" "^lbworker: Meta's files know rope scaling with low_freq_factor 1 and original_max_.* 8192 only" "is said"
+	done
+done
+scaled 2.0 4096
+exits 0 "LitGPT has" lbworker convert "$T/scaled" "$T/scaled-lit" --to litgpt
+exits 0 "and it comes back" lbworker convert "$T/scaled-lit" "$T/scaled-back"
+exits 0 "as transformers has it" lbworker convert "$T/scaled" "$T/scaled-want"
+for key in rope_theta low_freq_factor original_max_position_embeddings; do
+	is "$(grep "$key" "$T/scaled-back/config.json")" "$(grep "$key" "$T/scaled-want/config.json")" "$key, too"
+done
+
 # --- a training of torchtitan goes on here --------------------------------------------------------
 python3 -c "import sys; sys.stdout.buffer.write(b''.join((i * i % 40).to_bytes(2, 'little') for i in range(4000)))" >"$T/raw.bin"
 lbworker prepare --out "$T/data.tokens" --join "$T/raw.bin" >"$T/said" 2>&1

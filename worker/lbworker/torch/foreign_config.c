@@ -99,6 +99,12 @@ int meta_write(const struct model_shape *s, size_t positions, const char *dtype,
 	if (s->head_dim)
 		return err_set(err, ERR_USAGE, "Meta's files know no head_dim of its own (%zu)",
 			       s->head_dim);
+	if (s->scaling.factor > 0 && (s->scaling.low != 1 || s->scaling.original != META_POSITIONS))
+		return err_set(err, ERR_USAGE,
+			       "Meta's files know rope scaling with low_freq_factor 1 and "
+			       "original_max_position_embeddings %d only, not %g and %g: --to "
+			       "huggingface, torch or litgpt",
+			       META_POSITIONS, s->scaling.low, s->scaling.original);
 	json_t *o = json_pack("{s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:b, s:I}", "dim",
 			      (json_int_t)s->dim, "n_layers", (json_int_t)s->layers, "n_heads",
 			      (json_int_t)s->heads, "n_kv_heads", (json_int_t)s->kv_heads,
@@ -173,10 +179,14 @@ static int check_litgpt(const char *text, const char *path, struct err *err)
 		{ "norm_class_name", "RMSNorm" },
 		{ "mlp_class_name", "LLaMAMLP" },
 		{ "bias", "false" },
+		{ "attn_bias", "false" },
 		{ "parallel_residual", "false" },
 		{ "rotary_percentage", "1.0" },
+		{ "rope_condense_ratio", "1" },
+		{ "rope_local_base_freq", "null" },
 		{ "lm_head_bias", "false" },
 		{ "scale_embeddings", "false" },
+		{ "attention_scores_scalar", "null" },
 		{ "norm_qk", "false" },
 		{ "post_attention_norm", "false" },
 		{ "post_mlp_norm", "false" },
@@ -259,7 +269,7 @@ int litgpt_write(const struct model_shape *s, size_t positions, const char *dtyp
 		       "name: llama\nblock_size: %zu\nvocab_size: %zu\npadded_vocab_size: %zu\n"
 		       "n_layer: %zu\nn_head: %zu\nhead_size: %zu\nn_embd: %zu\n"
 		       "n_query_groups: %zu\nintermediate_size: %zu\nnorm_eps: %.9g\n"
-		       "rope_base: %.0f\nrotary_percentage: 1.0\nparallel_residual: false\n"
+		       "rope_base: %.17g\nrotary_percentage: 1.0\nparallel_residual: false\n"
 		       "bias: false\nnorm_class_name: RMSNorm\nmlp_class_name: LLaMAMLP\n",
 		       positions, s->vocab, s->vocab, s->layers, s->heads, head_dim, s->dim,
 		       s->kv_heads, s->ffn, (double)s->norm_eps, s->rope_theta);
