@@ -64,6 +64,18 @@ lbworker eval "$T/exported" "$T/text.tokens" --seq-len 64 --samples 20
 loss=$(sed -n 's/.* loss \([0-9.]*\), perplexity .*/\1/p' "$T/out")
 awk "BEGIN { exit !($loss > $last - 0.4 && $loss < $last + 0.4) }"
 ok $? "eval finds the loss of the training's end ($last, $loss)"
+# The flavor's scaling of rotary waves is from 8192 positions.
+cp -r "$T/exported" "$T/never"
+sed -i 's/^{/{"rope_scaling": {"rope_type": "llama3", "factor": 8, "low_freq_factor": 1, "high_freq_factor": 4,\n"original_max_position_embeddings": 4096},/' \
+	"$T/never/config.json"
+for original in 4096 8192; do
+	sed -i "s/^\"original_max_position_embeddings\": [0-9]*/\"original_max_position_embeddings\": $original/" "$T/never/config.json"
+	lbworker train "$T/small.toml" --job.dump_folder "$T/from-$original" --model.flavor debugmodel --model.rope_scaling_factor 8 \
+		--checkpoint.initial_load_path "$T/never" --training.steps 1 --lr_scheduler.warmup_steps 0
+	[ $? = $((original == 4096 ? 2 : 0)) ]
+	ok $? "weights scaled from $original positions begin a training scaled from 8192 only where that is the same"
+done
+rm -r "$T/never"
 rm "$T/exported/tokenizer.json"	# it came along, but no text can be read with it
 lbworker generate "$T/exported" --prompt abc --tokens 10 && cp "$T/out" "$T/said" &&
 	[ "$(wc -c <"$T/said")" = 14 ] && lbworker generate "$ours" --prompt abc --tokens 10 &&

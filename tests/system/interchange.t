@@ -64,7 +64,7 @@ sed -i 's/"model.norm.weight": {"dtype": "BF16"/"model.norm.weight": {"dtype": "
 exits 2 "weights of a type that is not known" lbworker convert "$T/masked" "$T/never"
 like "$err" "^lbworker: $T/masked/model.safetensors: model.norm.weight is F8E5 16, the model needs F32 16$" "are refused"
 
-# --- what those files say, or cannot say, of a model that is no plain Llama --------------------------
+# --- what those files say, or cannot say, of a model that is no plain Llama
 for key in "attn_bias: true" "rope_condense_ratio: 4" "attention_scores_scalar: 256" "rope_local_base_freq: 10000"; do
 	rm -rf "$T/other" && cp -r "$gold/litgpt" "$T/other"
 	echo "$key" >>"$T/other/model_config.yaml"

@@ -227,6 +227,13 @@ static bool same_sight(const struct model_shape *a, const struct model_shape *b)
 	       is_near(a->logit_softcap, b->logit_softcap);
 }
 
+static bool same_scaling(const struct rope_scaling *a, const struct rope_scaling *b)
+{
+	return is_near(a->factor, b->factor) &&
+	       (a->factor == 0 || (is_near(a->low, b->low) && is_near(a->high, b->high) &&
+				   is_near(a->original, b->original)));
+}
+
 static bool same_experts(const struct model_experts *a, const struct model_experts *b)
 {
 	return a->top == b->top && a->dense == b->dense && a->normed == b->normed &&
@@ -245,7 +252,7 @@ static int check_same(const struct model_shape *have, const struct model_shape *
 	    same_experts(&have->experts, &want->experts) &&
 	    (!is_rotary ||
 	     (is_close(have->rope_theta, want->rope_theta) && turned(have) == turned(want) &&
-	      is_close(have->scaling.factor + 1, want->scaling.factor + 1))))
+	      same_scaling(&have->scaling, &want->scaling))))
 		return 0;
 	return err_set(err, ERR_USAGE,
 		       "%s/config.json: family, heads, tied head, norm eps or rotary keys, window, "
