@@ -179,6 +179,24 @@ for layout in hf meta litgpt torch dcp; do
 		"$T/from-$layout/checkpoints/step-00000001/model.safetensors"
 done
 
+# --- but with no other model's: CodeLlama has the sizes of Llama 2, and another rope_theta
+differs() { # differs LAYOUT OPTION...: sizes that fit, and what does not show in tensors
+	sed "s|$gold/dcp|$gold/$1|" "$T/over.toml" >"$T/differs.toml"
+	shift
+	lbworker train "$T/differs.toml" --job.dump_folder "$T/never" --training.steps 1 --checkpoint.initial_load_model_only true "$@"
+}
+for layout in hf meta litgpt torch; do
+	rm -rf "$T/never"
+	exits 2 "$layout with another rope_theta" differs $layout --model.rope_theta 1e6
+	like "$err" "^lbworker: checkpoint.initial_load_path: .*$layout.*: family, heads, .* are not those of the keys of .model.$" "is refused"
+done
+for layout in hf meta dcp; do
+	rm -rf "$T/never"
+	exits 2 "$layout in a training of u-muP" differs $layout --u_mup.enable true --optimizer.weight_decay 0
+	like "$err" "^lbworker: checkpoint.initial_load_path: .*: .* would change$|a weight means something else: " "is refused"
+done
+rm -rf "$T/never"
+
 # --- files that mean harm
 # --------------------------------------------------------------------------------------- bad NAME
 # PATTERN: what stands on standard input (python: `out` is the file) is refused in one line

@@ -12,6 +12,11 @@
 #include "worker/lbworker/model/model.h"
 #include "worker/lbworker/base/safetensors.h"
 
+/* -1 unless weights of the shape that `path` says compute the same in a model of that one. Sizes
+ * show in the tensors; this is what does not. */
+int hf_check_same(const struct model_shape *have, const struct model_shape *want, const char *path,
+		  struct err *err);
+
 /* -1 unless folder/config.json has the u-muP of that shape, or both have none. */
 int hf_check_umup(const struct model_shape *shape, const char *folder, struct err *err);
 

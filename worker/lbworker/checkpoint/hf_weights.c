@@ -240,9 +240,8 @@ static bool same_experts(const struct model_experts *a, const struct model_exper
 	       is_near(a->scale, b->scale);
 }
 
-/* Sizes show in the tensors; this is what does not. */
-static int check_same(const struct model_shape *have, const struct model_shape *want,
-		      const char *folder, struct err *err)
+int hf_check_same(const struct model_shape *have, const struct model_shape *want, const char *path,
+		  struct err *err)
 {
 	bool is_rotary = model_is_rotary(want->family);
 
@@ -255,9 +254,9 @@ static int check_same(const struct model_shape *have, const struct model_shape *
 	      same_scaling(&have->scaling, &want->scaling))))
 		return 0;
 	return err_set(err, ERR_USAGE,
-		       "%s/config.json: family, heads, tied head, norm eps or rotary keys, window, "
-		       "softcaps or experts are not those of model.flavor",
-		       folder);
+		       "%s: family, heads, tied head, norm eps or rotary keys, window, softcaps "
+		       "or experts are not those of the keys of [model]",
+		       path);
 }
 
 static bool same_umup(const struct umup *a, const struct umup *b)
@@ -292,8 +291,12 @@ int hf_load(struct model *m, const char *folder, const char *file, struct err *e
 	size_t positions;
 	int rc;
 
-	if (hf_config_read(&shape, &positions, folder, err) ||
-	    check_same(&shape, want, folder, err) || hf_check_umup(want, folder, err))
+	if (hf_config_read(&shape, &positions, folder, err))
+		return -1;
+	char *path = path_join("%s/config.json", folder);
+	rc = hf_check_same(&shape, want, path, err);
+	free(path);
+	if (rc || hf_check_umup(want, folder, err))
 		return -1;
 	w = hf_weights_open(folder, file, err);
 	rc = w ? load_tensors(m, w, err) : -1;

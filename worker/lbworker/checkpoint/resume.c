@@ -112,12 +112,23 @@ static int load_foreign(const struct foreign_layout *layout, const struct checkp
 			const struct config *c, struct err *err)
 {
 	const struct model *m = p->model;
-	struct model_shape shape = model_whole(m)->shape;
+	const struct model_shape *want = &model_whole(m)->shape;
+	struct model_shape shape = *want;
 	size_t positions;
+
+	if (want->umup.enable)
+		return err_set(err, ERR_USAGE,
+			       "checkpoint.initial_load_path: %s: with u_mup.enable a weight means "
+			       "something else: a model that was trained so, or without it",
+			       c->initial_load_path);
 	struct foreign *f = foreign_open(layout, c->initial_load_path, &shape, &positions, err);
 	float *host = f ? xmalloc(m->parameters * sizeof(*host)) : NULL;
-	int rc = f ? read_all(f, m, NULL, host, err) : -1;
+	int rc = f ? 0 : -1;
 
+	if (rc == 0 && !foreign_has_moments(layout)) /* torchtitan's do not say their shape */
+		rc = hf_check_same(&shape, want, c->initial_load_path, err);
+	if (rc == 0)
+		rc = read_all(f, m, NULL, host, err);
 	if (rc == 0)
 		m->backend->upload(m->device, m->weights, host, m->parameters * sizeof(*host));
 	if (rc == 0 && !c->initial_load_model_only)
