@@ -241,6 +241,11 @@ static const struct {
 	{ "raw.bin", "", 0, 0, 2 },
 };
 
+/* Two sequences: of 200 tokens, and from there on. */
+#define MEGATRON "MMIDIDX\0\0\1\0\0\0\0\0\0\0\4\2\0\0\0\0\0\0\0\3\0\0\0\0\0\0\0"
+#define MEGATRON_BEGINS "\0\0\0\0\0\0\0\0\x20\3\0\0\0\0\0\0"
+enum { MEGATRON_BYTES = 34 + 2 * 4 + 2 * 8 };
+
 static void test_read_as_what_they_are(void **state)
 {
 	char *out = in_folder("joined.tokens");
@@ -271,14 +276,50 @@ static void test_read_as_what_they_are(void **state)
 	assert_null(data);
 	assert_non_null(strstr(err.text, "as if they were uint32"));
 	err_clear(&err);
-	write_file(index, "MMIDIDX\0\0\1\0\0\0\0\0\0\0\4", 18);
+	write_file(index, MEGATRON "\xc8\0\0\0\x32\0\0\0" MEGATRON_BEGINS, MEGATRON_BYTES);
 	data = open_data(path, 249, &err);
-	assert_non_null(data);
+	if (!data)
+		fail_msg("%s", err.text);
 	assert_int_equal(data_tokens(data), 250);
 	data_close(data);
 	free(index);
 	free(path);
 	free(out);
+}
+
+/* What a file's own header, or the index beside it, says that it holds. */
+static void test_cut_short(void **state)
+{
+	char *index = in_folder("cut.idx"), *path = in_folder("cut.bin");
+	struct err err = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(readable) / sizeof(readable[0]); i++) {
+		char *cut = in_folder(readable[i].name);
+		write_tokens(readable[i].name, readable[i].head, readable[i].head_text,
+			     readable[i].head_bytes, readable[i].width, 249);
+		struct data *data = open_data(cut, 100, &err);
+		if (readable[i].head_bytes > 0 ? data != NULL : data == NULL)
+			fail_msg("%s: %s", readable[i].name, err.text);
+		if (readable[i].head_bytes > 0)
+			assert_non_null(strstr(err.text, ": its header says 250 tokens, it holds "
+							 "249 (cut short?)"));
+		err_clear(&err);
+		data_close(data);
+		free(cut);
+	}
+	write_tokens("cut.bin", "", 0, 0, 4, 250);
+	write_file(index, MEGATRON "\xc8\0\0\0\x33\0\0\0" MEGATRON_BEGINS, MEGATRON_BYTES);
+	assert_null(open_data(path, 100, &err));
+	assert_non_null(strstr(err.text, "cut.bin: its .idx says 251 tokens, it holds 250"));
+	for (size_t bytes = 9; bytes < MEGATRON_BYTES; bytes++) {
+		err_clear(&err);
+		write_file(index, MEGATRON "\xc8\0\0\0\x32\0\0\0" MEGATRON_BEGINS, bytes);
+		assert_null(open_data(path, 100, &err));
+		assert_non_null(strstr(err.text, "cut.bin: its .idx is cut short"));
+	}
+	free(index);
+	free(path);
 }
 
 static const struct {
@@ -341,6 +382,7 @@ int main(void)
 		cmocka_unit_test(test_every_sample_once),
 		cmocka_unit_test(test_folder_of_shards),
 		cmocka_unit_test(test_read_as_what_they_are),
+		cmocka_unit_test(test_cut_short),
 		cmocka_unit_test(test_refused_by_name),
 		cmocka_unit_test(test_ids_without_reading_all),
 		cmocka_unit_test(test_hostile),

@@ -234,6 +234,13 @@ static int open_raw(struct shard *s, uint64_t vocab, bool verify, struct err *er
 		       s->path);
 }
 
+static int other_count(const struct shard *s, const char *said_by, uint64_t said, struct err *err)
+{
+	return err_set(err, ERR_USAGE,
+		       "%s: %s says %" PRIu64 " tokens, it holds %" PRIu64 " (cut short?)", s->path,
+		       said_by, said, s->token_count);
+}
+
 static int open_llmc(struct shard *s, const struct llmc_format *f, uint64_t vocab, bool verify,
 		     struct err *err)
 {
@@ -251,10 +258,7 @@ static int open_llmc(struct shard *s, const struct llmc_format *f, uint64_t voca
 	if (open_foreign(s, LLMC_HEADER_BYTES, err))
 		return -1;
 	if ((uint32_t)s->token_count != words[2])
-		return err_set(err, ERR_USAGE,
-			       "%s: its header says %" PRIu32 " tokens, it holds %" PRIu64
-			       " (cut short?)",
-			       s->path, words[2], s->token_count);
+		return other_count(s, "its header", words[2], err);
 	return check_ids(s, vocab, verify, err);
 }
 
@@ -297,8 +301,11 @@ int shard_open(struct shard *s, uint64_t vocab, bool verify, struct err *err)
 		return -1;
 	if (found > 0) {
 		s->token_bytes = layout.token_bytes;
-		return open_foreign(s, layout.first, err) || check_ids(s, vocab, verify, err) ? -1
-											      : 0;
+		if (open_foreign(s, layout.first, err))
+			return -1;
+		if (s->token_count != layout.token_count)
+			return other_count(s, layout.said_by, layout.token_count, err);
+		return check_ids(s, vocab, verify, err);
 	}
 	if (!is_named_bin(s->path))
 		return err_set(err, ERR_USAGE,

@@ -140,6 +140,8 @@ static int find_numpy(struct token_layout *out, const char *path, const unsigned
 	const char *comma = shape ? strchr(shape, ',') : NULL;
 	const char *end = shape ? strchr(shape, ')') : NULL;
 	bool one = comma && end && comma + 1 == end;
+	out->token_count = one ? strtoull(shape + strcspn(shape, "(") + 1, NULL, 10) : 0;
+	out->said_by = "its header";
 	if (descr)
 		(void)sscanf(descr, "'descr': '%7[^']'", type);
 	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
@@ -171,31 +173,60 @@ static int find_packed(struct token_layout *out, const char *path, const unsigne
 	char name[8];
 
 	out->first = 24;
+	memcpy(&out->token_count, at + 16, sizeof(out->token_count));
+	out->said_by = "its header";
 	return of_width(out, path, "a packed file of LitGPT", name, width_of_code(at[15], name),
 			err);
 }
 
-/* Megatron's tokens have no header; the .idx beside them has their type behind 9 + 8 bytes. */
+/* Megatron's index: MMIDIDX, u64 version, u8 type, u64 sequences, u64 documents; the length of each
+ * sequence in 4 bytes, then where each begins in 8. The last one ends where the tokens do. */
+static bool read_index(struct token_layout *out, FILE *index, char name[8])
+{
+	unsigned char head[34];
+	uint64_t sequences, begin;
+	uint32_t length;
+
+	if (fseeko(index, 0, SEEK_SET) || fread(head, sizeof(head), 1, index) != 1)
+		return false;
+	out->token_bytes = width_of_code(head[17], name);
+	out->token_count = 0;
+	memcpy(&sequences, head + 18, sizeof(sequences));
+	if (sequences == 0 || out->token_bytes == 0)
+		return true;
+	if (sequences > INT64_MAX / 16 ||
+	    fseeko(index, (off_t)(sizeof(head) + 4 * (sequences - 1)), SEEK_SET) ||
+	    fread(&length, sizeof(length), 1, index) != 1 ||
+	    fseeko(index, (off_t)(sizeof(head) + 12 * sequences - 8), SEEK_SET) ||
+	    fread(&begin, sizeof(begin), 1, index) != 1)
+		return false;
+	out->token_count = begin / out->token_bytes + length;
+	return true;
+}
+
+/* Megatron's tokens have no header, but an .idx beside them. */
 static int find_megatron(struct token_layout *out, const char *path, struct err *err)
 {
 	size_t length = strlen(path);
-	unsigned char head[18];
-	char name[8];
+	char magic[9], name[8];
 
 	if (length < 5 || strcmp(path + length - 4, ".bin") != 0)
 		return 0;
 	char *index = xasprintf("%.*s.idx", (int)(length - 4), path);
 	FILE *file = fopen(index, "rbe");
-	bool is_index = file && fread(head, sizeof(head), 1, file) == 1 &&
-			memcmp(head, "MMIDIDX\0\0", 9) == 0;
+	bool is_index = file && fread(magic, sizeof(magic), 1, file) == 1 &&
+			memcmp(magic, "MMIDIDX\0\0", sizeof(magic)) == 0;
+	bool is_whole = is_index && read_index(out, file, name);
 	if (file)
 		fclose(file);
 	free(index);
 	if (!is_index)
 		return 0;
+	if (!is_whole)
+		return err_set(err, ERR_USAGE, "%s: its .idx is cut short", path);
 	out->first = 0;
-	return of_width(out, path, "Megatron's, by its .idx,", name, width_of_code(head[17], name),
-			err);
+	out->said_by = "its .idx";
+	return of_width(out, path, "Megatron's, by its .idx,", name, out->token_bytes, err);
 }
 
 int token_layout_find(struct token_layout *out, const char *path, const void *start, uint64_t bytes,

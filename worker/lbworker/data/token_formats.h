@@ -11,6 +11,8 @@
 struct token_layout {
 	uint64_t first;       /* byte */
 	uint32_t token_bytes; /* 1, 2, 4 or 8, little-endian, no sign */
+	uint64_t token_count; /* by what said_by names, "its header" */
+	const char *said_by;
 };
 
 /* Looks at the beginning of a file (and, of Megatron's, at the .idx beside it): 1 when it is of a
