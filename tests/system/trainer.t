@@ -281,6 +281,11 @@ for other in "training.seq_len=32" "training.seed=9"; do
 	is "$? $(grep -c "${other%%=*}" "$T/err")" "2 1" \
 		"resuming with another ${other%%=*} is refused"
 done
+for other in model.n_layers=1 model.tie_word_embeddings=true model.rope_theta=77 model.norm_eps=1e-3; do
+	LB_RESUME_FROM=$T/whole/checkpoints/step-00000010 train --job.dump_folder "$T/other" "--$other" >"$T/out" 2>"$T/err"
+	is "$? $(grep -c 'cannot resume: .* of \[model\]\|cannot resume: .* \[model\], was' "$T/err") $(grep -c '^step' "$T/out")" "2 1 0" \
+		"a checkpoint does not go on as another model: $other"
+done
 LB_RESUME_FROM=$T/whole/checkpoints/step-00000010 train --model.flavor bytes-4M \
 	>"$T/out" 2>"$T/err"
 is "$? $(grep -c 'the model needs F32 256x256' "$T/err")" "2 1" \

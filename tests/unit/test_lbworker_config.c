@@ -185,6 +185,11 @@ static void test_shapes(void **state)
 		{ "name = \"neox\"\nflavor = \"70M\"\nrotary_pct = 0.3\n",
 		  "c.toml:4: model.rotary_pct: turns 19 elements of a head of 64, which must be even: "
 		  "rotary_pct 0.28125 would do", { 0 } },
+		{ "name = \"mistral\"\nflavor = \"debugmodel\"\nrope_local_theta = 9\n",
+		  "c.toml:4: model.rope_local_theta: all layers have one rope_theta in mistral: gemma3 has "
+		  "two", { 0 } },
+		{ "name = \"qwen3_moe\"\nflavor = \"debugmodel\"\nroute_scale = 1.5\n",
+		  "c.toml:4: model.route_scale: must be 1 in qwen3_moe: dots1 has others", { 0 } },
 		{ "flavor = \"124M\"\nrotary_pct = 0.5\n",
 		  "c.toml:3: model.rotary_pct: all of a head turns in llama: leave it out, or name = "
 		  "\"neox\"", { 0 } },

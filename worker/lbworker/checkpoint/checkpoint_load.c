@@ -130,11 +130,16 @@ static int load_weights(const struct checkpoint_parts *p, const char *folder, fl
 	const struct stored_as as = { .prefix = "", .type = ST_F32, .bytes = sizeof(float) };
 	char *path = path_join("%s/%s", folder, CHECKPOINT_WEIGHTS);
 	struct st_file *file = st_open(path, err);
+	const struct model *whole = model_whole(p->model);
 	int rc = file ? load_array(p, file, &as, p->model->weights, host, err) : -1;
 
+	if (rc == 0 && st_count(file) != whole->tensors)
+		rc = err_set(err, ERR_USAGE,
+			     "%s: holds %zu tensors, the model of the config has %zu: "
+			     "model.n_layers, or another key of [model], was another one",
+			     path, st_count(file), whole->tensors);
 	if (rc == 0)
-		rc = hf_check_umup(&model_whole(p->model)->shape, folder, err);
-
+		rc = hf_check_config(&whole->shape, folder, err);
 	st_close(file);
 	free(path);
 	return rc;
@@ -320,6 +325,7 @@ static int load_adapted(const struct checkpoint_parts *p, const char *folder, st
 	const struct lora *l = p->lora;
 
 	if (load_state(p, folder, err) ||
+	    hf_check_config(&model_whole(p->model)->shape, folder, err) ||
 	    load_adapter_file(l, folder, CHECKPOINT_ADAPTER, false, err) ||
 	    load_adapter_file(l, folder, CHECKPOINT_OPTIMIZER, true, err))
 		return -1;

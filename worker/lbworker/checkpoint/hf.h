@@ -17,8 +17,8 @@
 int hf_check_same(const struct model_shape *have, const struct model_shape *want, const char *path,
 		  struct err *err);
 
-/* -1 unless folder/config.json has the u-muP of that shape, or both have none. */
-int hf_check_umup(const struct model_shape *shape, const char *folder, struct err *err);
+/* The same of folder/config.json, with the u-muP of that shape. */
+int hf_check_config(const struct model_shape *want, const char *folder, struct err *err);
 
 /* The weights of a folder; `file` of it holds all of them, NULL: its usual one, or those of its
  * index. */

@@ -218,11 +218,17 @@ static bool is_near(double a, double b)
 	return is_close(a + 1, b + 1);
 }
 
+static size_t window_of(const struct model_shape *s, size_t l)
+{
+	return model_slides(s, l) ? s->window : 0;
+}
+
 static bool same_sight(const struct model_shape *a, const struct model_shape *b)
 {
-	return a->window == b->window && a->full_every == b->full_every &&
-	       is_near(a->local_theta, b->local_theta) &&
-	       is_near(a->query_scalar, b->query_scalar) &&
+	for (size_t l = 0; l < b->layers; l++)
+		if (window_of(a, l) != window_of(b, l))
+			return false;
+	return is_near(a->query_scalar, b->query_scalar) &&
 	       is_near(a->score_softcap, b->score_softcap) &&
 	       is_near(a->logit_softcap, b->logit_softcap);
 }
@@ -234,6 +240,21 @@ static bool same_scaling(const struct rope_scaling *a, const struct rope_scaling
 				   is_near(a->original, b->original)));
 }
 
+static double theta_of(const struct model_shape *s, size_t l)
+{
+	return model_slides(s, l) && s->local_theta > 0 ? s->local_theta : s->rope_theta;
+}
+
+static bool same_waves(const struct model_shape *a, const struct model_shape *b)
+{
+	if (!model_is_rotary(b->family))
+		return true;
+	for (size_t l = 0; l < b->layers; l++)
+		if (!is_close(theta_of(a, l), theta_of(b, l)))
+			return false;
+	return turned(a) == turned(b) && same_scaling(&a->scaling, &b->scaling);
+}
+
 static bool same_experts(const struct model_experts *a, const struct model_experts *b)
 {
 	return a->top == b->top && a->dense == b->dense && a->normed == b->normed &&
@@ -243,15 +264,10 @@ static bool same_experts(const struct model_experts *a, const struct model_exper
 int hf_check_same(const struct model_shape *have, const struct model_shape *want, const char *path,
 		  struct err *err)
 {
-	bool is_rotary = model_is_rotary(want->family);
-
 	if (have->family == want->family && have->tied == want->tied &&
 	    have->heads == want->heads && have->kv_heads == want->kv_heads && have->heads > 0 &&
 	    is_close((double)have->norm_eps, (double)want->norm_eps) && same_sight(have, want) &&
-	    same_experts(&have->experts, &want->experts) &&
-	    (!is_rotary ||
-	     (is_close(have->rope_theta, want->rope_theta) && turned(have) == turned(want) &&
-	      same_scaling(&have->scaling, &want->scaling))))
+	    same_waves(have, want) && same_experts(&have->experts, &want->experts))
 		return 0;
 	return err_set(err, ERR_USAGE,
 		       "%s: family, heads, tied head, norm eps or rotary keys, window, softcaps "
@@ -268,38 +284,32 @@ static bool same_umup(const struct umup *a, const struct umup *b)
 	       is_close(a->loss, b->loss) && is_close(a->context, b->context);
 }
 
-int hf_check_umup(const struct model_shape *shape, const char *folder, struct err *err)
+int hf_check_config(const struct model_shape *want, const char *folder, struct err *err)
 {
+	char *path = path_join("%s/config.json", folder);
 	struct model_shape have;
 	size_t positions;
+	int rc = hf_config_read(&have, &positions, folder, err);
 
-	if (hf_config_read(&have, &positions, folder, err))
-		return -1;
-	if (same_umup(&have.umup, &shape->umup))
-		return 0;
-	return err_set(err, ERR_USAGE,
-		       "%s/config.json: its u_mup is not that of the training: what a weight means "
-		       "would change",
-		       folder);
+	if (rc == 0)
+		rc = hf_check_same(&have, want, path, err);
+	if (rc == 0 && !same_umup(&have.umup, &want->umup))
+		rc = err_set(err, ERR_USAGE,
+			     "%s: its u_mup is not that of the training: what a weight means "
+			     "would change",
+			     path);
+	free(path);
+	return rc;
 }
 
 int hf_load(struct model *m, const char *folder, const char *file, struct err *err)
 {
-	const struct model_shape *want = &model_whole(m)->shape;
-	struct model_shape shape;
 	struct hf_weights *w;
-	size_t positions;
-	int rc;
 
-	if (hf_config_read(&shape, &positions, folder, err))
-		return -1;
-	char *path = path_join("%s/config.json", folder);
-	rc = hf_check_same(&shape, want, path, err);
-	free(path);
-	if (rc || hf_check_umup(want, folder, err))
+	if (hf_check_config(&model_whole(m)->shape, folder, err))
 		return -1;
 	w = hf_weights_open(folder, file, err);
-	rc = w ? load_tensors(m, w, err) : -1;
+	int rc = w ? load_tensors(m, w, err) : -1;
 	hf_weights_close(w);
 	return rc;
 }

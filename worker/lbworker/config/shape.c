@@ -409,6 +409,23 @@ static int check_rotary(const struct config *c, const struct toml *toml, size_t 
 				s->rotary, head_dim, (double)even / (double)head_dim));
 }
 
+/* What config.json has no word for in this family: who reads the weights would compute another
+ * model. */
+static int check_words(const struct config *c, const struct toml *toml, struct refusals *r)
+{
+	const struct model_shape *s = &c->shape;
+	int rc = 0;
+
+	if (s->local_theta > 0 && s->family != MODEL_GEMMA3)
+		rc = refuse(r, toml, "model.rope_local_theta",
+			    xasprintf("all layers have one rope_theta in %s: gemma3 has two",
+				      model_family_name(s->family)));
+	if (s->family == MODEL_QWEN3_MOE && s->experts.scale != 1)
+		rc = refuse(r, toml, "model.route_scale",
+			    xstrdup("must be 1 in qwen3_moe: dots1 has others"));
+	return rc;
+}
+
 static void tell_experts(struct config *c)
 {
 	const struct model_experts *e = &c->shape.experts;
@@ -473,6 +490,7 @@ int shape_work_out(struct config *c, const struct toml *toml, struct refusals *r
 		(void)check_rotary(c, toml, head_dim, r);
 	(void)check_kv_heads(c, toml, r);
 	(void)check_experts(c, toml, r);
+	(void)check_words(c, toml, r);
 	if (s->head_dim && s->head_dim * s->heads == s->dim)
 		s->head_dim = 0; /* said, but what it would be anyway */
 	tell_sizes(c);

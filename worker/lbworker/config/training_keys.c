@@ -46,7 +46,7 @@ const struct key training_keys[] = {
 	KEY_INT("model", "full_attention_every", full_every, -1, 1 << 10, "0",
 		"each so-manieth layer has no window; -1: all have it"),
 	KEY_REAL("model", "rope_local_theta", local_theta, -1, 1e12, "0",
-		 "rope_theta of layers with a window; -1: the same"),
+		 "rope_theta of layers with a window, in gemma3; -1: the same"),
 	KEY_REAL("model", "query_scalar", query_scalar, -1, 1e6, "0",
 		 "scores of attention are divided by its root; -1: head_dim"),
 	KEY_REAL("model", "score_softcap", score_softcap, -1, 1e6, "0",

@@ -175,6 +175,8 @@ json_t *hf_config_json(const struct model_shape *shape, size_t positions, const 
 		put_key(o, key, shape);
 	if (f->rotary_share)
 		js_set_real(o, f->rotary_share, rotary_share(shape));
+	if (shape->family == MODEL_GEMMA3 && shape->local_theta == 0)
+		js_set_real(o, "rope_local_base_freq", shape->rope_theta);
 	if (shape->scaling.factor > 0)
 		json_object_set_new(o, "rope_scaling", scaling_json(&shape->scaling));
 	if (!json_object_get(o, f->positions))
