@@ -58,6 +58,12 @@ ok "and text without it" [ "$(tokens "$T/k/train" | tail -1)" != 0 ]
 is "$(cmp "$T/j/tokenizer.json" "$gold/gpt2.json" && echo same)" same "the tokenizer goes along"
 exits 2 "a field that is not there" lbworker tokenize --tokenizer "$gold/gpt2.json" -o "$T/l" "$T/in/more"
 like "$err" "^lbworker: $T/in/more/a.jsonl.gz:1: text: there is no such field$" "is said with its line"
+printf '\357\273\277{"text":"x1"}\r\n{"text":"two"}\r\n' >"$T/windows.jsonl"
+printf '{"text":"x1"}\n{"text":"two"}\n' >"$T/plain.jsonl"
+for name in windows plain; do
+	exits 0 "lines of JSON of a $name file" lbworker tokenize --tokenizer "$gold/llama3.json" "$T/$name.jsonl" -o "$T/$name"
+done
+is "$(tokens "$T/windows/train")" "$(tokens "$T/plain/train")" "a byte order mark in front of the first is no part of them"
 is "$(find "$T/l" -name '*.tokens*')" "" "and nothing lies under the final name, nor beside it"
 
 # --- on from where it was interrupted, on any number of threads

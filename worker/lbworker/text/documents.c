@@ -35,9 +35,17 @@ static bool is_blank(const char *bytes, size_t len)
 	return true;
 }
 
-/* Empty lines between those of JSON are nothing. */
+static const char BYTE_ORDER_MARK[] = "\xEF\xBB\xBF";
+enum { MARK_BYTES = sizeof(BYTE_ORDER_MARK) - 1 };
+
+/* Empty lines between those of JSON are nothing, nor is a mark before the first. */
 static int hand_over(struct cutting *c, const char *bytes, size_t len)
 {
+	if (c->field && c->number == 0 && len >= MARK_BYTES &&
+	    memcmp(bytes, BYTE_ORDER_MARK, MARK_BYTES) == 0) {
+		bytes += MARK_BYTES;
+		len -= MARK_BYTES;
+	}
 	const struct document d = { bytes, len, c->path, c->number, c->field };
 	bool is_one = !c->field || !is_blank(bytes, len);
 
