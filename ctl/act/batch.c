@@ -123,14 +123,20 @@ static int requeue_line(const char *text)
 static void tell_of_self_submission(const char *file, const char *text)
 {
 	int requeue = requeue_line(text);
-	bool is_later = false;
-	int line = requeue ? requeue : submits_itself(file, text, &is_later);
+	enum self_submission how = SUBMITS_AGAIN;
+	int line = requeue ? requeue : submits_itself(file, text, &how);
 
-	if (line > 0 && is_later)
+	if (line > 0 && how == SUBMITS_LATER)
 		fprintf(stderr,
 			"lbctl: %s:%d: sbatch of this script for a later time: such a job is "
 			"Slurm's, and lbd knows nothing of it; lbd starts what lies in "
 			"$LB_HOME/cron when it is due, without that line: man lbctl, cron\n",
+			file, line);
+	else if (line > 0 && how == SUBMITS_ANOTHER)
+		fprintf(stderr,
+			"lbctl: %s:%d: sbatch of this script by its whole path or with --export: "
+			"that job is Slurm's, and trains beside the run, which lbd brings back by "
+			"itself; take the line out: man lbctl, submit\n",
 			file, line);
 	else if (line > 0)
 		fprintf(stderr,

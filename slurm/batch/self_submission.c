@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "common/base/mem.h"
 #include "common/base/paths.h"
@@ -164,7 +165,23 @@ static bool requeues_itself(const char *line)
 	return at && (uses(at, "SLURM_JOB_ID") || uses(at, "SLURM_JOBID"));
 }
 
-int submits_itself(const char *path, const char *text, bool *is_later)
+static bool exports_of_its_own(const char *line)
+{
+	const char *at = strstr(line, " --export"), *value = at ? at + strlen(" --export=") : NULL;
+
+	return at && strchr("= ", value[-1]) &&
+	       !(strncasecmp(value, "ALL", 3) == 0 && !is_name_char(value[3]) && value[3] != ',');
+}
+
+static enum self_submission way_of(const char *line)
+{
+	if (strstr(line, " --begin") || strstr(line, " -b"))
+		return SUBMITS_LATER;
+	return strstr(line, "/sbatch ") || exports_of_its_own(line) ? SUBMITS_ANOTHER
+								    : SUBMITS_AGAIN;
+}
+
+int submits_itself(const char *path, const char *text, enum self_submission *how)
 {
 	const char *base = path_base(path);
 	struct strv variables = { 0 };
@@ -186,8 +203,8 @@ int submits_itself(const char *path, const char *text, bool *is_later)
 		     requeues_itself(line);
 		if (!is)
 			number = next;
-		else if (is_later)
-			*is_later = strstr(line, " --begin") || strstr(line, " -b");
+		else if (how)
+			*how = way_of(line);
 	}
 	strv_free(variables.items);
 	return is ? number : 0;

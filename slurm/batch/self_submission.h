@@ -4,12 +4,17 @@
 #ifndef SLURM_BATCH_SELF_SUBMISSION_H
 #define SLURM_BATCH_SELF_SUBMISSION_H
 
-#include <stdbool.h>
+enum self_submission {
+	SUBMITS_AGAIN,   /* or requeues its own job */
+	SUBMITS_LATER,   /* for a later time (--begin), as jobs do that are to run every night */
+	SUBMITS_ANOTHER, /* in a way that lbrun does not take for a relaunch: with variables of its
+			  * own (--export), or by the whole path of sbatch */
+};
 
 /* The first line, from 1, on which the script at `path` hands itself to sbatch again, whatever it
  * calls itself: $0, $BASH_SOURCE, its own name, what scontrol says its command is, or a variable
- * that holds one of these; or requeues its own job. 0: it does neither. *is_later, unless NULL: for
- * a later time (--begin), as jobs do that are to run every night. */
-int submits_itself(const char *path, const char *text, bool *is_later);
+ * that holds one of these; or requeues its own job. 0: it does neither. *how, unless NULL: the way
+ * in which it does. */
+int submits_itself(const char *path, const char *text, enum self_submission *how);
 
 #endif

@@ -145,10 +145,39 @@ other=$(cat "$LB_HOME/runs/chain/other")
 ok "… another script is Slurm's" test -n "$other" -a "$other" != "$first"
 wait_for '[ -n "$(squeue -h -t CD -j "$other" -o %i 2>/dev/null)" ]' 60
 
+# a shell that makes its PATH anew, and a script that comes by standard input
+sed 's,^#!/bin/bash$,& -l,; s,chain,login,' chain.slurm >login.slurm
+sed 's,"\(.*/\)chain.slurm",<"\1input.slurm",; s,=chain,=input,' chain.slurm >input.slurm
+for how in login input; do
+	lbctl submit --name $how $how.slurm >/dev/null 2>&1
+	wait_for '[ -e "$LB_HOME/runs/$how/ready" ]' 60
+	scancel --batch --signal=USR1 "$(lbctl status $how --json | json attempts.0.job_id)"
+	run_reaches $how completed 90
+	is "$(lbctl status $how --json | json attempts.0.cause)" timeout "$how: it goes on in another job of lbd's"
+	is "$(squeue -h -t all -n $how -o %i | wc -l)" 2 "… and there is none beside the two"
+done
+
+# A program does so at a signal: in a script whose output is a file of srun's, and as it is.
+cat >saves.py <<'END'
+import os, subprocess, sys
+if os.environ["LB_ATTEMPT"] == "1":
+    subprocess.call(["scontrol", "requeue", os.environ["SLURM_JOB_ID"]])
+END
+printf '#!/bin/sh\n#SBATCH --mem=100M --signal=USR1@60\nsrun -o saves.log python3 saves.py\n' >saves.slurm
+lbctl submit --name steps saves.slurm >/dev/null
+lbctl submit --name bare --set slurm.mem=100M -- python3 saves.py >/dev/null
+for how in steps bare; do
+	run_reaches $how completed 90
+	is "$(lbctl status $how --json | json attempts.#)" 2 "$how: a trainer that asks for a requeue is not completed"
+done
+
 sed 's,--parsable --dependency[^ ]*,--begin=now+1day,; s,chain,nightly,' chain.slurm >nightly.slurm
 lbctl submit --dry-run nightly.slurm >/dev/null 2>"$T/told"
 like "$(cat "$T/told")" 'nightly.slurm:4: sbatch of this script for a later time: .*man lbctl, cron' \
 	"one that comes back every night is told of cron"
+sed "s,sbatch,$(command -v sbatch),; s,chain,whole," chain.slurm >whole.slurm
+like "$(lbctl submit --dry-run whole.slurm 2>&1 >/dev/null)" \
+	'whole.slurm:4: sbatch of this script by its whole path .*take the line out' "a call that is not taken so is told"
 
 # One that asks for it at once, each time, would flood the scheduler: its pauses grow as any
 # other's.

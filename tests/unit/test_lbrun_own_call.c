@@ -80,6 +80,41 @@ static void submissions_of_this_script(void **state)
 	}
 }
 
+/* "sbatch <$0" */
+static void submissions_of_its_input(void **state)
+{
+	char *const none[] = { NULL }, *const with[] = { TEXT("a"), NULL };
+	const struct {
+		const char *call, *input;
+		char *const *arguments;
+		enum own_submission is;
+	} cases[] = {
+		{ "sbatch", "slurm_script", none, SUBMISSION_NEXT },
+		{ "sbatch -J again", "train.slurm", none, SUBMISSION_NEXT },
+		{ "sbatch", "eval.slurm", none, SUBMISSION_OTHER },
+		{ "sbatch", "slurm_script", with, SUBMISSION_OTHER },
+		{ "sbatch eval.slurm", "slurm_script", none, SUBMISSION_OTHER },
+		{ "sbatch", "/dev/null", none, SUBMISSION_OTHER },
+		{ "sbatch", NULL, none, SUBMISSION_OTHER },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		const struct own_job job = {
+			.script = "slurm_script",
+			.lay_at = "train.slurm",
+			.input = cases[i].input,
+			.arguments = cases[i].arguments,
+		};
+		char **argv = shell_words(cases[i].call, NULL);
+
+		assert_non_null(argv);
+		if (own_submission(argv, &job) != cases[i].is)
+			fail_msg("%s <%s", cases[i].call, cases[i].input);
+		strv_free(argv);
+	}
+}
+
 static void requeues_of_this_job(void **state)
 {
 	static const struct {
@@ -108,6 +143,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(submissions_of_this_script),
+		cmocka_unit_test(submissions_of_its_input),
 		cmocka_unit_test(requeues_of_this_job),
 	};
 

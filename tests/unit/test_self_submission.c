@@ -11,45 +11,50 @@ static void test_submits_itself(void **state)
 	static const struct {
 		const char *text;
 		int line; /* 0: it does not */
-		bool is_later;
+		enum self_submission how;
 	} cases[] = {
-		{ "#!/bin/sh\nsbatch --begin=now+1day $0\n", 2, true },
-		{ "#!/bin/sh\nsbatch \"$0\" \"$@\"\n", 2, false },
+		{ "#!/bin/sh\nsbatch --begin=now+1day $0\n", 2, SUBMITS_LATER },
+		{ "#!/bin/sh\nsbatch \"$0\" \"$@\"\n", 2, SUBMITS_AGAIN },
 		{ "#!/bin/bash\nSELF=$(readlink -f \"$0\")\nsleep 1\nsbatch \"$SELF\"\n", 4,
-		  false },
+		  SUBMITS_AGAIN },
 		{ "#!/bin/bash\nhere=\"${BASH_SOURCE[0]}\"\nme=$here\nsbatch --begin=now+1hour ${me}\n",
-		  4, true },
-		{ "#!/bin/bash\nsbatch -p cpu \\\n   \"${BASH_SOURCE[0]}\"\n", 2, false },
-		{ "#!/bin/bash\nsbatch $BASH_SOURCE\n", 2, false },
-		{ "#!/bin/sh\nsbatch --begin=now+1day /home/ada/cron/nightly.slurm\n", 2, true },
-		{ "#!/bin/sh\nsbatch -b now+2hours $0\n", 2, true },
-		{ "#!/bin/sh\nsbatch nightly.slurm\n", 2, false },
+		  4, SUBMITS_LATER },
+		{ "#!/bin/bash\nsbatch -p cpu \\\n   \"${BASH_SOURCE[0]}\"\n", 2, SUBMITS_AGAIN },
+		{ "#!/bin/bash\nsbatch $BASH_SOURCE\n", 2, SUBMITS_AGAIN },
+		{ "#!/bin/sh\nsbatch --begin=now+1day /home/ada/cron/nightly.slurm\n", 2,
+		  SUBMITS_LATER },
+		{ "#!/bin/sh\nsbatch -b now+2hours $0\n", 2, SUBMITS_LATER },
+		{ "#!/bin/sh\nsbatch nightly.slurm\n", 2, SUBMITS_AGAIN },
 		{ "#!/bin/sh\ncmd=$(scontrol show job $SLURM_JOB_ID | awk -F= '/Command=/{print $2}')\nsbatch $cmd\n",
-		  3, false },
+		  3, SUBMITS_AGAIN },
 		{ "#!/bin/sh\nsbatch $(scontrol show job \"$SLURM_JOB_ID\" | sed -n 's/.*Command=//p')\n",
-		  2, false },
-		{ "#!/bin/sh\nid=$(sbatch --parsable \"$0\")\n", 2, false },
-		{ "#!/bin/sh\nsbatch <$0\n", 2, false },
-		{ "#!/bin/sh\nscontrol requeue $SLURM_JOB_ID\n", 2, false },
-		{ "#!/bin/sh\n# sbatch $0 is what this used to do\necho hi\n", 0, false },
+		  2, SUBMITS_AGAIN },
+		{ "#!/bin/sh\nid=$(sbatch --parsable \"$0\")\n", 2, SUBMITS_AGAIN },
+		{ "#!/bin/sh\nsbatch <$0\n", 2, SUBMITS_AGAIN },
+		{ "#!/bin/sh\n/usr/bin/sbatch \"$0\"\n", 2, SUBMITS_ANOTHER },
+		{ "#!/bin/sh\nsbatch --export=ALL,N=$((N+1)) $0\n", 2, SUBMITS_ANOTHER },
+		{ "#!/bin/sh\nsbatch --export NONE $0\n", 2, SUBMITS_ANOTHER },
+		{ "#!/bin/sh\nsbatch --export=ALL $0\n", 2, SUBMITS_AGAIN },
+		{ "#!/bin/sh\nscontrol requeue $SLURM_JOB_ID\n", 2, SUBMITS_AGAIN },
+		{ "#!/bin/sh\n# sbatch $0 is what this used to do\necho hi\n", 0, SUBMITS_AGAIN },
 		{ "#!/bin/bash\nagain() {\n  sbatch \\\n    --output=x \\\n    slurm/nightly.slurm\n}\ntrap again USR1\n",
-		  3, false },
-		{ "#!/bin/bash\n#SBATCH -n 1\n# sbatch $0\n\ntrap 'sbatch $0' USR1\n", 5, false },
-		{ "#!/bin/sh\nsbatch other.slurm\n", 0, false },
-		{ "#!/bin/sh\nsbatch other.slurm | awk '{print $0}'\n", 0, false },
-		{ "#!/bin/sh\nsbatch other.slurm; echo \"$0 is done\"\n", 0, false },
-		{ "#!/bin/sh\necho \"$0\"\nsqueue\n", 0, false },
-		{ "#!/bin/sh\nSELF=$0\nsbatch not-nightly.slurm\n", 0, false },
-		{ "", 0, false },
+		  3, SUBMITS_AGAIN },
+		{ "#!/bin/bash\n#SBATCH -n 1\n# sbatch $0\n\ntrap 'sbatch $0' USR1\n", 5,
+		  SUBMITS_AGAIN },
+		{ "#!/bin/sh\nsbatch other.slurm\n", 0, SUBMITS_AGAIN },
+		{ "#!/bin/sh\nsbatch other.slurm | awk '{print $0}'\n", 0, SUBMITS_AGAIN },
+		{ "#!/bin/sh\nsbatch other.slurm; echo \"$0 is done\"\n", 0, SUBMITS_AGAIN },
+		{ "#!/bin/sh\necho \"$0\"\nsqueue\n", 0, SUBMITS_AGAIN },
+		{ "#!/bin/sh\nSELF=$0\nsbatch not-nightly.slurm\n", 0, SUBMITS_AGAIN },
+		{ "", 0, SUBMITS_AGAIN },
 	};
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(cases); i++) {
-		bool is_later = false;
-		int line = submits_itself("/cron/cron.daily/nightly.slurm", cases[i].text,
-					  &is_later);
+		enum self_submission how = SUBMITS_AGAIN;
+		int line = submits_itself("/cron/cron.daily/nightly.slurm", cases[i].text, &how);
 
-		if (line != cases[i].line || is_later != cases[i].is_later)
+		if (line != cases[i].line || how != cases[i].how)
 			fail_msg("%s", cases[i].text);
 	}
 }

@@ -94,7 +94,7 @@ struct launch {
 	int64_t first_told, step_told;
 	bool has_come_further; /* than the checkpoint it was started from */
 	bool is_trusted;       /* and that was noted */
-	bool is_requeue_asked; /* its script asked Slurm to requeue the job */
+	bool is_requeue_asked; /* it asked Slurm to requeue its job */
 	bool is_submitted;     /* its script submitted itself again */
 	/* processes that the kernel killed for memory so far; -1 = not known */
 	int64_t ooms_at_start, ooms;

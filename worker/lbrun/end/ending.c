@@ -193,8 +193,7 @@ void ending_decide(const struct launch_facts *f, struct ending *out)
 		snprintf(out->text, sizeof(out->text), "%s; trainer: %s", f->stop_text, how);
 	} else if (f->requeue_asked || is_link_of_chain(f, out)) {
 		out->cause = f->warned ? CAUSE_TIMEOUT : CAUSE_PREEMPTED;
-		snprintf(out->text, sizeof(out->text),
-			 "the script %s, and goes on in another job; %s",
+		snprintf(out->text, sizeof(out->text), "it %s, and goes on in another job; %s",
 			 f->requeue_asked ? "asked for a requeue" : "submitted itself again", how);
 	} else if (f->said_stopped && out->exit_code == 0) {
 		/* It stopped early without our asking: somebody else asked it. */

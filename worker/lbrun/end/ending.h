@@ -20,7 +20,7 @@ struct launch_facts {
 	int wait_status;       /* of the trainer, as waitpid tells it */
 	bool said_stopped;     /* its bye was "stopped" */
 	bool oom;              /* the kernel killed something of ours for memory meanwhile */
-	bool requeue_asked;    /* the script asked Slurm to requeue its job */
+	bool requeue_asked;    /* it asked Slurm to requeue its job */
 	bool submitted_itself; /* or handed itself to sbatch again */
 	int64_t lasted_ms;
 	bool warned; /* the limit was near */

@@ -340,7 +340,7 @@ static void on_output_line(void *arg, int stream, const char *node, int64_t rank
 	struct heard line = { text, len, node, rank, stream == 1, clock_mono_ms() };
 
 	starting_sign(&s->starting, line.now_ms);
-	s->facts.launch.is_requeue_asked |= s->params.is_script && requeue_is_refusal(text, len);
+	s->facts.launch.is_requeue_asked |= requeue_is_refusal(text, len);
 	complaints_hear(&s->complaints, &line);
 	hear_unreached(s, &line);
 	hear_srun_end(s, &line);

@@ -50,18 +50,6 @@ static bool is_same_place(const char *file, const char *other)
 	return other && realpath(file, a) && realpath(other, b) && strcmp(a, b) == 0;
 }
 
-/* The text of the first word that is a script: sbatch's operand; what stands before it are options
- * and their values. Owned; NULL: this is none. */
-static char *script_text(const char *word, size_t *len)
-{
-	char *text = word[0] == '-' ? NULL : file_read(word, SCRIPT_MAX_BYTES, len, NULL);
-
-	if (text && strncmp(text, "#!", 2) == 0)
-		return text;
-	free(text);
-	return NULL;
-}
-
 static bool is_running_text(const char *text, size_t len, const struct own_job *job)
 {
 	size_t running_len = 0;
@@ -79,6 +67,21 @@ static bool are_same_words(char *const *a, char *const *b)
 		if (strcmp(*a, *b) != 0)
 			return false;
 	return !*a && !*b;
+}
+
+/* Is this file a script, as sbatch's operand is? What stands before that are options and their
+ * values. *is_own: it is the one that runs, with its arguments. */
+static bool is_script(const char *file, char *const *arguments, const struct own_job *job,
+		      bool *is_own)
+{
+	size_t len;
+	char *text = file[0] == '-' ? NULL : file_read(file, SCRIPT_MAX_BYTES, &len, NULL);
+	bool is = text && strncmp(text, "#!", 2) == 0;
+
+	*is_own = is && are_same_words(arguments, job->arguments) &&
+		  (is_same_place(file, job->lay_at) || is_running_text(text, len, job));
+	free(text);
+	return is;
 }
 
 /* The value of this option in `word`, or in the one behind it; NULL: it is another one. */
@@ -118,23 +121,19 @@ static bool is_of_another(char *const *word, const struct own_job *job)
 enum own_submission own_submission(char *const *argv, const struct own_job *job)
 {
 	enum own_submission is = SUBMISSION_NEXT;
-	char *text;
-	size_t len;
+	char *const *word;
 	bool is_own;
 
-	for (char *const *word = argv + 1; *word; word++) {
+	for (word = argv + 1; *word; word++) {
 		const char *after = value_of(word, "dependency", 'd');
 
 		if (is_of_another(word, job))
 			return SUBMISSION_OTHER;
 		if (after && strstr(after, "afternotok"))
 			is = SUBMISSION_IF_FAILED;
-		if ((text = script_text(*word, &len)) == NULL)
-			continue;
-		is_own = (is_same_place(*word, job->lay_at) || is_running_text(text, len, job)) &&
-			 are_same_words(word + 1, job->arguments);
-		free(text);
-		return is_own ? is : SUBMISSION_OTHER;
+		if (is_script(*word, word + 1, job, &is_own))
+			return is_own ? is : SUBMISSION_OTHER;
 	}
-	return SUBMISSION_OTHER;
+	return job->input && is_script(job->input, word, job, &is_own) && is_own ? is
+										 : SUBMISSION_OTHER;
 }

@@ -8,8 +8,9 @@
 /* NULL: there is none. Borrowed. */
 struct own_job {
 	const char *id, *array_id, *array_task;
-	const char *script;     /* a file: the batch script as it runs */
-	const char *lay_at;     /* where it lay when it was submitted */
+	const char *script; /* a file: the batch script as it runs */
+	const char *lay_at; /* where it lay when it was submitted */
+	const char *input;  /* a file that is standard input: sbatch's script if it names none */
 	char *const *arguments; /* its words behind its name; NULL-terminated */
 };
 
@@ -24,7 +25,7 @@ enum own_submission {
 };
 
 /* "sbatch --dependency=afterany:12 train.slurm": is that the script that runs, by its place or by
- * its text? Reads the files among the words. */
+ * its text? Reads the files among the words, and a file that is its input. */
 enum own_submission own_submission(char *const *argv, const struct own_job *job);
 
 #endif

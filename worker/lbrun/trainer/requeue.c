@@ -29,10 +29,13 @@ static const char REQUEUE[] = "requeue", SUBMITTED[] = "submitted_again";
 
 bool requeue_is_meant(const char *run_dir)
 {
+	static const char *const words[] = { "requeue", "sbatch", "--signal", NULL };
 	char *path = path_join("%s/slurm_script", run_dir);
 	char *text = file_read(path, SCRIPT_MAX_BYTES, NULL, NULL);
-	bool is_meant = text && (strstr(text, "requeue") || strstr(text, "sbatch"));
+	bool is_meant = false;
 
+	for (int i = 0; text && words[i]; i++)
+		is_meant |= strstr(text, words[i]) != NULL;
 	free(text);
 	free(path);
 	return is_meant;
@@ -75,6 +78,18 @@ static bool link_program(const char *bin, const char *name)
 	return is_there;
 }
 
+/* What bash finds before any program, also when it is a login shell, whose PATH /etc/profile makes
+ * anew. Where the folder is gone, in a job that inherits this, the program is Slurm's. */
+static void export_function(struct strv *env, const char *name)
+{
+	char *function = xasprintf("BASH_FUNC_%s%%%%", name);
+
+	if (!value_in(env, function))
+		strv_set(env, xasprintf("%s=() {  PATH=${%s#*:}/bin:$PATH command %s \"$@\"\n}",
+					function, variable, name));
+	free(function);
+}
+
 void requeue_prepare(const char *folder, struct strv *env)
 {
 	const char *path = value_in(env, "PATH"), *job = value_in(env, "SLURM_JOB_ID");
@@ -88,6 +103,8 @@ void requeue_prepare(const char *folder, struct strv *env)
 	if (are_there) {
 		strv_set(env, xasprintf("PATH=%s:%s", bin, path));
 		strv_set(env, xasprintf("%s=%s:%s", variable, job, folder));
+		for (int i = 0; programs[i]; i++)
+			export_function(env, programs[i]);
 	}
 	free(bin);
 }
@@ -218,6 +235,7 @@ static int as_called(char **argv, const char *folder)
 		job.script = params.command[0];
 		job.lay_at = params.script;
 		job.arguments = params.command + 1;
+		job.input = "/dev/stdin"; /* a pipe is not read */
 	}
 	status = is_sbatch ? as_sbatch(argv, &job, folder) : as_scontrol(argv, &job, folder);
 	attempt_params_clear(&params);

@@ -5,8 +5,8 @@
  * Slurm refuses the one, for bringing runs back is lbd's; the other would be a second training in
  * the same folder, of which lbd knows nothing; and the script ends with status 0 in the middle of
  * its work. So the script finds another scontrol and sbatch first in its PATH: ours, which note
- * what the script asked for of its own job, and do nothing else of their own. Only a script that
- * has the word gets them. */
+ * what the script asked for of its own job, and do nothing else of their own. Bash, which may make
+ * its PATH anew, gets functions beside them. Only a script that has the word gets them. */
 #ifndef LBRUN_TRAINER_REQUEUE_H
 #define LBRUN_TRAINER_REQUEUE_H
 
@@ -15,15 +15,16 @@
 
 #include "common/base/strv.h"
 
-/* Does the batch script of this run say "requeue" or "sbatch"? */
+/* Does the batch script of this run say "requeue" or "sbatch", or ask for a signal, at which
+ * its program may do so? */
 bool requeue_is_meant(const char *run_dir);
 
 /* Before a launch: puts our programs into `folder`, the attempt's, and that in front of PATH in
  * `env`. What an earlier launch asked for is forgotten. */
 void requeue_prepare(const char *folder, struct strv *env);
 
-/* Is this line of its output Slurm's no to a script that called scontrol by another way, its whole
- * path perhaps? */
+/* Is this line of its output Slurm's no to one that called another scontrol: a trainer that is no
+ * script, or by its whole path? */
 bool requeue_is_refusal(const char *line, size_t len);
 
 /* Has the launch asked for a requeue; has it submitted itself again? */
