@@ -109,7 +109,8 @@ static void words_of(const struct slurm_word *word, struct job_status *out)
 		text_copy(out->state, sizeof(out->state), state_words[base]);
 	else
 		snprintf(out->state, sizeof(out->state), "state %u", base);
-	text_copy(out->reason, sizeof(out->reason), slurm_reason_name(word->reason));
+	text_copy(out->reason, sizeof(out->reason),
+		  base == SJ_SUSPENDED ? SLURM_REASON_SUSPENDED : slurm_reason_name(word->reason));
 }
 
 void slurm_word_judge(const struct slurm_word *word, struct job_status *out)

@@ -88,6 +88,8 @@ static const struct sentence {
 	{ "JobHeldAdmin", "an administrator holds it; only they can let it go" },
 	{ "JobHoldMaxRequeue", "Slurm requeued it too often and holds it" },
 	{ "JobArrayTaskLimit", "as many tasks of its array run as may run at once" },
+	{ SLURM_REASON_SUSPENDED, "its job has its nodes and stands still: another one has them for now, or somebody "
+				  "ran scontrol suspend" },
 	{ "Licenses", "a license that it needs is in use" },
 	{ "Reservation", "its reservation has not begun, or has no room for it" },
 	{ "ReservationDeleted", "its reservation was deleted: it will never start" },

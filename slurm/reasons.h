@@ -10,6 +10,8 @@ enum { SLURM_REASON_TEXT_BYTES = 200 };
 
 /* The name of a number that only a newer Slurm knows. */
 #define SLURM_REASON_UNKNOWN "UnknownReason"
+/* Slurm has none for a job that has begun and does not run. */
+#define SLURM_REASON_SUSPENDED "Suspended"
 
 /* As squeue prints it: "Resources"; "" for "none". */
 const char *slurm_reason_name(uint32_t number);

@@ -143,7 +143,10 @@ static enum worry judge(struct gist *g, int64_t now_ms)
 	if (g->state == RUN_STOPPING)
 		return say(g, WORRY_STOPPING, "is asked to %s: %s", js_str(g->run, "wanted", "end"),
 			   js_str(g->run, "text", ""));
-	return g->state == RUN_RUNNING ? judge_running(g, now_ms) : judge_waiting(g, now_ms);
+	/* a job that is suspended waits although it has begun */
+	if (g->state == RUN_RUNNING && !js_str(g->run, "waits_for", NULL))
+		return judge_running(g, now_ms);
+	return judge_waiting(g, now_ms);
 }
 
 static void read_losses(struct gist *g)

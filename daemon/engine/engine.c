@@ -9,6 +9,7 @@
 #include "common/base/log.h"
 #include "common/base/mem.h"
 #include "daemon/engine/decide/prequeue.h"
+#include "slurm/reasons.h"
 
 enum {
 	MAX_STEPS = 16, /* decisions for one run in one turn; far above what any needs */
@@ -408,9 +409,12 @@ void engine_each_live(struct engine *e, void (*each)(struct run *run, void *arg)
 
 const char *engine_run_waits_for(struct engine *e, struct run *run)
 {
-	bool is_waiting = run->has_attempt && run->attempt.state == ATTEMPT_QUEUED &&
-			  run->attempt.seen_poll_ms > 0 &&
-			  run->attempt.last_seen.phase <= JOB_PENDING;
+	const struct attempt *a = &run->attempt;
+	bool is_seen = run->has_attempt && a->seen_poll_ms > 0;
+	bool is_waiting = is_seen && a->state == ATTEMPT_QUEUED &&
+			  a->last_seen.phase <= JOB_PENDING;
+	bool is_suspended = is_seen && a->state == ATTEMPT_RUNNING &&
+			    strcmp(a->last_seen.reason, SLURM_REASON_SUSPENDED) == 0;
 
 	if (run->dependencies == DEPENDENCIES_PENDING) { /* in today's words */
 		engine_look_at_dependencies(e, run);
@@ -418,7 +422,7 @@ const char *engine_run_waits_for(struct engine *e, struct run *run)
 	}
 	if (run->state == RUN_SUBMITTING) /* why the scheduler did not take it */
 		return run->attempt.call_text;
-	return is_waiting ? run->attempt.last_seen.reason : "";
+	return is_waiting || is_suspended ? a->last_seen.reason : "";
 }
 
 const char *engine_waits_for(struct engine *e, const char *name)

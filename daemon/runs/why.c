@@ -306,7 +306,7 @@ static void answer_live(struct request *request, const struct run *run, json_t *
 	add_avoided(o, run);
 	if (run->has_attempt && run->attempt.job.job_id)
 		js_set_int(o, "job_id", run->attempt.job.job_id);
-	if (run->state == RUN_QUEUED)
+	if (run->state == RUN_QUEUED || (run->state == RUN_RUNNING && waits_for[0]))
 		add_seen(o, waits_for);
 	else
 		set_text(o, own_text(lbd, run, waits_for));

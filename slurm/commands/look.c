@@ -351,8 +351,10 @@ static int weight_of(const struct seen *job)
 {
 	uint32_t base = job->row.state & SJ_MASK;
 
-	if (base == SJ_RUNNING || base == SJ_SUSPENDED)
-		return job->row.state & SJ_CONFIGURING ? 3 : 4;
+	if (base == SJ_RUNNING)
+		return job->row.state & SJ_CONFIGURING ? 3 : 5;
+	if (base == SJ_SUSPENDED)
+		return 4;
 	if (base == SJ_PENDING)
 		return 2;
 	return base == SJ_COMPLETE ? 0 : 1;

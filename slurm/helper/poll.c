@@ -136,7 +136,7 @@ static int weight_of(const slurm_job_info_t *job)
 	uint32_t base = job->job_state & SJ_MASK;
 
 	if (base == SJ_RUNNING || base == SJ_SUSPENDED)
-		return 4;
+		return base == SJ_RUNNING ? 5 : 4;
 	if (job->job_state & (SJ_COMPLETING | SJ_CONFIGURING))
 		return 3;
 	if (base == SJ_PENDING)

@@ -117,4 +117,15 @@ run_reaches six completed 20
 lbctl hold five --reason 'not today' >/dev/null
 run_reaches five held 30
 like "$(lbctl why five)" 'holds it: not today; lbctl release' "who holds a run is named, with the reason"
+
+# --- it has begun, and stands still --------------------------------------------------------------
+lbctl submit --name seven -- sleep 1000 >/dev/null
+run_reaches seven running 20
+job=$(lbctl status seven --json | json attempts.0.job_id)
+scontrol suspend "$job" || bail_out "no job can be suspended here"
+wait_for 'lbctl status seven | grep -q "waits for  *Suspended: its job has its nodes"' 20
+is "$(lbctl why seven --json | json reason)" Suspended "a job that is suspended is told as that"
+like "$(COLUMNS=100 lbctl top </dev/null)" '^seven +running .*waits: Suspended' "… in the view of all runs, too"
+scontrol resume "$job"
+wait_for 'lbctl why seven | grep -q "it does not wait: it runs"' 20 && passed "… until it goes on"
 done_testing

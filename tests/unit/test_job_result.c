@@ -32,7 +32,7 @@ static const struct row {
 	{ "requeued, not yet free", { 0x8000, 0, 0, false }, JOB_PENDING, CAUSE_NONE, -1, 0, "PENDING", "" },
 	{ "nodes boot", { 0x4001, 0, 0, false }, JOB_PENDING, CAUSE_NONE, -1, 0, "RUNNING", "" },
 	{ "runs", { 1, 0, 0, false }, JOB_RUNNING, CAUSE_NONE, -1, 0, "RUNNING", "" },
-	{ "suspended", { 2, 0, 0, false }, JOB_RUNNING, CAUSE_NONE, -1, 0, "SUSPENDED", "" },
+	{ "suspended", { 2, 0, 0, false }, JOB_RUNNING, CAUSE_NONE, -1, 0, "SUSPENDED", "Suspended" },
 	{ "exit 0", { 3, 0, 0, false }, JOB_ENDED, CAUSE_COMPLETED, 0, 0, "COMPLETED", "" },
 	/* derived_ec tells of the step, exit_code does not: only lbrun's record says completed */
 	{ "a step dies, the script exits 0", { 3, 0, 0, false }, JOB_ENDED, CAUSE_COMPLETED, 0, 0,
