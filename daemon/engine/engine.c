@@ -411,10 +411,12 @@ const char *engine_run_waits_for(struct engine *e, struct run *run)
 {
 	const struct attempt *a = &run->attempt;
 	bool is_seen = run->has_attempt && a->seen_poll_ms > 0;
-	bool is_waiting = is_seen && a->state == ATTEMPT_QUEUED &&
+	bool is_running = is_seen && a->state == ATTEMPT_RUNNING &&
+			  a->seen_poll_ms > a->claim_seen_ms;
+	/* of an array that has begun all tasks may wait that are left */
+	bool is_waiting = ((is_seen && a->state == ATTEMPT_QUEUED) || is_running) &&
 			  a->last_seen.phase <= JOB_PENDING;
-	bool is_suspended = is_seen && a->state == ATTEMPT_RUNNING &&
-			    strcmp(a->last_seen.reason, SLURM_REASON_SUSPENDED) == 0;
+	bool is_suspended = is_running && strcmp(a->last_seen.reason, SLURM_REASON_SUSPENDED) == 0;
 
 	if (run->dependencies == DEPENDENCIES_PENDING) { /* in today's words */
 		engine_look_at_dependencies(e, run);

@@ -10,6 +10,7 @@
 #include "slurm/commands/look.h"
 #include "slurm/pipe/operations.h"
 #include "slurm/commands/words.h"
+#include "slurm/pipe/closed.h"
 #include "slurm/pipe/cluster.h"
 #include "slurm/pipe/limit_word.h"
 #include "slurm/pipe/sbatch.h"
@@ -124,6 +125,7 @@ void op_submit(const json_t *request, struct answer *a)
 		confirm(a, request, job_id);
 	else
 		wait_for_limit(a);
+	closed_wait(a);
 }
 
 static void refuse_partition(struct answer *a, const char *name)

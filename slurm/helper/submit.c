@@ -11,6 +11,7 @@
 #include "slurm/helper/calls.h"
 #include "slurm/helper/draft.h"
 #include "slurm/helper/limit_catch.h"
+#include "slurm/pipe/closed.h"
 #include "slurm/pipe/sbatch.h"
 
 /* A job whose comment does not carry its token could never be told from others again. */
@@ -74,6 +75,7 @@ static void submit(struct answer *a, struct draft *d)
 	errno = code;
 	if (rc && code != ESLURM_ACCOUNTING_POLICY)
 		slurm_failed(a, code, true, said[0] ? said : "submitting the job");
+	closed_wait(a);
 	if (rc)
 		return;
 	/* Accepted, but it will not start as things are. */
@@ -100,6 +102,7 @@ static void submit_by_sbatch(struct answer *a, const json_t *request)
 		limit_word(a->text, limit);
 		limit_wait(a, limit);
 	}
+	closed_wait(a);
 	free(name);
 	free(comment);
 }

@@ -118,6 +118,21 @@ lbctl hold five --reason 'not today' >/dev/null
 run_reaches five held 30
 like "$(lbctl why five)" 'holds it: not today; lbctl release' "who holds a run is named, with the reason"
 
+# --- its partition is closed ---------------------------------------------------------------------
+# Whoever submits is told so; a run that goes on is asked for again until it is open.
+lbctl submit --name eight --set slurm.partition=other --set restart.in_place=0 --set restart.backoff_first=1s \
+	-- sh -c '[ "$LB_ATTEMPT" = 1 ] || exit 0; until [ -e "$LB_RUN_DIR/fail" ]; do sleep 0.1; done; exit 3' >/dev/null
+run_reaches eight running 20
+scontrol update partitionname=other state=drain
+refused 'other' --set slurm.partition=other
+touch "$LB_HOME/runs/eight/fail"
+wait_for 'lbctl why eight | grep -q "partition not available (inactive or drain)"' 30
+# by then a job that cannot start would have used up its tries
+wait_for '[ $(($(date +%s) - $(date -r "$LB_HOME/runs/eight/attempts/1/exit.json" +%s))) -gt 12 ]' 30
+is "$(run_state eight) $(lbctl status eight --json | json attempts.#)" "submitting 2" "a relaunch waits for its partition to be open"
+scontrol update partitionname=other state=up
+run_reaches eight completed 40
+
 # --- it has begun, and stands still --------------------------------------------------------------
 lbctl submit --name seven -- sleep 1000 >/dev/null
 run_reaches seven running 20
@@ -128,4 +143,12 @@ is "$(lbctl why seven --json | json reason)" Suspended "a job that is suspended 
 like "$(COLUMNS=100 lbctl top </dev/null)" '^seven +running .*waits: Suspended' "… in the view of all runs, too"
 scontrol resume "$job"
 wait_for 'lbctl why seven | grep -q "it does not wait: it runs"' 20 && passed "… until it goes on"
+lbctl submit --name tasks --array=1-2%1 --wrap 'until [ -e "$LB_RUN_DIR/go" ]; do sleep 0.1; done' >/dev/null
+run_reaches tasks running 20
+job=$(lbctl status tasks --json | json attempts.0.job_id)
+scontrol hold "${job}_2"
+touch "$LB_HOME/runs/tasks/go"
+wait_for 'lbctl why tasks | grep -q "why  *JobHeld"' 20 && passed "an array of which only a held task is left is told as that"
+scontrol release "${job}_2"
+run_reaches tasks completed 40
 done_testing
