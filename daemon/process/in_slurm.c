@@ -50,7 +50,9 @@ static void print_setting(FILE *to, const char *name, const char *value)
 }
 
 /* Crashes are not Slurm's business: lbd is started again here, and after a while only, so that a
- * broken one does not fill the queue. Status 0 is an order to end, or the hand-over. */
+ * broken one does not fill the queue. Status 0 is an order to end, or the hand-over. People cancel
+ * all that waits of theirs, the successor, too: it is looked for again, now and then and at the
+ * end. */
 static const char body[] =
 	"LB_DAEMON_JOB=$SLURM_JOB_ID\n"
 	"export LB_HOME LB_DAEMON_JOB\n"
@@ -58,19 +60,21 @@ static const char body[] =
 	"--in-slurm' >&2; exit 2; }\n"
 	"\n"
 	"queue_next() {\n"
-	"	until [ -n \"$(squeue -h -u \"$(id -un)\" -n \"$SLURM_JOB_NAME\" -t PENDING -o "
+	"	until [ -n \"$is_over\" ] ||\n"
+	"		[ -n \"$(squeue -h -u \"$(id -un)\" -n \"$SLURM_JOB_NAME\" -t PENDING -o "
 	"%i)\" ] ||\n"
 	"		sbatch --parsable \"$LB_HOME/lbd.job\"; do\n"
 	"		sleep 10\n"
 	"	done\n"
 	"}\n"
+	"keep_next() { while queue_next; do sleep 600; done; }\n"
 	"stop() {\n"
 	"	is_over=1\n"
 	"	[ -z \"$pid\" ] || kill -TERM \"$pid\" 2>/dev/null\n"
 	"}\n"
 	"is_over= pid=\n"
 	"trap stop TERM INT\n"
-	"queue_next &\n"
+	"keep_next &\n"
 	"while [ -z \"$is_over\" ] && [ \"$(date +%s)\" -lt \"$until\" ]; do\n"
 	"	\"$lbd\" --foreground --home \"$LB_HOME\" --until \"$until\" &\n"
 	"	pid=$!\n"
@@ -81,7 +85,8 @@ static const char body[] =
 	"	[ $status != 0 ] || break\n"
 	"	[ -n \"$is_over\" ] || { echo \"lbd ended with status $status; once more in 10 "
 	"s\" >&2; sleep 10; }\n"
-	"done\n";
+	"done\n"
+	"queue_next\n";
 
 int in_slurm_print(const struct config *config, FILE *to, struct err *err)
 {

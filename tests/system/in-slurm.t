@@ -101,6 +101,9 @@ while [ $turn -lt $hand_overs ]; do
 	wait_for "[ \"\$(launches)\" -ge $launched ]" 30
 	passed "$turn: the trainer was killed, and launched again"
 	generation=$(lease generation)
+	if [ $turn = 1 ]; then # as "scancel --state=PENDING -u me" does
+		scancel "$(squeue -h -t PENDING -o '%j %i' | sed -n 's/^lbd-[^ ]* //p')"
+	fi
 	wait_for "is_past $generation" 180
 	ok "$turn: an order in between is taken" lbctl kill "g$turn" --reason hand-over
 	diag "$(cat "$T/ok.out")"
