@@ -22,7 +22,7 @@
 
 /* What the switch files want of a run (common/run/switches.h). */
 struct switched {
-	bool is_known;                /* false: the folder cannot be read at present */
+	bool is_known;                /* false: whether a switch holds the run cannot be told */
 	enum run_order order;         /* of the strongest one; ORDER_RUN = none is there */
 	const char *file, *by, *text; /* valid until the next turn; NULL without one */
 };

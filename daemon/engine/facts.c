@@ -183,7 +183,7 @@ void engine_gather(struct engine *e, const struct run *run, const struct attempt
 	e->world->switched(e->world->self, run, &switched);
 	f->switches_known = switched.is_known;
 	f->switched = switched.order;
-	f->by_switch = run->by_switch;
+	f->by_switch = run->by_switch != NULL;
 	if (!run->has_attempt)
 		return;
 	f->a = a;

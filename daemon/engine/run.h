@@ -29,7 +29,7 @@ struct run {
 	int64_t owner_uid;
 	enum run_order wanted;
 	char *wanted_by, *wanted_reason;
-	bool by_switch;            /* `wanted` came from a switch file */
+	char *by_switch;           /* the switch file that `wanted` came from; NULL: a command */
 	char *excluded;            /* nodes that the newest attempt was told to avoid */
 	bool has_no_eligible_node; /* since it last ran an attempt had no node left for that */
 	bool is_short;             /* the newest attempt waited too long for all its nodes */

@@ -19,6 +19,7 @@ void run_destroy(struct run *run)
 	free(run->dir);
 	free(run->wanted_by);
 	free(run->wanted_reason);
+	free(run->by_switch);
 	free(run->resume_from);
 	free(run->excluded);
 	free(run->spec_problem);
@@ -40,7 +41,7 @@ static void take_row(struct run *run, const struct ledger_run *row)
 	run->wanted = row->wanted;
 	run->wanted_by = xstrdup(row->wanted_by);
 	run->wanted_reason = xstrdup(row->wanted_reason);
-	run->by_switch = row->wanted_switch[0] != '\0';
+	run->by_switch = row->wanted_switch[0] ? xstrdup(row->wanted_switch) : NULL;
 	run->resume_from = xstrdup(row->resume_from);
 	run->excluded = xstrdup("");
 	run->backoff_until_ms = row->backoff_until_ms;

@@ -87,7 +87,8 @@ void engine_order(struct engine *e, const char *name, enum run_order wanted, con
 	run->wanted_by = xstrdup(by);
 	free(run->wanted_reason);
 	run->wanted_reason = xstrdup(reason);
-	run->by_switch = false;
+	free(run->by_switch);
+	run->by_switch = NULL;
 	engine_wake(e, run);
 }
 

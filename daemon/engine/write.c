@@ -51,7 +51,7 @@ static void write_obey(struct engine *e, struct run *run, enum run_order order)
 		     s.file ? "switch %s%s%s" : "the switch that held it is gone%s%s%s",
 		     s.file ? s.file : "", s.text && s.text[0] ? ": " : "", s.text ? s.text : "");
 	engine_order(e, run->name, order, s.by ? s.by : "lbd", s.text ? s.text : "");
-	run->by_switch = s.file != NULL;
+	run->by_switch = s.file ? xstrdup(s.file) : NULL; /* engine_order has forgotten the last */
 }
 
 /* The prequeued attempt has been in the queue for long: it goes on from where it stands. */

@@ -390,6 +390,15 @@ bool switchboard_is_known(const struct switchboard *board)
 	return board && board->is_known;
 }
 
+bool switchboard_has(const struct switchboard *board, const char *file)
+{
+	char *path = path_join("%s/%s", board ? board->folder : "", file);
+	bool has = file_exists(path);
+
+	free(path);
+	return has;
+}
+
 static const struct switch_file *stronger(const struct switch_file *a, const struct switch_file *b)
 {
 	return !a || (b && b->level > a->level) ? b : a;

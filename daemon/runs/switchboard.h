@@ -22,6 +22,8 @@ void switchboard_close(struct switchboard *board);
 
 /* Of the last look, and so valid until the loop goes on; a NULL board has none. */
 bool switchboard_is_known(const struct switchboard *board);
+/* Does a file of this name lie in the folder, whether it counts or not? */
+bool switchboard_has(const struct switchboard *board, const char *file);
 /* The strongest one for this run; NULL = none. While the folder holds more than a look shows, those
  * that name the run, its group, its user or ALL are looked up in it; valid until the next call. */
 const struct switch_file *switchboard_find(struct switchboard *board, const char *name,

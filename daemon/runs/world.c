@@ -148,8 +148,12 @@ static void real_switched(void *self, const struct run *run, struct switched *ou
 
 	*out = (struct switched){ .is_known = switchboard_is_known(board) };
 	s = switchboard_find(board, run->name, run->spec.group, run->owner);
-	if (s == NULL)
+	if (s == NULL) {
+		/* a hold ends when its file goes, not when its owner leaves the team, or the
+		 * directory of users does not answer */
+		out->is_known &= !run->by_switch || !switchboard_has(board, run->by_switch);
 		return;
+	}
 	out->order = switch_order(s->level);
 	out->file = s->file;
 	out->by = s->by;

@@ -180,6 +180,21 @@ is "$(run_state safe)" running "none of it was an order"
 as_member touch "$S/safe.kill"
 run_reaches safe killed 20 && passed "a member's file is"
 
+# A hold ends with its file, not with the membership of who left it (or a directory of users that
+# does not answer).
+train kept polite
+is_up kept
+as_member touch "$S/kept.hold"
+run_reaches kept held 20
+usermod -G '' $member
+wait_for 'lbctl events | grep -q "kept.hold does not count: its owner is not in the team"' 30
+is "$(run_state kept)" held "a member leaves the team: what their file holds stays on hold"
+rm "$S/kept.hold"
+run_reaches kept running 30 && passed "… until the file is taken away"
+as $owner lbctl kill --now kept >/dev/null
+run_reaches kept killed 20
+usermod -G $team $member
+
 # --- verbs and roles: every cell ------------------------------------------------------------------
 cat >"$T/verbs.py" <<'PY'
 import json, re, socket, sys

@@ -159,9 +159,12 @@ static struct decision without_attempt(const struct facts *f, const struct polic
 {
 	if (f->wanted > ORDER_HOLD && !is_done(f))
 		return move(RUN_KILLED, CAUSE_KILLED, "ended on a person's order");
+	if (f->wanted == ORDER_HOLD && !is_done(f) && f->state != RUN_HELD)
+		return move(RUN_HELD, f->a->cause, "put on hold");
+	/* a file that does not count any more may go without a word */
 	if (f->wanted == ORDER_HOLD && !is_done(f))
-		return f->state == RUN_HELD ? wait_for_news()
-					    : move(RUN_HELD, f->a->cause, "put on hold");
+		return f->by_switch && !f->switches_known ? wait_until(now_ms + RECHECK_MS)
+							  : wait_for_news();
 	switch (f->state) {
 	case RUN_CREATED:
 		return begin(f);
