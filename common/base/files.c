@@ -205,6 +205,41 @@ int file_write_visible(const char *path, const void *data, size_t len, mode_t mo
 	return replace(path, data, len, mode, false, err);
 }
 
+static int write_into(const char *path, const void *data, size_t len, struct err *err)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+	int rc = fd >= 0 && file_write_all(fd, data, len) == 0 ? 0 : err_errno(err, "%s", path);
+
+	if (fd >= 0)
+		close(fd);
+	return rc;
+}
+
+int file_write_named(const char *path, const void *data, size_t len, mode_t mode, struct err *err)
+{
+	struct stat st;
+	char *place;
+	int rc;
+
+	if (stat(path, &st) < 0)
+		return file_write_atomic(path, data, len, mode, err);
+	if (!S_ISREG(st.st_mode))
+		return write_into(path, data, len, err);
+	place = realpath(path, NULL);
+	rc = place ? file_write_atomic(place, data, len, st.st_mode & 07777, err)
+		   : err_errno(err, "%s", path);
+	free(place);
+	return rc;
+}
+
+mode_t file_umask(void)
+{
+	mode_t mask = umask(0);
+
+	umask(mask);
+	return mask;
+}
+
 /* link(2) over NFS may have worked although its answer says otherwise (the reply was lost and the
  * repeated call met its own work); the link count of our file tells the truth. */
 static bool link_worked(const char *temp, const char *path)

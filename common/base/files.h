@@ -28,12 +28,19 @@ int file_write_atomic(const char *path, const void *data, size_t len, mode_t mod
 int file_write_visible(const char *path, const void *data, size_t len, mode_t mode,
 		       struct err *err);
 
+/* file_write_atomic for a path that a person named: a link's file is replaced, not the link; a
+ * device or pipe is written to and stays what it is; a file that is there keeps its mode. */
+int file_write_named(const char *path, const void *data, size_t len, mode_t mode, struct err *err);
+
 /* As file_write_atomic, but fails with ERR_LOCKED when `path` exists already (link(2): safe over
  * NFS). */
 int file_write_once(const char *path, const void *data, size_t len, mode_t mode, struct err *err);
 
 /* write(2) until all of it is written; -1 with errno. */
 int file_write_all(int fd, const void *bytes, size_t len);
+
+/* The process's own; not while other threads make files. */
+mode_t file_umask(void);
 
 /* mkdir -p: parents get the same mode; an existing folder is fine. */
 int folder_make(const char *path, mode_t mode, struct err *err);

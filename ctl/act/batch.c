@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/base/bytes.h"
+#include "common/base/files.h"
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "common/base/paths.h"
@@ -51,13 +51,8 @@ static void add_limits(json_t *env)
 
 static void add_umask(json_t *env)
 {
-	mode_t mask;
-
-	if (getenv("SLURM_UMASK"))
-		return;
-	mask = umask(0);
-	umask(mask);
-	set_var(env, "SLURM_UMASK", xasprintf("0%03o", (unsigned)mask & 0777));
+	if (!getenv("SLURM_UMASK"))
+		set_var(env, "SLURM_UMASK", xasprintf("0%03o", (unsigned)file_umask() & 0777));
 }
 
 json_t *batch_environment(void)

@@ -32,7 +32,7 @@ static char *metrics_now(struct ctl *ctl)
 static int write_file(struct ctl *ctl, struct err *err)
 {
 	char *text = metrics_now(ctl);
-	int rc = file_write_atomic(ctl->options.output, text, strlen(text), 0644, err);
+	int rc = file_write_named(ctl->options.output, text, strlen(text), 0644, err);
 
 	free(text);
 	return rc;

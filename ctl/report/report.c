@@ -292,7 +292,8 @@ static int write_page(struct ctl *ctl, const struct report *report, struct err *
 	char *title = title_of(ctl);
 	const char *note = ctl->options.week ? "; hours are those of these 7 days" : "";
 	char *page = page_make(title, note, clock_wall_ms(), report->runs, report->count, nodes);
-	int rc = file_write_atomic(ctl->options.output, page, strlen(page), 0644, err);
+	int rc = file_write_named(ctl->options.output, page, strlen(page), 0666 & ~file_umask(),
+				  err);
 
 	json_decref(nodes);
 	free(title);

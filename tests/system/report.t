@@ -130,6 +130,10 @@ exits 2 "and not to nowhere" lbctl report first
 exits 3 "a run that is not there is said" lbctl report nobody -o "$T/none.html"
 ok "and no page is left then" [ ! -e "$T/none.html" ]
 exits 9 "a folder that is not there, too" lbctl report first -o "$T/absent/x.html"
+exits 0 "a page for a pipe" sh -c 'lbctl report first -o /dev/stdout | cat'
+like "$out" '</html>' "goes into it"
+ok "of whoever keeps files to himself" sh -c 'umask 077 && lbctl report first -o "$T/mine.html"'
+is "$(stat -c %a "$T/mine.html")" 600 "a page is for him alone"
 
 # --- in a browser ---------------------------------------------------------------------------
 browse() {

@@ -3,6 +3,7 @@
 #include "tests/unit/unit.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -98,6 +99,37 @@ static void test_write_atomic(void **state)
 	assert_int_equal(entries("atomic"), 2);
 }
 
+static void test_write_named(void **state)
+{
+	struct err err = { 0 };
+	struct stat st;
+	char *text, piped[3];
+
+	(void)state;
+	assert_int_equal(mkdir("named", 0700), 0);
+	assert_int_equal(file_write_named("named/a", "one", 3, 0600, &err), 0);
+	assert_int_equal(symlink("a", "named/l"), 0);
+	assert_int_equal(file_write_named("named/l", "two", 3, 0644, &err), 0);
+	assert_true(file_is_link("named/l"));
+	stat("named/a", &st);
+	assert_int_equal(st.st_mode & 07777, 0600);
+	text = file_read("named/a", 10, NULL, &err);
+	assert_string_equal(text, "two");
+	free(text);
+	/* Not a file in the pipe's place. */
+	assert_int_equal(mkfifo("named/pipe", 0600), 0);
+	int reader = open("named/pipe", O_RDONLY | O_NONBLOCK);
+	assert_int_equal(file_write_named("named/pipe", "six", 3, 0644, &err), 0);
+	assert_int_equal(read(reader, piped, sizeof(piped)), 3);
+	assert_memory_equal(piped, "six", 3);
+	close(reader);
+	stat("named/pipe", &st);
+	assert_true(S_ISFIFO(st.st_mode));
+	assert_int_equal(file_write_named("named", "x", 1, 0644, &err), -1);
+	assert_contains(err.text, "named: Is a directory");
+	assert_int_equal(entries("named"), 3);
+}
+
 static void test_write_once(void **state)
 {
 	struct err err = { 0 };
@@ -162,9 +194,10 @@ static void test_folder_remove(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_read),         cmocka_unit_test(test_map),
-		cmocka_unit_test(test_write_atomic), cmocka_unit_test(test_write_once),
-		cmocka_unit_test(test_folder_make),  cmocka_unit_test(test_folder_remove),
+		cmocka_unit_test(test_read),          cmocka_unit_test(test_map),
+		cmocka_unit_test(test_write_atomic),  cmocka_unit_test(test_write_once),
+		cmocka_unit_test(test_write_named),   cmocka_unit_test(test_folder_make),
+		cmocka_unit_test(test_folder_remove),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -90,7 +90,7 @@ int tokenizer_write(const char *path, const struct bpe_trained *t, size_t specia
 			      "pre_tokenizer", pre_tokenizer(pattern), "post_processor", "decoder",
 			      byte_level(true), "model", model(t, specials));
 	char *text = o ? json_dumps(o, JSON_INDENT(1)) : NULL;
-	int rc = text ? file_write_atomic(path, text, strlen(text), MODE, err)
+	int rc = text ? file_write_named(path, text, strlen(text), MODE, err)
 		      : err_set(err, ERR_INTERNAL, "%s: the tokenizer is no JSON", path);
 
 	free(text);
