@@ -76,13 +76,16 @@ static void address_fini(struct address *a)
 	errno = saved;
 }
 
-static int dial(const struct address *a, int flags)
+static int dial(const struct address *a, int flags, int64_t patience_ms)
 {
+	struct timeval patience = { .tv_sec = patience_ms / 1000,
+				    .tv_usec = patience_ms % 1000 * 1000 + 1 }; /* 0: for ever */
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | flags, 0);
 	int rc, saved;
 
 	if (fd < 0)
 		return -1;
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience)); /* connect's, too */
 	do
 		rc = connect(fd, (const struct sockaddr *)&a->un, sizeof(a->un));
 	while (rc < 0 && errno == EINTR);
@@ -105,7 +108,7 @@ static int clear_stale(const struct address *a, const char *path, struct err *er
 		return errno == ENOENT ? 0 : err_errno(err, "%s", path);
 	if (!S_ISSOCK(st.st_mode))
 		return err_set(err, ERR_IO, "%s: exists and is no socket", path);
-	fd = dial(a, SOCK_NONBLOCK);
+	fd = dial(a, SOCK_NONBLOCK, 0);
 	if (fd >= 0 || errno == EAGAIN || errno == EINPROGRESS) {
 		if (fd >= 0)
 			close(fd);
@@ -172,13 +175,13 @@ int sock_listen(const char *path, mode_t mode, struct err *err)
 	return fd;
 }
 
-int sock_connect(const char *path, struct err *err)
+int sock_connect(const char *path, int64_t patience_ms, struct err *err)
 {
 	struct address a;
 	int fd = -1;
 
 	if (address_init(&a, path) == 0) {
-		fd = dial(&a, 0);
+		fd = dial(&a, 0, patience_ms);
 		address_fini(&a);
 	}
 	if (fd >= 0)
@@ -187,5 +190,7 @@ int sock_connect(const char *path, struct err *err)
 		return err_set(err, ERR_DAEMON, "%s: nobody listens there", path);
 	if (errno == EACCES || errno == EPERM)
 		return err_set(err, ERR_REFUSED, "%s: permission denied", path);
+	if (errno == EAGAIN)
+		return err_set(err, ERR_TIMEOUT, "%s: nobody accepts a connection", path);
 	return err_errno(err, "%s", path);
 }

@@ -5,6 +5,7 @@
 #ifndef COMMON_BASE_SOCK_H
 #define COMMON_BASE_SOCK_H
 
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "common/base/err.h"
@@ -17,7 +18,9 @@ int sock_listen(const char *path, mode_t mode, struct err *err);
  * glibc before 2.32 does not do. -1 with errno. */
 int sock_set_mode(const char *path, mode_t mode);
 
-/* A connected, blocking, close-on-exec socket, or -1 with err (ERR_DAEMON when nobody listens). */
-int sock_connect(const char *path, struct err *err);
+/* A connected, blocking, close-on-exec socket, or -1 with err: ERR_DAEMON when nobody listens,
+ * ERR_TIMEOUT when nobody accepted for `patience_ms`, because the backlog of a frozen listener is
+ * full. */
+int sock_connect(const char *path, int64_t patience_ms, struct err *err);
 
 #endif

@@ -36,18 +36,6 @@ static void on_stop(int number)
 	stop_signal = number;
 }
 
-/* sock_connect starts again after a signal, so the way out of it leads out of the program. */
-static void on_alarm(int number)
-{
-	static const char text[] = "lbctl: lbd does not accept a connection; it may be stopped or "
-				   "overloaded\n";
-	ssize_t n = write(STDERR_FILENO, text, sizeof(text) - 1);
-
-	(void)number;
-	(void)n;
-	_exit(err_exit_status(ERR_TIMEOUT));
-}
-
 void interrupt_catch(void)
 {
 	/* No SA_RESTART: waiting calls are to return. The second signal finds the default. */
@@ -118,21 +106,6 @@ static int not_running(const struct client *client, const char *why, struct err 
 		       client->home, why);
 }
 
-/* A Unix connect blocks while the listener's queue is full, which is for ever when lbd is stopped;
- * only a signal can cut it short. */
-static int connect_in_time(const char *path, int64_t deadline_ms, struct err *err)
-{
-	struct sigaction sa = { .sa_handler = on_alarm }, old;
-	int fd;
-
-	sigaction(SIGALRM, &sa, &old);
-	alarm((unsigned)((deadline_ms + 999) / 1000));
-	fd = sock_connect(path, err);
-	alarm(0);
-	sigaction(SIGALRM, &old, NULL);
-	return fd;
-}
-
 static const char *why_silent(const struct client *client)
 {
 	struct stat st;
@@ -141,20 +114,6 @@ static const char *why_silent(const struct client *client)
 		return errno == EACCES ? "that folder is not open to you"
 				       : "there is no such folder";
 	return S_ISDIR(st.st_mode) ? "nobody listens at lbd.sock" : "that is no folder";
-}
-
-static int dial(struct client *client, struct err *err)
-{
-	struct err why = { 0 };
-	char *path = path_join("%s/lbd.sock", client->home);
-
-	client->fd = connect_in_time(path, client->deadline_ms, &why);
-	free(path);
-	if (client->fd >= 0)
-		return 0;
-	if (why.code == ERR_DAEMON)
-		return not_running(client, why_silent(client), err);
-	return err_set(err, why.code, "cannot reach lbd: %s", why.text);
 }
 
 /* 1 ready, 0 the deadline is over, -1 a signal wants us to stop. */
@@ -183,6 +142,22 @@ static int no_answer(struct client *client, int waited, struct err *err)
 		       "lbd for %s has not answered for %lld s; it may be "
 		       "stopped or overloaded",
 		       client->home, (long long)client->deadline_ms / 1000);
+}
+
+static int dial(struct client *client, struct err *err)
+{
+	struct err why = { 0 };
+	char *path = path_join("%s/lbd.sock", client->home);
+
+	client->fd = sock_connect(path, client->deadline_ms, &why);
+	free(path);
+	if (client->fd >= 0)
+		return 0;
+	if (why.code == ERR_DAEMON)
+		return not_running(client, why_silent(client), err);
+	if (why.code == ERR_TIMEOUT)
+		return no_answer(client, 0, err);
+	return err_set(err, why.code, "cannot reach lbd: %s", why.text);
 }
 
 static int went_away(struct client *client, struct err *err)

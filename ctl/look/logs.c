@@ -80,6 +80,15 @@ static json_t *list_folder(const struct ctl *ctl, const char *run)
 	return list ? js_sorted(list, by_number) : NULL;
 }
 
+static void say_away(const struct ctl *ctl, const struct err *why)
+{
+	char *text = xasprintf("lbd %s; this is what lies in its folder",
+			       why->code == ERR_TIMEOUT ? "does not answer" : "is not running");
+
+	complain(ctl, text);
+	free(text);
+}
+
 /* The list as lbd tells it, or as it can be seen without lbd. */
 static int refresh(struct logs *l, struct err *err)
 {
@@ -91,7 +100,7 @@ static int refresh(struct logs *l, struct err *err)
 	} else if (err->code == ERR_DAEMON || err->code == ERR_TIMEOUT) {
 		list = list_folder(l->ctl, l->run);
 		if (list && !l->away)
-			complain(l->ctl, "lbd is not running; this is what lies in its folder");
+			say_away(l->ctl, err);
 		l->away = true;
 	}
 	if (!list)

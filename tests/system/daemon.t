@@ -64,8 +64,33 @@ while [ $turn -lt 20 ]; do
 	follow_pid
 done
 is $answered 20 "right after kill -9 a start starts, each of 20 times"
+lbctl submit --name deaf -- sh -c "echo step 1 loss 2; exec sleep $mark" >/dev/null
+run_reaches deaf running 20
 kill -STOP "$lbd_pid"
 exits 8 "one that is stopped" timeout 60 lbctl daemon start --timeout 1s
+
+# the hints of running trainers fill its backlog within a minute
+cat >"$T/fill.py" <<'END'
+import socket, sys
+try:
+    while True:
+        s = socket.socket(socket.AF_UNIX)
+        s.setblocking(False)
+        s.connect(sys.argv[1])
+except BlockingIOError:
+    pass
+END
+python3 "$T/fill.py" "$LB_HOME/lbd.sock"
+timeout 90 lbctl logs deaf >"$T/deaf.out" 2>"$T/deaf.err" &
+logs=$!
+exits 0 "one whose backlog is full: kill" timeout 90 lbctl kill deaf
+like "$out" 'lbd cannot be reached; the switch .*/deaf.kill is there' "leaves a switch"
+wait $logs
+is $? 0 "logs"
+like "$(cat "$T/deaf.out")" 'step 1 loss 2' "shows the run's output"
+like "$(cat "$T/deaf.err")" 'lbd does not answer' "and says why from its folder"
+wait_for '! pgrep -f "sleep $mark"' 20
+passed "the trainer is ended by its lbrun"
 kill -CONT "$lbd_pid"
 wait_for 'lbctl ls' 20
 

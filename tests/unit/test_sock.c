@@ -10,6 +10,8 @@
 #include "common/base/files.h"
 #include "common/base/sock.h"
 
+enum { PATIENCE_MS = 60 * 1000 };
+
 static void talk(const char *path)
 {
 	struct err err = { 0 };
@@ -24,7 +26,7 @@ static void talk(const char *path)
 	assert_int_equal(st.st_mode & 07777, 0660);
 	assert_true(fcntl(server, F_GETFL) & O_NONBLOCK);
 	assert_true(fcntl(server, F_GETFD) & FD_CLOEXEC);
-	client = sock_connect(path, &err);
+	client = sock_connect(path, PATIENCE_MS, &err);
 	assert_true(client >= 0);
 	assert_false(fcntl(client, F_GETFL) & O_NONBLOCK);
 	assert_true(fcntl(client, F_GETFD) & FD_CLOEXEC);
@@ -40,7 +42,7 @@ static void talk(const char *path)
 	close(server);
 	/* … and what it left behind is replaced afterwards. */
 	err_clear(&err);
-	assert_int_equal(sock_connect(path, &err), -1);
+	assert_int_equal(sock_connect(path, PATIENCE_MS, &err), -1);
 	assert_int_equal(err.code, ERR_DAEMON);
 	server = sock_listen(path, 0600, NULL);
 	assert_true(server >= 0);
@@ -67,16 +69,33 @@ static void test_long_path(void **state)
 	talk(path);
 }
 
+/* A frozen daemon accepts nobody: once its backlog is full, who comes is not kept for ever. */
+static void test_frozen(void **state)
+{
+	struct err err = { 0 };
+	int server = sock_listen("frozen", 0600, &err), client, waiting[1000], count = 0;
+
+	(void)state;
+	while ((client = sock_connect("frozen", 0, &err)) >= 0 && count < 1000)
+		waiting[count++] = client;
+	assert_true(count > 0 && count < 1000);
+	assert_int_equal(err.code, ERR_TIMEOUT);
+	assert_contains(err.text, "frozen: nobody accepts a connection");
+	while (count > 0)
+		close(waiting[--count]);
+	close(server);
+}
+
 static void test_refusals(void **state)
 {
 	struct err err = { 0 };
 	char name[200];
 
 	(void)state;
-	assert_int_equal(sock_connect("missing/s", &err), -1);
+	assert_int_equal(sock_connect("missing/s", PATIENCE_MS, &err), -1);
 	assert_int_equal(err.code, ERR_DAEMON);
 	err_clear(&err);
-	assert_int_equal(sock_connect("", &err), -1);
+	assert_int_equal(sock_connect("", PATIENCE_MS, &err), -1);
 	assert_int_equal(sock_listen("", 0600, NULL), -1);
 	err_clear(&err);
 	/* A file of somebody's that is no socket is never removed. */
@@ -97,6 +116,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_short_path),
 		cmocka_unit_test(test_long_path),
+		cmocka_unit_test(test_frozen),
 		cmocka_unit_test(test_refusals),
 	};
 
