@@ -302,7 +302,7 @@ const struct command commands[] = {
 	 "send curves to MLflow, W&B, Trackio or TensorBoard, each step once",
 	 "lbctl sync first --to mlflow=http://127.0.0.1:5000\n"
 	 "lbctl sync --to wandb --to tensorboard=/home/ada/tb --every 10m\n",
-	 sync_options, 0, ANY_NUMBER, OPERANDS_NAMES, sync_run},
+	 sync_options, 0, ANY_NUMBER, OPERANDS_MANY, sync_run},
 	{"metrics", "[-o FILE [--every DURATION] | --listen PORT]",
 	 "runs as numbers for Prometheus",
 	 "lbctl metrics\n"
@@ -310,13 +310,14 @@ const struct command commands[] = {
 	 "lbctl metrics --listen 9178\n",
 	 metrics_options, 0, 0, OPERANDS_NAMES, metrics_run},
 	{"plot", "RUNS...", "loss and tokens/s over all attempts, drawn in the terminal",
-	 "lbctl plot brisk-otter-39\n",
-	 no_options, 1, ANY_NUMBER, OPERANDS_NAMES, plot_run},
+	 "lbctl plot brisk-otter-39\n"
+	 "lbctl plot 'scan-*'\n",
+	 no_options, 1, ANY_NUMBER, OPERANDS_MANY, plot_run},
 	{"report", "RUNS... | GROUP | --team | --week  -o FILE.html",
 	 "a page of runs to send around: one HTML file that needs nothing else",
 	 "lbctl report brisk-otter-39 -o otter.html\n"
 	 "lbctl report --week -o week.html\n",
-	 report_options, 0, ANY_NUMBER, OPERANDS_NAMES, report_run},
+	 report_options, 0, ANY_NUMBER, OPERANDS_MANY, report_run},
 	{"goodput", "[RUNS...] [--since DURATION] [--by KEY] [--team] [--csv]", "where the hours of runs went",
 	 "lbctl goodput brisk-otter-39\n"
 	 "lbctl goodput ALL --by group --since 7d\n"

@@ -11,6 +11,25 @@
 #include "ctl/help.h"
 #include "ctl/team/team.h"
 
+static int check_operand(const struct ctl *ctl, const char *word, struct err *err)
+{
+	const struct command *command = ctl->command;
+	char user[TEAM_USER_BYTES + 1];
+	struct selector selector;
+
+	if (command->operands == OPERANDS_NAMES)
+		return name_check(word, err);
+	if (command->operands == OPERANDS_MANY)
+		return selector_parse(word, &selector, err);
+	if (team_word(word, user, &selector, err) < 0)
+		return -1;
+	if (command->operands == OPERANDS_LOOK && !selector_is_one(&selector))
+		return err_set(err, ERR_USAGE,
+			       "%s: \"%s\" may be many runs: name one; lbctl ls '%s' lists them",
+			       command->name, word, word);
+	return 0;
+}
+
 /* Words after "--" are operands as well, except that submit takes them as the command. */
 static int check_operands(struct ctl *ctl, struct err *err)
 {
@@ -31,18 +50,8 @@ static int check_operands(struct ctl *ctl, struct err *err)
 	if (command->run == submit_run || command->run == help_run || command->run == home_run)
 		return 0;
 	for (size_t i = 0; i < o->count; i++) {
-		char user[TEAM_USER_BYTES + 1];
-		struct selector selector;
-
-		if (command->operands == OPERANDS_NAMES
-			    ? name_check(o->words[i], err) < 0
-			    : team_word(o->words[i], user, &selector, err) < 0)
+		if (check_operand(ctl, o->words[i], err) < 0)
 			return -1;
-		if (command->operands == OPERANDS_LOOK && !selector_is_one(&selector))
-			return err_set(err, ERR_USAGE,
-				       "%s: \"%s\" may be many runs: name one; "
-				       "lbctl ls '%s' lists them",
-				       command->name, o->words[i], o->words[i]);
 	}
 	return 0;
 }

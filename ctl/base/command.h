@@ -35,6 +35,7 @@ struct ctl {
 
 enum operand_kind {
 	OPERANDS_NAMES,  /* of runs here, or of what else the command is about */
+	OPERANDS_MANY,   /* selectors, of runs here alone */
 	OPERANDS_SELECT, /* selectors (common/run/selector.h), also OWNER/SELECTOR */
 	OPERANDS_LOOK,   /* a run, also a colleague's: OWNER/RUN */
 };

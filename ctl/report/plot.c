@@ -10,6 +10,7 @@
 #include "ctl/report/chart.h"
 #include "ctl/report/dots.h"
 #include "ctl/report/graphics.h"
+#include "ctl/team/ask.h"
 
 enum { ROWS = 16, MOST_COLUMNS = 120, THICKNESS = 2, ABOUT_BYTES = 1024 };
 
@@ -109,16 +110,20 @@ static void plot(const struct ctl *ctl, enum graphics graphics, const char *run,
 
 int plot_run(struct ctl *ctl, struct err *err)
 {
+	json_t *names = runs_meant(ctl, err);
 	enum graphics graphics = graphics_ask(&ctl->out, ROWS + 2);
+	int rc = names ? 0 : -1;
 
-	for (size_t i = 0; i < ctl->operands.count; i++) {
-		const char *run = ctl->operands.words[i];
+	for (size_t i = 0; i < json_array_size(names) && rc == 0; i++) {
+		const char *run = json_string_value(json_array_get(names, i));
 		struct series series;
 
-		if (series_ask(ctl, run, &series, err) < 0)
-			return -1;
+		rc = series_ask(ctl, run, &series, err);
+		if (rc < 0)
+			break;
 		plot(ctl, graphics, run, &series);
 		series_clear(&series);
 	}
-	return 0;
+	json_decref(names);
+	return rc;
 }

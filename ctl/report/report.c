@@ -137,7 +137,7 @@ static const struct report_run *compared_with(const struct ctl *ctl, const struc
 					      size_t at)
 {
 	const char *group = js_str(report->runs[at].run, "group", NULL);
-	const struct report_run *base = ctl->operands.count > 1 ? &report->runs[0] : NULL;
+	const struct report_run *base = ctl->operands.count > 0 ? &report->runs[0] : NULL;
 	double oldest = INFINITY;
 
 	for (size_t i = 0; group && i < report->count; i++) {
@@ -305,7 +305,7 @@ int report_run(struct ctl *ctl, struct err *err)
 {
 	const struct options *o = &ctl->options;
 	struct report report = { 0 };
-	json_t *all;
+	json_t *all, *names;
 	int rc = 0;
 
 	if (!o->output)
@@ -320,12 +320,16 @@ int report_run(struct ctl *ctl, struct err *err)
 	}
 	if (!all)
 		return -1;
-	for (size_t i = 0; i < ctl->operands.count && rc == 0; i++)
-		rc = add_meant(ctl, &report, all, ctl->operands.words[i], err);
-	if (ctl->operands.count == 0)
+	names = runs_meant(ctl, err);
+	if (!names)
+		rc = -1;
+	for (size_t i = 0; i < json_array_size(names) && rc == 0; i++)
+		rc = add_meant(ctl, &report, all, json_string_value(json_array_get(names, i)), err);
+	if (rc == 0 && ctl->operands.count == 0)
 		rc = add_meant(ctl, &report, all, NULL, err);
 	if (rc == 0 && o->team)
 		rc = add_colleagues(ctl, &report, err);
+	json_decref(names);
 	json_decref(all);
 	if (rc == 0) {
 		add_differences(ctl, &report);

@@ -346,21 +346,27 @@ static bool sync_one(struct ctl *ctl, const json_t *run)
 /* The runs that are named; else all that lbctl ls shows. A new reference. */
 static json_t *chosen(struct ctl *ctl, struct err *err)
 {
-	json_t *runs = json_array(), *run;
+	json_t *names, *name, *runs;
+	size_t i;
 
-	if (ctl->operands.count == 0) {
-		json_decref(runs);
+	if (ctl->operands.count == 0)
 		return client_ask(&ctl->client, VERB_LS, NULL, err);
-	}
-	for (size_t i = 0; i < ctl->operands.count; i++) {
-		run = ask_about(ctl, VERB_STATUS, ctl->operands.words[i], NULL, err);
-		if (!run) {
-			json_decref(runs);
-			return NULL;
-		}
+	names = runs_meant(ctl, err);
+	if (!names)
+		return NULL;
+	runs = json_array();
+	json_array_foreach(names, i, name) {
+		json_t *run = ask_about(ctl, VERB_STATUS, json_string_value(name), NULL, err);
+
+		if (!run)
+			break;
 		json_array_append_new(runs, run);
 	}
-	return runs;
+	json_decref(names);
+	if (err->code == ERR_NONE)
+		return runs;
+	json_decref(runs);
+	return NULL;
 }
 
 static int sync_all(struct ctl *ctl, struct err *err)

@@ -45,6 +45,11 @@ like "$out" '⡀|⣀|⠤|⠁' "in braille"
 unlike "$(lbctl plot first | od -An -c)" ' 033 ' "without escape sequences where nobody looks on"
 unlike "$(LC_ALL=C lbctl plot first)" '[^ -~]' "in ASCII where that is all there is"
 exits 3 "of a run that is there" lbctl plot nobody
+exits 0 "of all that a pattern means" lbctl plot 'f*' duo@group
+is "$(printf '%s\n' "$out" | grep -Eo '^(first|second)  loss' | tr '\n' ' ')" "first  loss second  loss " \
+	"each once, the oldest first"
+exits 3 "of none" lbctl plot 'nobody-*'
+like "$err" 'nobody-\*: no such runs' "which is said"
 
 # A terminal that shows pictures, and others; the pictures are decoded.
 pictures() { # KIND TERM [NAME=VALUE]…
@@ -119,6 +124,8 @@ exits 0 "it is whole, and says what happened" python3 "$T/parse.py" "$T/first.ht
 	'steps that were made again' 'productive' 'checkpoint of step' 'GPU-hours' 'checkpoint.pattern' 'lemon score'
 curves=${out%% *}
 ok "with curves, and a stretch that was made again" [ "${curves:-0}" -ge 2 ]
+exits 0 "of a pattern" lbctl report '*' -o "$T/all.html"
+exits 0 "it has them all, beside the first" python3 "$T/parse.py" "$T/all.html" first second 'Compared with first'
 exits 0 "of a group" lbctl report duo -o "$T/duo.html"
 exits 0 "with the settings, and the code, that differ" python3 "$T/parse.py" "$T/duo.html" first second \
 	'setting that differs' 'Compared with first: code differs' '-rate = 1' '+rate = 2' 'lemon score' 'CPUs used'
@@ -130,8 +137,12 @@ exits 2 "and not to nowhere" lbctl report first
 exits 3 "a run that is not there is said" lbctl report nobody -o "$T/none.html"
 ok "and no page is left then" [ ! -e "$T/none.html" ]
 exits 9 "a folder that is not there, too" lbctl report first -o "$T/absent/x.html"
-exits 0 "a page for a pipe" sh -c 'lbctl report first -o /dev/stdout | cat'
-like "$out" '</html>' "goes into it"
+mkfifo "$T/pipe"
+cat "$T/pipe" >"$T/piped" &
+exits 0 "a page for a pipe" lbctl report first -o "$T/pipe"
+ok "is no file in its place" [ -p "$T/pipe" ]
+wait_for 'grep -q "</html>" "$T/piped"' 10
+passed "goes into it"
 ok "of whoever keeps files to himself" sh -c 'umask 077 && lbctl report first -o "$T/mine.html"'
 is "$(stat -c %a "$T/mine.html")" 600 "a page is for him alone"
 

@@ -37,6 +37,7 @@ sync >/dev/null
 is "$(there)" "$(curve 1 10 1; curve 11 30 3)" "steps that were sent and are made anew are made anew there, too"
 lbctl submit --name none -- true >/dev/null
 run_reaches none completed 20
+like "$(lbctl sync 'fir*' --to "tensorboard=$T/pattern")" '^first  tensorboard  30 steps' "a pattern names runs"
 is "$(lbctl sync none --to "tensorboard=$T/tb")" "" "a run without steps has nothing to send"
 exits 1 "a tracker that is not there" lbctl sync first --to mlflow=http://127.0.0.1:1
 like "$err" 'first: mlflow: http://127.0.0.1:1/api.*refused' "is said to be away"
