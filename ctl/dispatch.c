@@ -30,6 +30,17 @@ static int check_operand(const struct ctl *ctl, const char *word, struct err *er
 	return 0;
 }
 
+/* What is missing is named where it is a run; elsewhere the usage says it. */
+static int too_few(const struct command *command, size_t count, struct err *err)
+{
+	const char *missing = count > 0 ? "name another run; " : "name a run; ";
+
+	if (!strstr(command->usage, "RUN"))
+		missing = "";
+	return err_set(err, ERR_USAGE, "%s: %susage: lbctl %s %s", command->name, missing,
+		       command->name, command->usage);
+}
+
 /* Words after "--" are operands as well, except that submit takes them as the command. */
 static int check_operands(struct ctl *ctl, struct err *err)
 {
@@ -41,8 +52,7 @@ static int check_operands(struct ctl *ctl, struct err *err)
 			operands_add(o, o->rest[i]);
 	}
 	if (o->count < command->least)
-		return err_set(err, ERR_USAGE, "%s: name a run; usage: lbctl %s %s", command->name,
-			       command->name, command->usage);
+		return too_few(command, o->count, err);
 	if (o->count > command->most)
 		return err_set(err, ERR_USAGE, "%s: \"%s\" is too much; usage: lbctl %s%s%s",
 			       command->name, o->words[command->most], command->name,

@@ -122,6 +122,9 @@ lbctl submit --name taken -- true >/dev/null
 refused 4 'taken' "a name that is taken" lbctl submit --name taken -- true
 run_reaches taken completed 20
 refused 2 'name a run' "wait without a run" lbctl wait
+refused 2 'diff: name another run; usage: ' "diff with one" lbctl diff r1
+refused 2 'compare: usage: lbctl compare GROUP' "compare without its group, which is no run" lbctl compare
+refused 2 'notify: usage: lbctl notify test' "notify without a word, which is no run" lbctl notify
 ok "restart of a finished run" lbctl restart taken
 run_reaches taken completed 20
 
