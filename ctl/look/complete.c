@@ -10,7 +10,7 @@
 #include "ctl/base/program.h"
 #include "ctl/team/team.h"
 
-enum { KEYS_MS = 5000 };
+enum { KEYS_MS = 5000, ASK_MS = 1000 }; /* somebody waits at a prompt */
 
 static json_t *ask_runs(struct ctl *ctl, bool all)
 {
@@ -106,6 +106,7 @@ static const struct {
 
 int complete_run(struct ctl *ctl, const char *what, struct err *err)
 {
+	ctl->client.deadline_ms = ASK_MS;
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
 		if (strcmp(words[i].what, what) == 0) {
 			words[i].print(ctl);

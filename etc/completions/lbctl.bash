@@ -24,7 +24,7 @@ _lbctl()
 
 	case $previous in
 	--by) COMPREPLY=($(compgen -W "run group owner week" -- "$current")); return ;;
-	--record | --replay | --output) COMPREPLY=($(compgen -f -- "$current")); return ;;
+	--record | --replay | --output | -o) COMPREPLY=($(compgen -f -- "$current")); return ;;
 	--home) COMPREPLY=($(compgen -d -- "$current")); return ;;
 	--after | --after-ok) COMPREPLY=($(compgen -W "$(_lbctl_words runs)" -- "$current")); return ;;
 	--group) COMPREPLY=($(compgen -W "$(_lbctl_words groups)" -- "$current")); return ;;
@@ -37,9 +37,9 @@ _lbctl()
 	submit) options+=" --name --set --after --after-ok --sweep --wrap --snapshot --dry-run --follow --json" ;;
 	ls) options+=" --all --group --team --cron --json"; words=$(_lbctl_words runs selectors team) ;;
 	metrics) options+=" --output --every --listen" ;;
-	plot) words=$(_lbctl_words all) ;;
-	sync) options+=" --to --project --python --every"; words=$(_lbctl_words all) ;;
-	report) options+=" --output --team --week"; words="$(_lbctl_words all groups)" ;;
+	plot) words=$(_lbctl_words all selectors) ;;
+	sync) options+=" --to --project --python --every"; words=$(_lbctl_words all selectors) ;;
+	report) options+=" --output --team --week"; words="$(_lbctl_words all groups selectors)" ;;
 	top) options+=" --demo --record --replay" ;;
 	status | why | follow | events | diff) options+=" --json"; words=$(_lbctl_words runs team) ;;
 	logs) options+=" --follow --lines --grep --err --attempt --json"; words=$(_lbctl_words runs team) ;;

@@ -94,6 +94,7 @@ complete -c lbctl -n '__fish_seen_subcommand_from wait daemon' -l timeout -x -d 
 complete -c lbctl -n '__fish_seen_subcommand_from submit ls checkpoints du status why follow logs events audit check compare diff goodput advise cron nodes notify wait daemon doctor version' -l json -d 'print JSON'
 complete -c lbctl -n '__fish_seen_subcommand_from status why follow logs events diff' -a '(__lbctl_words runs team)'
 complete -c lbctl -n '__fish_seen_subcommand_from ls kill stop hold release save' -a '(__lbctl_words runs selectors team)'
+complete -c lbctl -n '__fish_seen_subcommand_from plot sync report' -a '(__lbctl_words selectors)'
 complete -c lbctl -n '__fish_seen_subcommand_from stacks wait' -a '(__lbctl_words runs)'
 complete -c lbctl -n '__fish_seen_subcommand_from check' -l nodes -x -d 'these'
 complete -c lbctl -n '__fish_seen_subcommand_from check' -s p -l partition -x -d 'nodes of this partition'

@@ -68,6 +68,9 @@ lbctl submit --name deaf -- sh -c "echo step 1 loss 2; exec sleep $mark" >/dev/n
 run_reaches deaf running 20
 kill -STOP "$lbd_pid"
 exits 8 "one that is stopped" timeout 60 lbctl daemon start --timeout 1s
+begin=$(now_ms)
+exits 0 "what shells complete" lbctl help complete runs
+ok "keeps nobody waiting at the prompt" in_time $(($(now_ms) - begin)) 2000
 
 # the hints of running trainers fill its backlog within a minute
 cat >"$T/fill.py" <<'END'

@@ -108,6 +108,9 @@ bash_completes() {	# WORDS… : the last one is completed
 is "$(bash_completes lbctl status ap)" apple "bash: a run"
 is "$(bash_completes lbctl ls --group f)" fruit "a group"
 is "$(bash_completes lbctl kill fr)" fruit@group "which an order is for"
+is "$(bash_completes lbctl plot fr)" fruit@group "or a picture"
+touch "$T/here/page.html"
+is "$(bash_completes lbctl report apple -o pa)" page.html "a file, behind -o"
 like "$(bash_completes lbctl submit --set slurm.ti)" '^slurm.time=$' "a key"
 if command -v fish >/dev/null; then
 	fish_completes() { fish -c "source $share/fish/vendor_completions.d/lbctl.fish; complete -C '$1'" | cut -f 1; }
