@@ -383,12 +383,12 @@ static int by_array(const void *a, const void *b)
 
 const struct seen **look_foremost_of_each(const struct look *l, size_t *count)
 {
-	const struct seen **jobs = xcalloc(l->count + 1, sizeof(*jobs));
+	const struct seen **jobs = xcalloc(l->count + 1, sizeof(struct seen *));
 	size_t kept = 0;
 
 	for (size_t i = 0; i < l->count; i++)
 		jobs[i] = &l->jobs[i];
-	qsort(jobs, l->count, sizeof(*jobs), by_array);
+	qsort(jobs, l->count, sizeof(struct seen *), by_array);
 	for (size_t i = 0; i < l->count; i++) {
 		if (kept == 0 || by_array(&jobs[kept - 1], &jobs[i]) != 0)
 			jobs[kept++] = jobs[i];
