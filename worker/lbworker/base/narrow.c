@@ -3,13 +3,22 @@
 #include "worker/lbworker/base/narrow.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "kernels/formats/float_bits.h"
 
-void narrow_from_bf16(float *to, const uint16_t *from, size_t count)
+static uint16_t half_at(const void *from, size_t i)
+{
+	uint16_t half;
+
+	memcpy(&half, (const char *)from + i * sizeof(half), sizeof(half));
+	return half;
+}
+
+void narrow_from_bf16(float *to, const void *from, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
-		to[i] = float_of((uint32_t)from[i] << 16);
+		to[i] = float_of((uint32_t)half_at(from, i) << 16);
 }
 
 static float widen_f16(uint16_t half)
@@ -24,10 +33,10 @@ static float widen_f16(uint16_t half)
 	return float_of(sign | (exponent + 112) << 23 | fraction << 13);
 }
 
-void narrow_from_f16(float *to, const uint16_t *from, size_t count)
+void narrow_from_f16(float *to, const void *from, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
-		to[i] = widen_f16(from[i]);
+		to[i] = widen_f16(half_at(from, i));
 }
 
 /* bits / 2^shift, to nearest, ties to even */

@@ -9,8 +9,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-void narrow_from_bf16(float *to, const uint16_t *from, size_t count);
-void narrow_from_f16(float *to, const uint16_t *from, size_t count);
+/* From any alignment: not all who write safetensors pad the header. */
+void narrow_from_bf16(float *to, const void *from, size_t count);
+void narrow_from_f16(float *to, const void *from, size_t count);
 void narrow_to_bf16(uint16_t *to, const float *from, size_t count);
 void narrow_to_f16(uint16_t *to, const float *from, size_t count);
 

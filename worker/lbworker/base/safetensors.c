@@ -370,15 +370,15 @@ const struct st_tensor *st_find(const struct st_file *f, const char *name, enum 
 
 void st_widen(float *to, const struct st_tensor *t, size_t first, size_t count)
 {
-	const uint16_t *narrow = t->data;
+	const char *from = (const char *)t->data + first * types[t->type].bytes;
 
 	if (t->type == ST_BF16)
-		narrow_from_bf16(to, narrow + first, count);
+		narrow_from_bf16(to, from, count);
 	else if (t->type == ST_F16)
-		narrow_from_f16(to, narrow + first, count);
+		narrow_from_f16(to, from, count);
 	else if (t->type == ST_U8)
 		for (size_t i = 0; i < count; i++)
-			to[i] = ((const uint8_t *)t->data)[first + i];
+			to[i] = (unsigned char)from[i];
 	else
-		memcpy(to, (const float *)t->data + first, count * sizeof(*to));
+		memcpy(to, from, count * sizeof(*to));
 }
