@@ -228,6 +228,7 @@ static void refuse(struct engine *e, struct run *run, struct attempt *a, const s
 		.text = err->text,
 	};
 
+	a->is_unfit = reply.result == SCHEDULER_REFUSED;
 	take_answer(e, run, a, DECISION_SUBMIT, &reply);
 }
 

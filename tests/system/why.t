@@ -119,7 +119,21 @@ run_reaches five held 30
 like "$(lbctl why five)" 'holds it: not today; lbctl release' "who holds a run is named, with the reason"
 
 # --- its partition is closed ---------------------------------------------------------------------
-# Whoever submits is told so; a run that goes on is asked for again until it is open.
+# Whoever submits is told so; a run that goes on is asked for again until it is open. So is one
+# whose reservation is over: people may give it another.
+reserve() {
+	scontrol create reservation reservationname=ours starttime=now duration=60 users=root \
+		nodes=n2 >"$T/reservation" 2>&1
+}
+reserve
+lbctl submit --name nine --set slurm.reservation=ours --set slurm.time=5m --set restart.backoff_first=1s \
+	-- sh -c '[ "$LB_ATTEMPT" = 1 ] || exit 0; sleep 1000' >/dev/null
+run_reaches nine running 20
+lbctl hold nine >/dev/null
+run_reaches nine held 30
+scontrol delete reservationname=ours
+lbctl release nine >/dev/null
+wait_for 'lbctl why nine | grep -q "reservation is invalid"' 30
 lbctl submit --name eight --set slurm.partition=other --set restart.in_place=0 --set restart.backoff_first=1s \
 	-- sh -c '[ "$LB_ATTEMPT" = 1 ] || exit 0; until [ -e "$LB_RUN_DIR/fail" ]; do sleep 0.1; done; exit 3' >/dev/null
 run_reaches eight running 20
@@ -130,8 +144,12 @@ wait_for 'lbctl why eight | grep -q "partition not available (inactive or drain)
 # by then a job that cannot start would have used up its tries
 wait_for '[ $(($(date +%s) - $(date -r "$LB_HOME/runs/eight/attempts/1/exit.json" +%s))) -gt 12 ]' 30
 is "$(run_state eight) $(lbctl status eight --json | json attempts.#)" "submitting 2" "a relaunch waits for its partition to be open"
+is "$(run_state nine) $(lbctl status nine --json | json attempts.#)" "submitting 2" "… and for its reservation to be there"
 scontrol update partitionname=other state=up
+reserve
 run_reaches eight completed 40
+run_reaches nine completed 40
+scontrol delete reservationname=ours
 
 # --- it has begun, and stands still --------------------------------------------------------------
 lbctl submit --name seven -- sleep 1000 >/dev/null

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "common/config/run_spec.h"
 #include "daemon/engine/decide/attempt_end.h"
 #include "daemon/engine/decide/decision.h"
 #include "daemon/engine/decide/doomed.h"
@@ -194,8 +195,28 @@ static struct decision end_by_refusal(const struct facts *f)
 	return d;
 }
 
+/* A run that has trained was taken before. What stands in its way now, a reservation that is over
+ * or a partition that is gone, is for people to put right, and until they do the run waits with the
+ * scheduler's words; unless restart.policy says how often is enough. */
+static bool may_be_taken_again(const struct facts *f, const struct policy *policy)
+{
+	return f->ever_trained && f->state == RUN_SUBMITTING && !f->excludes && !f->a->is_unfit &&
+	       (!policy->rules || policy->rules[CAUSE_LAUNCH_FAIL] == SPEC_RULE_AUTO);
+}
+
+static struct decision ask_again(const struct facts *f, const struct policy *policy, int64_t now_ms)
+{
+	int64_t at_ms = f->a->submit.reply_ms + (policy->backoff_first_ms > RECHECK_MS
+							 ? policy->backoff_first_ms
+							 : RECHECK_MS);
+
+	if (f->wanted != ORDER_RUN)
+		return attempt_end(CAUSE_KILLED, "before it was submitted");
+	return now_ms < at_ms ? wait_until(at_ms) : decide(DECISION_SUBMIT, f);
+}
+
 /* The token is in the ledger; whether the scheduler knows it is the question. */
-static struct decision intent(const struct facts *f, int64_t now_ms)
+static struct decision intent(const struct facts *f, const struct policy *policy, int64_t now_ms)
 {
 	int64_t since_ms = f->a->submit.state == CALL_UNCLEAR ? f->a->submit.reply_ms
 							      : f->a->watching_since_ms;
@@ -212,7 +233,8 @@ static struct decision intent(const struct facts *f, int64_t now_ms)
 		d.job = f->a->submitted;
 		return d;
 	case CALL_REFUSED:
-		return end_by_refusal(f);
+		return may_be_taken_again(f, policy) ? ask_again(f, policy, now_ms)
+						     : end_by_refusal(f);
 	default:
 		break;
 	}
@@ -466,7 +488,7 @@ struct decision reconcile(const struct facts *f, const struct policy *policy, in
 		return without_attempt(f, policy, now_ms);
 	switch (f->a->state) {
 	case ATTEMPT_INTENT:
-		return intent(f, now_ms);
+		return intent(f, policy, now_ms);
 	case ATTEMPT_HELD:
 		return held(f, policy, now_ms);
 	default:
