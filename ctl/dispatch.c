@@ -42,6 +42,15 @@ static int too_few(const struct command *command, size_t count, struct err *err)
 }
 
 /* Words after "--" are operands as well, except that submit takes them as the command. */
+/* As sbatch separates the parts of one job that each ask for something else. */
+static bool names_parts(const struct operands *o)
+{
+	for (size_t i = 0; i < o->count; i++)
+		if (strcmp(o->words[i], ":") == 0)
+			return true;
+	return false;
+}
+
 static int check_operands(struct ctl *ctl, struct err *err)
 {
 	const struct command *command = ctl->command;
@@ -50,6 +59,10 @@ static int check_operands(struct ctl *ctl, struct err *err)
 	if (command->run != submit_run && command->run != check_run) {
 		for (size_t i = 0; i < o->rest_count; i++)
 			operands_add(o, o->rest[i]);
+	} else if (names_parts(o)) {
+		return err_set(err, ERR_USAGE,
+			       "heterogeneous jobs (\":\") are not supported: a run is one job; "
+			       "submit each part by itself");
 	}
 	if (o->count < command->least)
 		return too_few(command, o->count, err);

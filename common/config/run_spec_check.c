@@ -29,6 +29,11 @@ static int check_names(const struct toml *toml, const char *path, const struct k
 	for (size_t i = 0; i < names->count; i++) {
 		struct err problem = { 0 };
 
+		if (strchr(names->items[i], '/'))
+			return keys_refuse(toml, path,
+					   "only runs of your own can be waited for, not those of "
+					   "colleagues: name them without \"/\"",
+					   err);
 		if (name_check(names->items[i], &problem) < 0)
 			return refuse(toml, path, &problem, err);
 		if (own && strcmp(names->items[i], own) == 0)

@@ -34,6 +34,8 @@ like "$(lbctl ls)" 'train +created .*the end of prep' "in the list, too"
 like "$(lbctl status always)" 'waits for +the end of prep' "and to people"
 exits 2 "a run that does not exist cannot be followed" lbctl submit --after prepp -- true
 like "$err" 'run.after: there is no run prepp' "which is said"
+exits 2 "nor a colleague's" lbctl submit --after ada/first -- true
+like "$err" 'run.after: only runs of your own can be waited for, not those of colleagues' "in words of its own"
 
 finish prep 3
 wait_for '[ "$(lbctl status prep --json | json attempts.#)" = 2 ]' 20

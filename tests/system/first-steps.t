@@ -37,6 +37,11 @@ exits 0 "options of sbatch, typed as for sbatch" lbctl submit --dry-run --json -
 is "$(printf %s "$out" | json resources.time_limit) $(printf %s "$out" | json resources.num_tasks)" "10 1" "mean the same"
 exits 2 "an argument of a script" lbctl submit "$T/train.slurm" fast
 like "$err" "^lbctl: fast: no such file; .*: lbctl submit $T/train.slurm -- fast$" "stands behind --"
+for words in "-n1 : -n2 --wrap true" "-n1 $T/train.slurm : -n2 $T/train.slurm"; do
+	# shellcheck disable=SC2086 # words
+	exits 2 "a job of several parts: $words" lbctl submit $words
+	like "$err" 'heterogeneous jobs \(":"\) are not supported: a run is one job; submit each part' "is called so"
+done
 exits 2 "one without its value" lbctl submit "$T/train.slurm" --time
 like "$err" "--time: needs a value" "is refused"
 exits 0 "the end of a command" lbctl submit --name a-rather-long-name-of-22 --follow -- true
