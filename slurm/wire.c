@@ -30,12 +30,18 @@ enum scheduler_result wire_result_from_name(const char *name)
 	return SCHEDULER_UNCLEAR;
 }
 
+char *wire_comment_with(const char *ledger_id, const char *token, const char *more)
+{
+	bool has_more = more && more[0];
+
+	return xasprintf("%s%s:%s%s%s", comment_mark, ledger_id, token, has_more ? " " : "",
+			 has_more ? more : "");
+}
+
 char *wire_comment(const struct job_request *job)
 {
 	char *more = js_bytes_take(json_object_get(job->fields, "comment"));
-	bool has_more = more && more[0];
-	char *comment = xasprintf("%s%s:%s%s%s", comment_mark, job->ledger_id, job->token,
-				  has_more ? " " : "", has_more ? more : "");
+	char *comment = wire_comment_with(job->ledger_id, job->token, more);
 
 	free(more);
 	return comment;

@@ -66,6 +66,7 @@ enum scheduler_result wire_result_from_name(const char *name);
 
 /* Owned strings; of the fields they take "comment" and "name". */
 char *wire_comment(const struct job_request *job);
+char *wire_comment_with(const char *ledger_id, const char *token, const char *more);
 char *wire_job_name(const struct job_request *job);
 /* Is this comment ours? Then its ids are in the outputs; else they are "". */
 bool wire_comment_parse(const char *comment, char ledger_id[LEDGER_ID_HEX + 1],

@@ -221,6 +221,7 @@ static int read_line(const char *line, struct seen *job)
 	job->is_task = strcmp(text, "N/A") != 0;
 	value_of(line, COMMENT, text);
 	wire_comment_parse(text, row->ledger_id, row->token);
+	snprintf(job->comment, sizeof(job->comment), "%.56s", text);
 	value_of(line, NODES, text);
 	snprintf(job->nodes, sizeof(job->nodes), "%s", text);
 	return 0;

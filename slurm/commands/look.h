@@ -9,12 +9,13 @@
 
 #include "slurm/pipe/answer.h"
 
-enum { LOOK_NODES_BYTES = 260 };
+enum { LOOK_NODES_BYTES = 260, LOOK_COMMENT_BYTES = 60 };
 
 struct seen {                /* a record of squeue: a job, or one or more tasks of an array */
 	struct wire_row row; /* token "": not ours */
 	char nodes[LOOK_NODES_BYTES], failed[JOB_FAILED_BYTES];
-	uint32_t uid, job_id; /* its own; row.job_id is the array's */
+	char comment[LOOK_COMMENT_BYTES]; /* its beginning */
+	uint32_t uid, job_id;             /* its own; row.job_id is the array's */
 	bool is_task;
 	bool is_ending; /* over, but its nodes are not free yet: it counts as running */
 };

@@ -8,6 +8,7 @@
 #include "slurm/commands/excluded.h"
 #include "slurm/commands/failed.h"
 #include "slurm/commands/look.h"
+#include "slurm/pipe/known.h"
 #include "slurm/pipe/operations.h"
 #include "slurm/commands/words.h"
 #include "slurm/job_result.h"
@@ -100,6 +101,24 @@ static void tell_controller_start(struct look *look)
 	}
 }
 
+/* Somebody replaced its comment: the token is put in front of the new one, without which no order
+ * would find the job, nor an lbd that starts anew. Where that fails, the next poll tries again. */
+static void mark_again(const struct seen *job)
+{
+	bool is_empty = strcmp(job->comment, "(null)") == 0;
+	char *comment = wire_comment_with(job->row.ledger_id, job->row.token,
+					  is_empty ? "" : job->comment);
+	char *id = xasprintf("JobId=%u", job->job_id), *set = xasprintf("Comment=%s", comment);
+	const char *const words[] = { "scontrol", "update", id, set, NULL };
+	struct said said;
+
+	command_ask(words, &said);
+	said_clear(&said);
+	free(comment);
+	free(id);
+	free(set);
+}
+
 void op_poll(const json_t *request, struct answer *a)
 {
 	const char *ledger_id = js_str(request, "ledger", "");
@@ -114,13 +133,20 @@ void op_poll(const json_t *request, struct answer *a)
 	for (size_t i = 0; i < look.count; i++)
 		tell_requeued(&look.jobs[i]);
 	remember(&look);
+	known_turn();
+	for (size_t i = 0; i < look.count; i++) {
+		if (!look.jobs[i].row.token[0] && known_find(&look.jobs[i].row))
+			mark_again(&look.jobs[i]);
+	}
 	excluded_tell(&look);
 	failed_tell(&look);
 	tell_controller_start(&look);
 	jobs = look_foremost_of_each(&look, &count);
 	for (size_t i = 0; i < count; i++) {
-		if (wire_is_asked(&jobs[i]->row, ledger_id))
-			answer_row(a, &jobs[i]->row);
+		if (!wire_is_asked(&jobs[i]->row, ledger_id))
+			continue;
+		known_note(&jobs[i]->row);
+		answer_row(a, &jobs[i]->row);
 	}
 	free(jobs);
 	js_set_int(a->body, "last", look.time);

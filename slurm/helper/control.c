@@ -13,20 +13,27 @@
 enum { ID_TEXT = 16 };
 
 /* The plain slurm_update_job would need the id in a member that newer releases moved. */
-static int update(char *id, uint32_t priority, int *rc)
+static int update(job_desc_msg_t *desc, char *id, int *rc)
 {
-	job_desc_msg_t desc;
 	job_array_resp_msg_t *answers = NULL;
 
-	libslurm_init_desc(&desc);
-	desc.job_id_str = id;
-	desc.priority = priority;
-	*rc = slurm_update_job2(&desc, &answers);
+	desc->job_id_str = id;
+	*rc = slurm_update_job2(desc, &answers);
 	if (*rc == 0 && answers && answers->job_array_count > 0)
 		*rc = (int)answers->error_code[0];
 	if (answers)
 		slurm_free_job_array_resp(answers);
 	return *rc ? -1 : 0;
+}
+
+void slurm_set_comment(char *id, char *comment)
+{
+	job_desc_msg_t desc;
+	int rc;
+
+	libslurm_init_desc(&desc);
+	desc.comment = comment;
+	update(&desc, id, &rc);
 }
 
 /* As slurm_find, as text; the caller is about to change the job. */
@@ -44,11 +51,14 @@ static int find_to_change(const json_t *request, struct answer *a, char id[ID_TE
 void op_release(const json_t *request, struct answer *a)
 {
 	char id[ID_TEXT];
+	job_desc_msg_t desc;
 	int rc;
 
 	if (find_to_change(request, a, id))
 		return;
-	if (update(id, INFINITE, &rc))
+	libslurm_init_desc(&desc);
+	desc.priority = INFINITE;
+	if (update(&desc, id, &rc))
 		slurm_failed(a, rc, true, "releasing the job");
 }
 

@@ -2,12 +2,14 @@
 /* poll.c - all jobs of ours in one look, and what to know of the cluster. */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "common/base/json.h"
 #include "slurm/job_result.h"
 #include "slurm/helper/calls.h"
+#include "slurm/pipe/known.h"
 
 /* slurm/job_result.c judges these numbers without seeing <slurm/slurm.h>. */
 #define SAME(ours, slurms) _Static_assert((int)(ours) == (int)(slurms), #slurms)
@@ -195,22 +197,38 @@ static void note_share(const job_info_msg_t *list)
 	seen.are_others_most = list->record_count > TIMES * ours + MANY;
 }
 
+/* Somebody replaced its comment: the token is put in front of the new one, without which no order
+ * would find the job, nor an lbd that starts anew. Where that fails, the next poll tries again. */
+static void mark_again(const slurm_job_info_t *job, const struct wire_row *row)
+{
+	char *comment = wire_comment_with(row->ledger_id, row->token, job->comment);
+	char id[16];
+
+	snprintf(id, sizeof(id), "%u", job->job_id);
+	slurm_set_comment(id, comment);
+	free(comment);
+}
+
 static void tell_jobs(struct answer *a, const job_info_msg_t *list, const char *ledger_id)
 {
 	node_info_msg_t *nodes = NULL;
 	slurm_conf_t *conf = NULL;
 	uid_t me = getuid();
 
+	known_turn();
 	for (uint32_t i = 0; i < list->record_count; i++) {
 		const slurm_job_info_t *job = &list->job_array[i];
 		char failed[JOB_FAILED_BYTES];
 		struct wire_row row = { 0 };
 
-		if (job->user_id != me ||
-		    !wire_comment_parse(job->comment, row.ledger_id, row.token) ||
-		    !wire_is_asked(&row, ledger_id) || is_outweighed(list, i))
+		if (job->user_id != me)
 			continue;
 		fill_row(&row, job);
+		if (!wire_comment_parse(job->comment, row.ledger_id, row.token) && known_find(&row))
+			mark_again(job, &row);
+		if (!wire_is_asked(&row, ledger_id) || is_outweighed(list, i))
+			continue;
+		known_note(&row);
 		row.idle_excluded = idle_excluded(job, &nodes);
 		row.failed = failed_nodes(job, &nodes, failed);
 		row.controller_start = controller_start(job, &conf);

@@ -151,6 +151,19 @@ run_reaches eight completed 40
 run_reaches nine completed 40
 scontrol delete reservationname=ours
 
+# --- somebody replaces the comment of its job -----------------------------------------------------
+# By it lbd knows its jobs: the run keeps its place in line, and a kill its hold.
+lbctl submit --name ten --begin=now+1hour -- sleep 1000 >/dev/null
+wait_for '[ "$(lbctl why ten --json | json reason)" = BeginTime ]' 30
+job=$(lbctl status ten --json | json attempts.0.job_id)
+scontrol update jobid="$job" comment="please be quick"
+wait_for 'scontrol show job "$job" | grep -q "Comment=lbd1:[0-9a-f:]* please be quick"' 30 &&
+	passed "a comment that somebody replaces gets lbd's token back"
+is "$(run_state ten) $(lbctl status ten --json | json attempts.#)" "queued 1" "… and the run keeps its place"
+lbctl kill ten >/dev/null
+run_reaches ten killed 30
+wait_for '[ "$(squeue -h -t PD -o %A | grep -cx "$job")" = 0 ]' 30 && passed "… until it is killed, and its job with it"
+
 # --- it has begun, and stands still --------------------------------------------------------------
 lbctl submit --name seven -- sleep 1000 >/dev/null
 run_reaches seven running 20
