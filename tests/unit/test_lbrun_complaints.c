@@ -113,6 +113,68 @@ static const struct {
 	 "n1:12:34 [0] misc/socket.cc:484 NCCL WARN socketStartConnect: Connect to 10.0.0.1<5> failed : Connection timed out\n"
 	 TRACE "torch.distributed.DistBackendError: NCCL error in: x.cpp:1\n",
 	 "n1:12:34 [0] misc/socket.cc:484 NCCL WARN socketStartConnect: Connect to 10.0.0.1<5> failed : Connection timed out", "NCCL_DEBUG"},
+	/* RCCL's words at each start, and links that went down and came back, are not why a script fails */
+	{"n1:12:34 [0] NCCL WARN Missing \"iommu=pt\" from kernel command line which can lead to system instablity or hang!\n"
+	 "n1:12:34 [0] NCCL WARN NET/IB : mlx5_3:1 Got async event : port error\n" TRACE "ValueError: bad shape\n",
+	 "ValueError: bad shape", NULL},
+	/* what NCCL says behind it is the cause, or was said before */
+	{TRACE "torch.distributed.DistBackendError: NCCL error in: x.cpp:1, unhandled cuda error\n"
+	 "ncclUnhandledCudaError: Call to CUDA function failed.\nLast error:\nCuda failure 2 'out of memory'\n",
+	 "Cuda failure 2 'out of memory'", "the GPU's memory"},
+	{TRACE "torch.distributed.DistBackendError: NCCL error in: x.cpp:1, unhandled system error\n"
+	 "ncclSystemError: System call failed.\nLast error:\nError while creating shared memory segment /dev/shm/nccl-4ZrsZM (size 9637888)\n",
+	 "Error while creating shared memory segment /dev/shm/nccl-4ZrsZM (size 9637888)", "/dev/shm is full"},
+	{TRACE "torch.distributed.DistBackendError: NCCL error in: x.cpp:1, invalid usage\n"
+	 "ncclInvalidUsage: This usually reflects invalid usage of NCCL library.\nLast error:\n"
+	 "Duplicate GPU detected : rank 1 and rank 0 both on CUDA device 1000\n",
+	 "Duplicate GPU detected : rank 1 and rank 0 both on CUDA device 1000", "each needs its own"},
+	{TRACE "torch.distributed.DistBackendError: NCCL error in: x.cpp:1, unhandled system error\n"
+	 "ncclSystemError: System call failed.\n",
+	 "torch.distributed.DistBackendError: NCCL error in: x.cpp:1, unhandled system error", "NCCL_DEBUG"},
+	{"[rank0]:[E1122 10:00:00.1 ProcessGroupNCCL.cpp:632] [Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=4)\n"
+	 "[rank0]:[E1122 10:00:00.2 ProcessGroupNCCL.cpp:2268] [PG ID 0 Rank 0]  failure detected by watchdog at work sequence id: 4\n"
+	 "[rank0]:[E1122 10:00:00.2 ProcessGroupNCCL.cpp:684] [Rank 0] Some NCCL operations have failed or timed out.\n"
+	 "Exception raised from checkTimeout at ProcessGroupNCCL.cpp:635 (most recent call first):\n\n"
+	 "terminate called after throwing an instance of 'c10::DistBackendError'\n"
+	 "  what():  [Rank 0] Process group watchdog thread terminated with exception: [Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=4)\n",
+	 "[E1122 10:00:00.1 ProcessGroupNCCL.cpp:632] [Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=4)",
+	 "same collective"},
+	{"[rank1]:[F ProcessGroupNCCL.cpp:1169] [PG 0 Rank 1] ProcessGroupNCCL's watchdog got stuck for 600 seconds without making progress\n",
+	 "[F ProcessGroupNCCL.cpp:1169] [PG 0 Rank 1] ProcessGroupNCCL's watchdog got stuck for 600 seconds without making progress",
+	 "same collective"},
+	/* other devices */
+	{TRACE "torch.OutOfMemoryError: XPU out of memory. Tried to allocate 512.00 MiB.\n",
+	 "torch.OutOfMemoryError: XPU out of memory. Tried to allocate 512.00 MiB.", "the GPU's memory"},
+	{TRACE "RuntimeError: NPU out of memory. Tried to allocate 2.00 GiB (NPU 0; 60.97 GiB total capacity)\n",
+	 "RuntimeError: NPU out of memory. Tried to allocate 2.00 GiB (NPU 0; 60.97 GiB total capacity)", "the GPU's memory"},
+	{TRACE "RuntimeError: [Rank:0] FATAL ERROR :: MODULE:PT_DEVMEM Allocation failed for size::268435456 (256)MB\n",
+	 "RuntimeError: [Rank:0] FATAL ERROR :: MODULE:PT_DEVMEM Allocation failed for size::268435456 (256)MB", "the GPU's memory"},
+	{TRACE "XlaRuntimeError: RESOURCE_EXHAUSTED: XLA:TPU compile permanent error. Ran out of memory in memory space hbm. Used 21.95G of 15.48G hbm.\n",
+	 "XlaRuntimeError: RESOURCE_EXHAUSTED: XLA:TPU compile permanent error. Ran out of memory in memory space hbm. Used 21.95G of 15.48G hbm.",
+	 "the GPU's memory"},
+	{"ResourceExhaustedError: Graph execution error:\nOOM when allocating tensor with shape[4096,4096] on GPU:0\n",
+	 "OOM when allocating tensor with shape[4096,4096] on GPU:0", "the GPU's memory"},
+	{"ResourceExhaustedError: \n\nOut of memory error on GPU 0. Cannot allocate 2.000000GB memory on GPU 0\n",
+	 "Out of memory error on GPU 0. Cannot allocate 2.000000GB memory on GPU 0", "the GPU's memory"},
+	{TRACE "RuntimeError: DataLoader worker (pid 7) is killed by signal: Killed.\n",
+	 "RuntimeError: DataLoader worker (pid 7) is killed by signal: Killed.", "slurm.mem"},
+	{TRACE "ray.exceptions.OutOfMemoryError: Task was killed due to the node running low on memory.\n",
+	 "ray.exceptions.OutOfMemoryError: Task was killed due to the node running low on memory.", "slurm.mem"},
+	/* the GPU's fault, and the script's */
+	{TRACE "torch.AcceleratorError: CUDA error: uncorrectable NVLink error detected during the execution\n",
+	 "torch.AcceleratorError: CUDA error: uncorrectable NVLink error detected during the execution", "GPU is broken"},
+	{TRACE "RuntimeError: CUDA error: hardware stack error\n", "RuntimeError: CUDA error: hardware stack error", "GPU is broken"},
+	{TRACE "RuntimeError: CUDA error: CUDA-capable device(s) is/are busy or unavailable\n",
+	 "RuntimeError: CUDA error: CUDA-capable device(s) is/are busy or unavailable", "nvidia-smi"},
+	{"kernel: NVRM: Xid (PCI:0000:3b:00): 79, pid=4, GPU has gone\n", "kernel: NVRM: Xid (PCI:0000:3b:00): 79, pid=4, GPU has gone", "GPU is broken"},
+	{"terminate called after throwing an instance of 'c10::AcceleratorError'\n  what():  CUDA error: uncorrectable ECC error encountered\n",
+	 "what():  CUDA error: uncorrectable ECC error encountered", "GPU is broken"},
+	{"NVRM: Xid (PCI:0000:48:00): 31, pid=4, MMU Fault\n" TRACE "ValueError: bad\n", "ValueError: bad", NULL},
+	/* file systems */
+	{TRACE "OSError: [Errno 108] Cannot send after transport endpoint shutdown: '/lustre/x'\n",
+	 "OSError: [Errno 108] Cannot send after transport endpoint shutdown: '/lustre/x'", "file system failed"},
+	{TRACE "OSError: [Errno 30] Read-only file system: '/root/.cache'\n",
+	 "OSError: [Errno 30] Read-only file system: '/root/.cache'", "container"},
 	{"slurmstepd: error: Detected 1 oom_kill event in StepId=12.batch. Some of the step tasks have been OOM Killed.\n",
 	 "slurmstepd: error: Detected 1 oom_kill event in StepId=12.batch. Some of the step tasks have been OOM Killed.", "slurm.mem"},
 	{"Fatal Python error: Segmentation fault\n\nCurrent thread 0x1 (most recent call first):\n"
@@ -259,6 +321,19 @@ static void test_ranks(void **state)
 	assert_string_equal(best(), "odd.Thing: rank 3 is it");
 	assert_int_equal(complaints_best(&c, now_ms)->rank, 3);
 	assert_string_equal(complaints_best(&c, now_ms)->node, "n2");
+	/* those that lose it may speak first */
+	complaints_reset(&c);
+	hear("n1:7:8 [0] misc/socket.cc:49 NCCL WARN socketProgress: Connection closed by remote peer n2<4>\n"
+	     "n1:7:9 [0] transport/net_ib.cc:1295 NCCL WARN NET/IB : Got completion from peer 10.0.0.2<4> with status=12 opcode=0\n"
+	     "terminate called after throwing an instance of 'c10::DistBackendError'\n"
+	     "  what():  [Rank 0] Process group watchdog thread terminated with exception: NCCL error: remote process exited\n",
+	     "n1", 0);
+	hear("RuntimeError: Rank 3 failed to pass monitoredBarrier in 1800000 ms\n", "n1", 1);
+	hear("torch.distributed.DistStoreError: wait timeout after 600000ms, keys: /default_pg/0//cuda//3\n",
+	     "n2", 2);
+	assert_int_equal(complaints_best(&c, now_ms)->weight, WEIGHT_FOLLOWS);
+	hear(TRACE "ValueError: rank 3 is it\n", "n2", 3);
+	assert_string_equal(best(), "ValueError: rank 3 is it");
 	complaints_fini(&c);
 }
 

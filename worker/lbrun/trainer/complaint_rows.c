@@ -4,18 +4,23 @@
 
 #define KNOWN WEIGHT_KNOWN, false
 #define FOLLOWS WEIGHT_FOLLOWS, false, NULL
+#define NCCL_ADVICE \
+	"NCCL_DEBUG=INFO tells more; slurm.network sets what the fabric needs, lbctl doctor looks at versions"
 
 /* clang-format off */
 const struct complaint_row complaint_rows[] = {
 	/* launchers and ranks that only follow */
 	{"SignalException|SIGTERM death signal|Received \\d+ death signal", FOLLOWS},
-	{"[Cc]onnection (?:reset|closed) by peer|communicator was aborted|recvValue failed|"
+	{"[Cc]onnection (?:reset|closed) by (?:remote )?peer|communicator was aborted|recvValue failed|"
 	 "remote process exited|Broken ?[Pp]ipe|ncclRemoteError|Socket Timeout", FOLLOWS},
 	/* UCX, below MPI */
-	{"process_vm_\\w+\\(.*No such process|Connection reset by remote peer|Endpoint timeout|"
+	{"process_vm_\\w+\\(.*No such process|Endpoint timeout|"
 	 "Transport retry count exceeded", FOLLOWS},
-	{"[Ww]atchdog caught collective operation timeout", WEIGHT_FOLLOWS, false,
+	{"[Ww]atchdog caught collective operation timeout|ProcessGroupNCCL's watchdog got stuck|"
+	 "signal due to a collective timeout|failed to pass monitoredBarrier|DistStoreError: wait timeout", WEIGHT_FOLLOWS, false,
 	 "a rank did not come to the same collective as the others: look at what each did last"},
+	{"NET/IB ?: Got completion from peer .*(?:error |status=)12\\b|[Uu]nresponsive (?:remote|receiver)", WEIGHT_FOLLOWS, false,
+	 "the other side did not answer: its rank has ended, or a link between both is bad (ibstat)"},
 	{"ranks? \\d[\\w, .-]* (?:did not answer for|" COMPLAINT_NOT_BEGUN ") \\d+ s", WEIGHT_FOLLOWS, false,
 	 "that rank stands still, or its node does: what it printed last says where"},
 
@@ -25,16 +30,20 @@ const struct complaint_row complaint_rows[] = {
 	 "that node began no task of the job: its slurmd.log says more than srun"},
 
 	/* memory */
-	{"(?:CUDA|HIP) out of memory|CUBLAS_STATUS_ALLOC_FAILED|cudaErrorMemoryAllocation|"
-	 "RESOURCE_EXHAUSTED: Out of memory|Cuda failure.*out of memory", KNOWN,
+	{"\\b(?:CUDA|HIP|XPU|NPU|HPU|MLU|MUSA|MPS backend) out of memory|CUBLAS_STATUS_ALLOC_FAILED|cudaErrorMemoryAllocation|"
+	 "RESOURCE_EXHAUSTED: Out of memory|Cuda failure.*out of memory|OOM when allocating tensor|"
+	 "Out of memory error on \\w+ \\d|[Rr]an out of memory in memory space|at the bottom of memory\\. That was not|"
+	 "UR_RESULT_ERROR_OUT_OF_\\w+|MODULE:PT_DEVMEM Allocation failed", KNOWN,
 	 "the GPU's memory is full: a smaller micro-batch, activation checkpointing, or more GPUs"},
 	{"/dev/shm.*No space left|No space left.*(?:/dev/shm|shm_)|"
 	 "(?:unable to|cannot|failed to) (?:open|mmap|write to|allocate|resize).{0,20} shared memory|"
+	 "[Ee]rror while creating shared memory segment|"
 	 "(?:out of|insufficient) shared memory", KNOWN,
 	 "/dev/shm is full: fewer DataLoader workers, or a larger --shm-size of the container"},
 	{"(?i)oom[_-]kill|OOM Killed|Out of memory: Killed|Exceeded (?:job|step) memory limit", KNOWN,
 	 "the job's memory is used up: ask for more (slurm.mem), or hold less at once"},
-	{"Cannot allocate memory|std::bad_alloc|^(?:\\w+\\.)*_?(?:Array)?MemoryError\\b|"
+	{"DataLoader worker .* killed by signal: Killed|node running low on memory|"
+	 "Cannot allocate memory|std::bad_alloc|^(?:\\w+\\.)*_?(?:Array)?MemoryError\\b|"
 	 "DefaultCPUAllocator: (?:can't allocate|not enough) memory", KNOWN,
 	 "the host's memory is used up: ask for more (slurm.mem), or hold less at once"},
 
@@ -43,6 +52,10 @@ const struct complaint_row complaint_rows[] = {
 	 "your quota is used up: remove something, or keep fewer checkpoints"},
 	{"No space left on device|\\[Errno 28\\]|ENOSPC|file write failed", KNOWN,
 	 "a disk is full: df -h shows which; make room, or keep fewer checkpoints"},
+	{"Stale (?:NFS )?file handle|Cannot send after transport endpoint shutdown|Input/output error", KNOWN,
+	 "that file system failed on the node: its dmesg says more, slurm.exclude keeps the run away from it"},
+	{"Read-only file system", KNOWN,
+	 "nobody may write there, as in a container's own folders: write below run.workdir, or mount a folder"},
 	{"Too many open files|\\[Errno 24\\]", KNOWN,
 	 "too many files are open: raise ulimit -n, or use fewer DataLoader workers"},
 	{"GLIBC(?:XX)?_[\\d.]+'? not found", KNOWN, "it was built for a newer system than the node's"},
@@ -75,8 +88,11 @@ const struct complaint_row complaint_rows[] = {
 	 "the GPU is broken: slurm.exclude keeps the run away from the node; have it looked at"},
 	{"^XID \\d+ of GPU -?\\d+, application", KNOWN,
 	 "a kernel failed; with CUDA_LAUNCH_BLOCKING=1 in the environment the traceback shows which"},
-	{"uncorrectable ECC|fallen off the bus|\\bXid\\b.*\\b(?:48|63|74|79|94|95)\\b", KNOWN,
-	 "the GPU is broken: slurm.exclude keeps the run away from the node; have it looked at"},
+	{"uncorrectable (?:ECC|NVLink)|hardware stack error|fallen off the bus|GPU is lost|"
+	 "\\bXid\\b(?: ?\\([^)]*\\))?(?: error)?[:= ]+(?:38|44|46|48|54|61|62|64|74|79|95|110|119|120|140|143|144|145|149)\\b",
+	 KNOWN, "the GPU is broken: slurm.exclude keeps the run away from the node; have it looked at"},
+	{"busy or unavailable|system not yet initialized", KNOWN,
+	 "that GPU lets nobody in: nvidia-smi on the node says whether another process has it; slurm.exclude keeps away from it"},
 	{"illegal memory access|misaligned address|device-side assert|unspecified launch failure|"
 	 "CU(?:BLAS|DNN)_STATUS_EXECUTION_FAILED|CUDA error: |Cuda failure", KNOWN,
 	 "a kernel failed; with CUDA_LAUNCH_BLOCKING=1 in the environment the traceback shows which"},
@@ -84,11 +100,14 @@ const struct complaint_row complaint_rows[] = {
 	/* the network */
 	{"[Aa]ddress already in use|EADDRINUSE|\\[Errno 98\\]", KNOWN,
 	 "somebody has that port: do not set MASTER_PORT (lbrun finds a free one), or set another"},
-	{"RendezvousConnectionError|RendezvousTimeoutError|client socket has (?:failed|timed out)|"
+	{"RendezvousConnectionError|RendezvousTimeoutError|client socket has (?:failed|timed out)|waiting for clients|"
 	 "TCPStore.*time[d ]*out", KNOWN,
 	 "the ranks did not find each other: look at MASTER_ADDR, the number of nodes, and firewalls"},
-	{"NCCL WARN|ncclSystemError|ncclInternalError|ncclUnhandledCudaError|ncclInvalidUsage|NCCL error", KNOWN,
-	 "NCCL_DEBUG=INFO tells more; slurm.network sets what the fabric needs, lbctl doctor looks at versions"},
+	{"NCCL WARN", WEIGHT_HINT, false, NCCL_ADVICE},
+	{"Duplicate GPU detected", KNOWN,
+	 "two ranks took one GPU: each needs its own, as cuda:LOCAL_RANK, and no more ranks on a node than GPUs"},
+	{"ncclSystemError|ncclInternalError|ncclUnhandledCudaError|ncclInvalidUsage|NCCL error", WEIGHT_EXCEPTION, false,
+	 NCCL_ADVICE},
 	{"GatedRepoError|40[13] Client Error|RepositoryNotFoundError", KNOWN,
 	 "no access to it: a token belongs into run.env_file, as HF_TOKEN=..."},
 	{"Name or service not known|Temporary failure in name resolution|Max retries exceeded|"
@@ -100,8 +119,9 @@ const struct complaint_row complaint_rows[] = {
 	/* crashes, and the words of languages */
 	{"^srun: |^(?:mpirun|mpiexec|prterun)\\b|^\\[(?:mpiexec|proxy:)", FOLLOWS},
 	{"^Signal: Abort", WEIGHT_FOLLOWS, true, NULL},
-	{"^Signal: |Fatal Python error: |^Segmentation fault|Caught signal \\d+ \\(|\\*\\*\\* SIG|AddressSanitizer: |"
-	 "terminate called after throwing", WEIGHT_KNOWN, true, NULL},
+	{"^Signal: |Fatal Python error: |^Segmentation fault|Caught signal \\d+ \\(|\\*\\*\\* SIG|AddressSanitizer: ",
+	 WEIGHT_KNOWN, true, NULL},
+	{"^terminate called after throwing", WEIGHT_EXCEPTION, true, NULL},
 	{"unrecognized arguments: |following arguments are required|invalid choice: ", KNOWN, NULL},
 	{"Assertion .* failed|^thread '.*' panicked|^panic: ", WEIGHT_EXCEPTION, false, NULL},
 	{"^(?:[A-Za-z_]\\w*\\.)*[A-Z]\\w*(?:Error|Exception|Interrupt|Exit|Failure)(?::|$)",
@@ -115,7 +135,7 @@ const char complaint_sign[] =
 	"(?i)error|exception|fault|fatal|did not (?:answer|begin)|has (?:an)?other|abort|assert|kill|denied|no space|quota|nccl|cuda|out of memory|"
 	"memory|cannot|not found|no such|caught|exit ?(?:code|string)|return code|exit status|died with|interrupt|"
 	"panic|signal|terminat|peer|pipe|insuffic|unable|too many|already in use|mismatch|arguments|invalid|"
-	"process name|not enough|compatib|driver|failed|timeout|timed out|xid|ecc|\\bbus\\b|retries|unreach|resolution|not known|gated";
+	"process name|not enough|compatib|driver|failed|timeout|timed out|xid|ecc|\\bbus\\b|retries|unreach|resolution|not known|gated|\\boom\\b|is lost|stale|read-only|input/output|busy|initialized|completion|bottom of|unresponsive";
 
 const char complaint_harmless[] =
 	"(?i)warn(?:ing)?s?\\b|\\b(?:0|no|without) (?:\\w+ )?errors?\\b|errors?['\"]?\\s*[=:]\\s*0\\b|error[_-]?(?:rate|bar|handl|if)|"
@@ -134,6 +154,13 @@ const char complaint_noise[] =
 	/* MPICH, Intel MPI */
 	"^=   |^YOUR APPLICATION TERMINATED|^This typically refers to|^Please see the FAQ|"
 	"application called MPI_Abort|^===* backtrace \\(|"
+	/* RCCL, whenever it starts on such a node */
+	"NCCL WARN (?:Missing \"iommu=pt\"|NUMA auto balancing)|"
+	/* PyTorch's watchdog, beside what it found */
+	"^terminate called after throwing an instance of 'c10::DistBackendError'|"
+	"ProcessGroupNCCL\\.cpp:\\d+\\] .*(?:failure detected by watchdog|Stack trace of the failed collective|"
+	"Some NCCL operations have failed|taking the entire process down|\\bdump\\b.* flag|preparing to dump)|"
+	"^Exception raised from |^\\s*Original exception:|"
 	/* torchrun, accelerate, deepspeed */
 	"ChildFailedError|Sending process \\d+ closing signal|failed \\(exitcode: |Root Cause \\(first|^Failures:$|"
 	"<NO_OTHER_FAILURES>|^ +(?:time|host|rank|exitcode|error_file|traceback|msg) *: |^\\[\\d+\\]:\\s*$|^\\S+ FAILED\\s*$|"

@@ -13,6 +13,7 @@ enum weight {
 	WEIGHT_LAST,      /* merely the last line of stderr */
 	WEIGHT_FOLLOWS,   /* what others say because one has died */
 	WEIGHT_ERROR,     /* it calls itself an error */
+	WEIGHT_HINT,      /* a warning: says why, if an error of the same advice follows */
 	WEIGHT_EXCEPTION, /* the last line of a traceback */
 	WEIGHT_KNOWN,     /* we can say what it means */
 };

@@ -78,9 +78,23 @@ static bool is_better(const struct complaint *best, const struct heard *line, en
 	       (weight > best->weight || (weight == best->weight && weight == WEIGHT_EXCEPTION));
 }
 
+/* Where both mean the same the first says more: the warning before NCCL's error, or that before
+ * what it is called. */
+static bool says_the_same(const struct complaint *best, const struct heard *line,
+			  const struct complaint_row *row)
+{
+	return row && row->advice && best->advice && strcmp(row->advice, best->advice) == 0 &&
+	       line->now_ms - best->at_ms <= COMPLAINT_OLD_MS;
+}
+
 static void offer(struct complaints *c, const struct heard *line, enum weight weight,
 		  const struct complaint_row *row)
 {
+	if (says_the_same(&c->best, line, row)) {
+		if (weight > c->best.weight)
+			c->best.weight = weight;
+		return;
+	}
 	if (!is_better(&c->best, line, weight))
 		return;
 	take(&c->best, line, weight, row ? row->advice : NULL);
