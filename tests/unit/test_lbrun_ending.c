@@ -14,6 +14,18 @@
 #define EXITED(code) ((code) << 8)
 #define KILLED(signo) (signo)
 
+static const struct complaint killed_loader = {
+	.text = "RuntimeError: DataLoader worker (pid 7) is killed by signal: Killed.",
+	.weight = WEIGHT_KNOWN,
+	.rank = -1
+};
+static const struct complaint broken_pool = {
+	.text = "concurrent.futures.process.BrokenProcessPool: A process in the process pool was "
+		"terminated abruptly while the future was running or pending.",
+	.weight = WEIGHT_EXCEPTION,
+	.rank = -1
+};
+
 /* clang-format off */
 static const struct {
 	struct launch_facts facts;
@@ -28,6 +40,11 @@ static const struct {
 	{{.wait_status = KILLED(SIGKILL), .oom = true}, CAUSE_OOM, -1, SIGKILL, 137},
 	{{.wait_status = EXITED(137), .oom = true}, CAUSE_OOM, 137, 0, 137},
 	{{.wait_status = EXITED(1), .oom = true}, CAUSE_ERROR, 1, 0, 1},
+	/* a process that it had started */
+	{{.wait_status = EXITED(1), .oom = true, .complaint = &killed_loader}, CAUSE_OOM, 1, 0, 1},
+	{{.wait_status = EXITED(1), .oom = true, .complaint = &broken_pool}, CAUSE_OOM, 1, 0, 1},
+	{{.wait_status = EXITED(1), .complaint = &killed_loader}, CAUSE_ERROR, 1, 0, 1},
+	{{.wait_status = EXITED(0), .oom = true, .complaint = &killed_loader}, CAUSE_COMPLETED, 0, 0, 0},
 	/* figures at death are evidence only when they are at the limit, and only of a SIGKILL */
 	{{.wait_status = KILLED(SIGKILL), .peak_mb = 950, .limit_mb = 1000}, CAUSE_OOM, -1, SIGKILL, 137},
 	{{.wait_status = KILLED(SIGKILL), .peak_mb = 949, .limit_mb = 1000}, CAUSE_CRASH, -1, SIGKILL, 137},

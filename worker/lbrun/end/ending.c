@@ -106,8 +106,20 @@ static bool is_ranks_oom(const struct launch_facts *f)
 	return f->rank_end && f->rank_end->is_known && f->rank_end->oom;
 }
 
+/* The kernel took a process that it had started: DataLoaders, pools and datasets say only that one
+ * is gone, and the trainer fails by itself. */
+static bool is_helpers_oom(const struct launch_facts *f, const struct ending *end)
+{
+	const char *said = f->complaint ? f->complaint->text : "";
+
+	return f->oom && end->exit_code > 0 &&
+	       (strstr(said, "killed by signal: Killed") || strstr(said, "abruptly"));
+}
+
 static enum cause natural_cause(const struct launch_facts *f, const struct ending *end)
 {
+	if (is_helpers_oom(f, end))
+		return CAUSE_OOM;
 	if ((f->oom || is_ranks_oom(f) || was_at_limit(f)) &&
 	    (end->signal == SIGKILL || end->exit_code == 128 + SIGKILL))
 		return CAUSE_OOM;
