@@ -264,6 +264,15 @@ static void test_frameworks(void **state)
 		{"step 500 loss 2.5\nBest loss 2.25 at step 100\n", "500 loss=2.5"},
 		{"{\"mode\": \"train\", \"iter\": 50, \"loss\": 2.5}\n{\"mode\": \"val\", \"iter\": 60, \"loss\": 3.5}\n", "50 loss=2.5"},
 		{"step 15 loss 2 train/val loss: 2.5/3.5\n", "15 loss=2"},
+		{"2023-05-01 10:00:00 | INFO | train_inner | epoch 001:    100 / 5000 loss=12.5, nll_loss=12.1, num_updates=100, lr=1e-05, gnorm=3.5\n"
+		 "2023-05-01 10:01:00 | INFO | valid | epoch 001 | valid on 'valid' subset | loss 9.5 | nll_loss 8.9 | num_updates 5000\n"
+		 "Step 6000: validation results: loss 8.5\n", "100 loss=12.5 lr=1e-05 grad_norm=3.5; 5000 val_loss=9.5; 6000 val_loss=8.5"},
+		/* as Python prints what was not made a number */
+		{"step 5 loss tensor(2.5, device='cuda:0', grad_fn=<NllLossBackward0>)\nstep 6 loss: Array(2.25, dtype=float32)\n"
+		 "{'step': 7, 'loss': np.float32(2.0), 'lr': np.float64(1e-05)}\n", "5 loss=2.5; 6 loss=2.25; 7 loss=2 lr=1e-05"},
+		/* parts of an epoch are no batches */
+		{"step 5 loss 2\nEpoch 1.25/3 loss 2\n [ 10/60 00:23 < 02:24, 0.35 it/s, Epoch 0.17/1]\n", "5 loss=2"},
+		{"Epoch 1.25/3 loss 2\nEpoch 1.50/3 loss 2\n", ""},
 		/* of several losses that of the training */
 		{"step 5 | aux loss 0.01 | loss 2.5\nstep 6 | load balancing loss: 0.01 | lm loss: 2.25\nstep 7 | kl loss 0.5\n",
 		 "5 loss=2.5; 6 loss=2.25; 7 loss=0.5"},

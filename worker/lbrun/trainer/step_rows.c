@@ -7,7 +7,7 @@
 /* "12345", "12,345": of "3,5" the 3, which is no thousand */
 #define COUNT "(?:[1-9]\\d{0,2}(?:[,_]\\d{3})+|\\d+)"
 #define BATCH "(?<batch>\\d+)\\s*(?:/|of)\\s*(?<batches>\\d+)(?![\\w/])"
-#define EPOCH "\\bepoch\\W*(?<epoch>\\d+)(?:\\s*(?:/|of)\\s*(?<epochs>\\d+))?"
+#define EPOCH "\\bepoch\\W*(?<epoch>\\d++)(?!\\.\\d)(?:\\s*(?:/|of)\\s*(?<epochs>\\d+))?"
 #define BATCH_WORD "(?<!micro[ _-])(?<![\\w./])(?:mini-?)?batch(?:es)?\\s*[:=#]?\\s*[\\[(]?\\s*"
 #define IN_EPOCH "(?:" EPOCH "\\W+)?"
 /* "Best loss 2 at epoch 3, step 100", "best loss 2 (step 100)", "best model: step 100" are passed
@@ -95,8 +95,10 @@ const struct step_row step_rows[] = {
 /* clang-format on */
 const size_t step_row_count = sizeof(step_rows) / sizeof(step_rows[0]);
 
-/* What stands between a name and its number: "loss: 3", "loss=3", "'loss': '3'", "lr=[3e-4]". */
-#define IS "['\"]?\\s*(?:[:=]|is\\b)?\\s*[\\['\"]?"
+/* What stands between a name and its number: "loss: 3", "loss=3", "'loss': '3'", "lr=[3e-4]",
+ * "loss tensor(3, device='cuda:0')", "'loss': np.float32(3)". */
+#define IS \
+	"['\"]?\\s*(?:[:=]|is\\b)?\\s*[\\['\"]?(?:(?:tensor|[Aa]rray|(?:np|numpy|jnp)\\.float\\d+)\\()?"
 /* "3", "1,234.5"; "3,5" is none: it may mean 3.5 */
 #define NUMBER \
 	"(?<v>[-+]?(?:(?:[1-9]\\d{0,2}(?:,\\d{3})+|\\d+)(?!\\d|,\\d)(?:\\.\\d*)?(?:e[-+]?\\d+)?|" \
@@ -104,9 +106,14 @@ const size_t step_row_count = sizeof(step_rows) / sizeof(step_rows[0]);
 
 #define TOKENS_PER_S "(?:tps|tok(?:en)?s?[_ ]?(?:/|per)[_ ]?s(?:ec(?:ond)?)?)(?:/device)?"
 
-/* "val loss", "[eval] loss", "test: {'loss'" are passed over. */
+/* "val loss", "[eval] loss", "test: {'loss'", "validation results: loss", "valid | epoch 1 | loss" are
+ * passed over. */
 #define HELD_OUT "(?:val(?:id(?:ation)?)?|eval(?:uation)?|test|dev|cv)"
-#define TRAINED(word) "(?i)\\b" HELD_OUT "\\b[^\\w=]{0,4}" word "(*SKIP)(*FAIL)|(?<![\\w/-])"
+#define IN_COLUMNS "\\s*\\|(?:[^|]*\\|){1,2}\\s*"
+#define RESULTS "\\s(?:results?|metrics?|stats)\\W{1,3}"
+#define TRAINED(word) \
+	"(?i)\\b" HELD_OUT "\\b(?:[^\\w=]{0,4}|" IN_COLUMNS "|" RESULTS ")" word \
+	"(*SKIP)(*FAIL)|(?<![\\w/-])"
 #define LOSS \
 	"(?:(?:reduced_)?(?:train(?:ing)?|lm|total|avg|avr|mean|ce|reduced|running|step|batch)[_ /-])?" \
 	"loss(?: train|_step)?" IS NUMBER
@@ -120,7 +127,7 @@ const struct step_field step_fields[] = {
 	 1, -INFINITY},
 	{"loss", "", TRAINED("(?:nll|xent|cost|cross)") "(?:train(?:ing)?[_ /-])?(?:nll|xent|cost|cross[_ -]?entropy)" IS NUMBER,
 	 1, -INFINITY},
-	{"val_loss", "oss", "(?i)(?<![\\w-])(?<!train/)" HELD_OUT "(?:_|[^\\w=]{1,4})loss" IS NUMBER, 1, -INFINITY},
+	{"val_loss", "oss", "(?i)(?<![\\w-])(?<!train/)" HELD_OUT "(?:_|[^\\w=]{1,4}|" IN_COLUMNS "|" RESULTS ")loss" IS NUMBER, 1, -INFINITY},
 	{"lr", "", "(?i)(?<![\\w-])(?:lr|learning[_ ]rate)" IS NUMBER, 1, 0},
 	{"grad_norm", "norm", "(?i)(?<![\\w-])(?:grad(?:ient)?[_ ]?norm|gnorm|norm)" IS NUMBER, 1, 0},
 	{"tokens_per_s", "k", "(?i)(?<![\\w-])" TOKENS_PER_S "['\"]?\\s*[:=]\\s*(?<v>\\d[\\d.]*)k\\b", 1000, 0},
