@@ -183,6 +183,13 @@ static const struct layout *file_row(const struct checkpoint_rules *rules, const
 	return NULL;
 }
 
+/* Written for people, or by an evaluation or a profiler: "samples_step_30.png", "eval_step_30.json". */
+static bool is_other_file(const char *name)
+{
+	return name_is_for_people(name) || strcasestr(name, "memory_snapshot") ||
+	       (!name_is_data(name) && name_is_of_other_work(name));
+}
+
 /* llm.c's "model_00000010.bin" has its step where its row says; all others where names tell it. */
 static void look_at_file(struct walk *w, const struct place *at, const char *name)
 {
@@ -191,7 +198,7 @@ static void look_at_file(struct walk *w, const struct place *at, const char *nam
 	bool is_alone;
 	char *path;
 
-	if (!row || is_shard(name))
+	if (!row || is_shard(name) || (!w->rules->row && is_other_file(name)))
 		return;
 	if (!w->rules->row && !at->is_for_checkpoints)
 		return;
@@ -297,6 +304,30 @@ static bool holds_checkpoints(const char *path)
 	return dir && (has_checkpoints || !has_files);
 }
 
+/* "step_30" with nothing but pictures in it. */
+static bool is_for_people(const char *path)
+{
+	DIR *dir = opendir(path);
+	const struct dirent *entry;
+	bool has_some = false, has_others = false;
+
+	while (dir && !has_others && (entry = readdir(dir))) {
+		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+			continue;
+		has_some = true;
+		has_others = entry->d_type == DT_DIR || !name_is_for_people(entry->d_name);
+	}
+	if (dir)
+		closedir(dir);
+	return has_some && !has_others;
+}
+
+/* What an evaluation or a profiler keeps beside the checkpoints, by the same numbers. */
+static bool is_other_folder(const char *name, const char *path)
+{
+	return name_is_for_other_work(name) || is_for_people(path);
+}
+
 /* Lightning's version_0, dates and the like hold checkpoints, but are none. */
 static bool is_folder_checkpoint(const struct walk *w, const struct place *at, const char *name,
 				 const char *path, int64_t *step)
@@ -322,6 +353,27 @@ static bool is_folder_checkpoint(const struct walk *w, const struct place *at, c
 		return false;
 	*step = step_beside_siblings(at->path, name);
 	return *step >= 0 && (name_has_word(name) || (at->depth == 0 && !holds_checkpoints(path)));
+}
+
+/* timm's "train/20261123-101500-resnet50-224/checkpoint-9.pth.tar", "run1/ckpt_20.pt": whatever the
+ * folder is called, in it are checkpoints. */
+static bool holds_called_so(const char *path)
+{
+	DIR *dir = opendir(path);
+	const struct dirent *entry;
+	bool is_found = false;
+
+	while (dir && !is_found && (entry = readdir(dir))) {
+		const char *name = entry->d_name;
+
+		is_found = (strcasestr(name, "ckpt") || strcasestr(name, "checkpoint") ||
+			    strcasestr(name, "snapshot")) &&
+			   name_is_data(name) && !is_other_file(name) &&
+			   (has_number(name) || is_single_name(name));
+	}
+	if (dir)
+		closedir(dir);
+	return is_found;
 }
 
 /* --- the walk --------------------------------------------------------------------------------- */
@@ -355,6 +407,8 @@ static void look_at_folder(struct walk *w, const struct place *at, const char *n
 {
 	int64_t step;
 
+	if (!w->rules->row && is_other_folder(name, path))
+		return;
 	if (is_folder_checkpoint(w, at, name, path, &step))
 		add(w, path, step, false);
 	else if (may_hold_some(w, at) && !file_is_link(path)) /* who knows where it would lead */
@@ -406,7 +460,8 @@ static int read_folder(struct walk *w, const char *path, const char *relative, i
 			    .depth = depth,
 			    .first = w->out->count,
 			    .is_for_checkpoints = depth == 0 ||
-						  is_for_checkpoints(path_base(path)) };
+						  is_for_checkpoints(path_base(path)) ||
+						  holds_called_so(path) };
 	const struct dirent *entry;
 	int rc = 0;
 

@@ -170,6 +170,7 @@ bool layout_matches(const struct layout *row, const char *name, int64_t *step)
 }
 
 static const char separators[] = "=_-. (+";
+static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
 /* The number right behind a word, with at most separators in between; the last such word counts. */
 static const char *behind(const char *name, const char *word)
@@ -450,6 +451,17 @@ bool name_is_temporary(const char *name)
 	return false;
 }
 
+static bool ends_in_one_of(const char *name, const char *const *endings, size_t count)
+{
+	const char *dot = strrchr(name, '.');
+
+	for (size_t i = 0; dot && i < count; i++) {
+		if (strcasecmp(dot, endings[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
 bool name_is_data(const char *name)
 {
 	static const char *const endings[] = {
@@ -458,10 +470,46 @@ bool name_is_data(const char *name)
 		".eqx",    ".tar",      ".distcp", ".model", ".state", ".weights", ".joblib",
 		".params", ".pdparams", ".pdopt",  ".onnx",  ".gguf",  ".zarr",
 	};
-	const char *dot = strrchr(name, '.');
 
-	for (size_t i = 0; dot && i < sizeof(endings) / sizeof(endings[0]); i++) {
-		if (strcasecmp(dot, endings[i]) == 0)
+	return ends_in_one_of(name, endings, sizeof(endings) / sizeof(endings[0]));
+}
+
+bool name_is_for_people(const char *name)
+{
+	static const char *const endings[] = {
+		".png", ".jpg", ".jpeg", ".gif", ".webp", ".svg",  ".pdf",   ".mp4",     ".wav",
+		".mp3", ".log", ".csv",  ".tsv", ".md",   ".html", ".jsonl", ".parquet",
+	};
+
+	return ends_in_one_of(name, endings, sizeof(endings) / sizeof(endings[0]));
+}
+
+static const char *const other_work[] = {
+	"sample",     "samples",     "image",           "images",         "eval",
+	"evals",      "evaluation",  "generation",      "generated",      "generations",
+	"prediction", "predictions", "preds",           "metrics",        "trace",
+	"traces",     "profile",     "profiles",        "profiler",       "tensorboard",
+	"plots",      "figures",     "memory_snapshot", "profile_traces",
+};
+
+bool name_is_of_other_work(const char *name)
+{
+	for (size_t i = 0; i < sizeof(other_work) / sizeof(other_work[0]); i++) {
+		if (has_token(name, other_work[i]))
+			return true;
+	}
+	return false;
+}
+
+bool name_is_for_other_work(const char *name)
+{
+	for (size_t i = 0; i < sizeof(other_work) / sizeof(other_work[0]); i++) {
+		size_t len = strlen(other_work[i]);
+		const char *rest = name + len;
+
+		if (strncasecmp(name, other_work[i], len) == 0 &&
+		    (rest[strcspn(rest, letters)] == '\0' ||
+		     (!isalpha((unsigned char)rest[0]) && name_tells_step(name))))
 			return true;
 	}
 	return false;

@@ -58,6 +58,12 @@ size_t step_candidates(const char *name, size_t places[STEP_CANDIDATES_MAX]);
 bool name_is_temporary(const char *name);
 /* Ends as files with weights do (".pt", ".npz", …)? */
 bool name_is_data(const char *name);
+/* Ends as pictures, logs and tables do? */
+bool name_is_for_people(const char *name);
+/* Has it a word of evaluations and profilers: "eval_step_30.json"? */
+bool name_is_of_other_work(const char *name);
+/* A folder for that alone: "samples", "eval_30", "images_step_30". */
+bool name_is_for_other_work(const char *name);
 /* Does a word for steps stand in front of a number ("epoch_3", "ckpt-20")? */
 bool name_tells_step(const char *name);
 /* Does a word for checkpoints stand in front of its number, as in "ckpt_20"? */

@@ -394,6 +394,67 @@ static void test_what_is_none(void **state)
 	assert_int_equal(newest("nowhere"), -2);
 }
 
+/* What evaluations, profilers and samplers write beside the checkpoints, by later steps. */
+static void test_other_work(void **state)
+{
+	static const char *const files[] = {
+		"samples/epoch_30/0.png",
+		"samples_step_30/0.npy",
+		"step_30/0.png",
+		"images_30/0.ply",
+		"samples_step_30.png",
+		"eval/checkpoint-30/predictions.json",
+		"eval_step_30.json",
+		"tensorboard/step_30/events",
+		"profile_step_30.json",
+		"torch_trace_step_30.json.gz",
+		"debug_dump_checkpoint_30.log",
+		"memory_snapshot_step_30.pickle",
+		"memory_snapshot/iteration_30/rank0_memory_snapshot.pickle",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		char path[120];
+
+		snprintf(path, sizeof(path), "ow%zu/ckpt_20.pt", i);
+		put_zip(path);
+		snprintf(path, sizeof(path), "ow%zu/%s", i, files[i]);
+		put_text(path, "\x80.");
+		snprintf(path, sizeof(path), "ow%zu", i);
+		if (newest(path) != 20)
+			print_error("%s\n", files[i]);
+		assert_int_equal(newest(path), 20);
+		assert_string_equal(told, "");
+	}
+	/* such words in a name of a checkpoint, or of a run's folder */
+	put_zip("og/checkpoint_30_eval_loss_0.5.pt");
+	assert_int_equal(newest("og"), 30);
+	put_zip("oh/sample-efficient/checkpoints/ckpt_30.pt");
+	assert_int_equal(newest("oh"), 30);
+	put_text("oi/state_30.json", "{}");
+	assert_int_equal(newest("oi"), 30);
+}
+
+/* In folders of any name what is called a checkpoint is one. */
+static void test_deep_down(void **state)
+{
+	(void)state;
+	put_zip("ti/train/20261123-101500-resnet50-224/checkpoint-8.pth.tar");
+	put_zip("ti/train/20261123-101500-resnet50-224/checkpoint-9.pth.tar");
+	assert_int_equal(newest("ti"), 9);
+	assert_string_equal(found, "ti/train/20261123-101500-resnet50-224/checkpoint-9.pth.tar");
+	put_zip("ru/run1/ckpt_20.pt");
+	put_zip("ru/run1/optim_20.pt");
+	put_zip("ru/run1/ckpt_30.pt");
+	assert_int_equal(newest("ru"), 20);
+	assert_contains(told, "nothing like optim_20.pt");
+	put_zip("ou/out/ckpt.pt");
+	assert_int_equal(newest("ou"), 300);
+	put_text("sg/00000-run/network-snapshot-000400.pkl", "\x80.");
+	assert_int_equal(newest("sg"), 400);
+}
+
 static void test_hostile(void **state)
 {
 	unsigned char zip[600];
@@ -434,6 +495,8 @@ int main(void)
 		cmocka_unit_test(test_neighbours),
 		cmocka_unit_test(test_frameworks),
 		cmocka_unit_test(test_what_is_none),
+		cmocka_unit_test(test_other_work),
+		cmocka_unit_test(test_deep_down),
 		cmocka_unit_test(test_hostile),
 	};
 
