@@ -10,6 +10,7 @@
 #include "common/checkpoint/manifest.h"
 #include "common/base/mem.h"
 #include "common/base/paths.h"
+#include "common/base/text.h"
 
 enum { STEP_DIGITS_MAX = 18 };
 
@@ -117,6 +118,21 @@ static size_t digits(const char *text)
 static int64_t number(const char *text, size_t len)
 {
 	return len > 0 && len <= STEP_DIGITS_MAX ? strtoll(text, NULL, 10) : -1;
+}
+
+/* Of "9500" that, of "10k" and "1.5k" the thousands that they are; -1: too large. */
+static int64_t number_in_words(const char *text)
+{
+	size_t len = digits(text), end = len;
+	double thousands;
+
+	if (text[len] == '.' && digits(text + len + 1) > 0)
+		end += 1 + digits(text + len + 1);
+	if (tolower((unsigned char)text[end]) != 'k' || isalnum((unsigned char)text[end + 1]))
+		return number(text, len);
+	return end < STEP_DIGITS_MAX - 3 && text_number(text, end, &thousands)
+		       ? (int64_t)(1000 * thousands + 0.5)
+		       : -1;
 }
 
 /* '#' takes all digits in a row, never some of them. */
@@ -366,7 +382,7 @@ int64_t step_in_name(const char *name)
 	int64_t time;
 	bool is_said;
 	const char *at = find_step(stem, &is_said, &time);
-	int64_t step = at ? number(at, digits(at)) : time;
+	int64_t step = at ? number_in_words(at) : time;
 
 	free(stem);
 	return step;
