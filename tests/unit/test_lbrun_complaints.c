@@ -142,6 +142,10 @@ static const struct {
 	{"[rank1]:[F ProcessGroupNCCL.cpp:1169] [PG 0 Rank 1] ProcessGroupNCCL's watchdog got stuck for 600 seconds without making progress\n",
 	 "[F ProcessGroupNCCL.cpp:1169] [PG 0 Rank 1] ProcessGroupNCCL's watchdog got stuck for 600 seconds without making progress",
 	 "same collective"},
+	{TRACE "ValueError: bad shard\nERROR:composer.cli.launcher:Rank 1 crashed with exit code 1.\n"
+	 "[rank: 1] Child process with PID 123 terminated with code 1. Forcefully terminating all other processes to avoid zombies\n"
+	 TRACE "torch.multiprocessing.spawn.ProcessExitedException: process 1 terminated with exit code 1\n",
+	 "ValueError: bad shard", NULL},
 	/* other devices */
 	{TRACE "torch.OutOfMemoryError: XPU out of memory. Tried to allocate 512.00 MiB.\n",
 	 "torch.OutOfMemoryError: XPU out of memory. Tried to allocate 512.00 MiB.", "the GPU's memory"},
@@ -331,6 +335,8 @@ static void test_ranks(void **state)
 	hear("RuntimeError: Rank 3 failed to pass monitoredBarrier in 1800000 ms\n", "n1", 1);
 	hear("torch.distributed.DistStoreError: wait timeout after 600000ms, keys: /default_pg/0//cuda//3\n",
 	     "n2", 2);
+	hear("jaxlib.xla_extension.XlaRuntimeError: UNAVAILABLE: The following tasks are unhealthy (stopped sending heartbeats): /task:3\n",
+	     "n2", 2);
 	assert_int_equal(complaints_best(&c, now_ms)->weight, WEIGHT_FOLLOWS);
 	hear(TRACE "ValueError: rank 3 is it\n", "n2", 3);
 	assert_string_equal(best(), "ValueError: rank 3 is it");
@@ -374,6 +380,10 @@ static const struct {
 	{"MPI_ABORT was invoked on rank 1 in communicator MPI_COMM_WORLD\nwith errorcode 3.\n", 3, 0, 1, ""},
 	{"Abort(3) on node 1 (rank 1 in comm 0): application called MPI_Abort(MPI_COMM_WORLD, 3) - process 1\n", 3, 0, 1, ""},
 	{"=   EXIT CODE: 139\nYOUR APPLICATION TERMINATED WITH THE EXIT STRING: Segmentation fault (signal 11)\n", -1, 11, -1, ""},
+	{"torch.multiprocessing.spawn.ProcessExitedException: process 1 terminated with signal SIGKILL\n", -1, 9, 1, ""},
+	{"torch.multiprocessing.spawn.ProcessExitedException: process 2 terminated with exit code 3\n", 3, 0, 2, ""},
+	{"[rank: 1] Child process with PID 123 terminated with code -9. Forcefully terminating all other processes to avoid zombies\n", -1, 9, 1, ""},
+	{"ERROR:composer.cli.launcher:Rank 1 crashed with exit code -11.\nGlobal rank 0 (PID 100) exited with code -15\n", -1, 11, 1, ""},
 	{"[ERROR] [launch.py:325:sigkill_handler] ['/usr/bin/python3', 'x.py'] exits with return code = -11\n", -1, 11, -1, ""},
 	{"subprocess.CalledProcessError: Command '['/usr/bin/python3', 'x.py']' returned non-zero exit status 3.\n", 3, 0, -1, ""},
 	{"subprocess.CalledProcessError: Command '['/usr/bin/python3', 'x.py']' died with <Signals.SIGSEGV: 11>.\n", -1, 11, -1, ""},

@@ -13,6 +13,8 @@ const struct complaint_row complaint_rows[] = {
 	{"SignalException|SIGTERM death signal|Received \\d+ death signal", FOLLOWS},
 	{"[Cc]onnection (?:reset|closed) by (?:remote )?peer|communicator was aborted|recvValue failed|"
 	 "remote process exited|Broken ?[Pp]ipe|ncclRemoteError|Socket Timeout", FOLLOWS},
+	/* JAX */
+	{"tasks are unhealthy|that another task died", FOLLOWS},
 	/* UCX, below MPI */
 	{"process_vm_\\w+\\(.*No such process|Endpoint timeout|"
 	 "Transport retry count exceeded", FOLLOWS},
@@ -166,6 +168,9 @@ const char complaint_noise[] =
 	"<NO_OTHER_FAILURES>|^ +(?:time|host|rank|exitcode|error_file|traceback|msg) *: |^\\[\\d+\\]:\\s*$|^\\S+ FAILED\\s*$|"
 	"CalledProcessError: Command '\\['[^']*python[\\d.]*', .* (?:returned non-zero|died with)|"
 	"exits with return code|Killing subprocess \\d|"
+	/* torch.multiprocessing.spawn, Lightning, Composer */
+	"ProcessExitedException: process \\d|Child process with PID \\d+ terminated with code|"
+	"Rank \\d+ crashed with exit code|^(?:\\S+:)?Global rank \\d+ \\(PID \\d+\\) exited with code|"
 	/* lines drawn */
 	"^\\s*[-=*#_]{3,}\\s*$";
 
@@ -193,6 +198,11 @@ const char *const rank_end_patterns[] = {
 	"^=\\s+KILLED BY SIGNAL: (?<signal>\\d+)",
 	"TERMINATED WITH THE EXIT STRING: .*\\(signal (?<signal>\\d+)\\)",
 	"^=\\s+EXIT CODE: (?<code>\\d+)",
+	/* torch.multiprocessing.spawn, Lightning, Composer */
+	("ProcessExitedException: process (?<rank>\\d+) terminated with "
+	 "(?:signal (?<word>SIG[A-Z]+)|exit code (?<code>\\d+))"),
+	"\\[rank: (?<rank>\\d+)\\] Child process with PID \\d+ terminated with code (?<code>-?\\d+)\\.",
+	"\\bRank (?<rank>\\d+) crashed with exit code (?<code>-?\\d+)\\.",
 	/* DeepSpeed and accelerate */
 	"exits with return code = (?<code>-?\\d+)",
 	"CalledProcessError: Command '\\['[^']*python[\\d.]*', .*returned non-zero exit status (?<code>\\d+)\\.",

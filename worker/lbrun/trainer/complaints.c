@@ -167,9 +167,12 @@ static int signal_of_word(const char *text, size_t len)
 		"Segmentation fault", "Killed", "Aborted", "Bus error", "Floating point exception",
 		"Illegal instruction"
 	};
+	static const char *const names[] = { "SIGSEGV", "SIGKILL", "SIGABRT",
+					     "SIGBUS",  "SIGFPE",  "SIGILL" };
 
 	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
-		if (strlen(words[i]) == len && strncmp(text, words[i], len) == 0)
+		if ((strlen(words[i]) == len && strncmp(text, words[i], len) == 0) ||
+		    (strlen(names[i]) == len && strncmp(text, names[i], len) == 0))
 			return signals[i];
 	}
 	return 0;
