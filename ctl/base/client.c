@@ -24,6 +24,7 @@
 
 enum {
 	DEADLINE_MS = 30 * 1000,
+	DEADLINE_LEAST_MS = 1000, /* what a busy lbd may take */
 	RETRY_MS = 250,
 	ANSWER_MAX_BYTES = 64 * 1024 * 1024,
 	MAX_NAMES = 10000,
@@ -70,6 +71,13 @@ int client_init(struct client *client, const char *home, struct err *err)
 		return err_errno(err, "LB_HOME");
 	client->home = path_lb_home(err);
 	return client->home ? 0 : -1;
+}
+
+void client_hurry(struct client *client, int64_t left_ms)
+{
+	client->deadline_ms = left_ms < DEADLINE_LEAST_MS ? DEADLINE_LEAST_MS
+			      : left_ms < DEADLINE_MS     ? left_ms
+							  : DEADLINE_MS;
 }
 
 static void hang_up(struct client *client)

@@ -32,6 +32,9 @@ struct client {
 int client_init(struct client *client, const char *home, struct err *err);
 void client_fini(struct client *client);
 
+/* What is waited for ends in `left_ms`: no answer takes longer, but for the second that is fair. */
+void client_hurry(struct client *client, int64_t left_ms);
+
 /* The `data` of the answer; the caller decrefs. NULL with err: lbd's own error, or ERR_DAEMON when
  * it cannot be reached, or ERR_TIMEOUT when it does not answer. `args` (NULL = none) is taken. */
 json_t *client_ask(struct client *client, enum verb verb, json_t *args, struct err *err);

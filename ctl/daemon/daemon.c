@@ -8,6 +8,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/json.h"
+#include "common/base/mem.h"
 #include "ctl/base/print.h"
 #include "ctl/daemon/chain.h"
 #include "ctl/daemon/lbd.h"
@@ -23,18 +24,24 @@ static int await_end(struct ctl *ctl, struct err *err)
 {
 	int64_t end_ms = clock_mono_ms() + lbd_patience_ms(ctl);
 	struct found f;
+	char *last_resort;
 
 	for (;;) {
 		lbd_find(ctl, false, &f);
 		if (lbd_is_over(f.place) && !lbd_is_locked(ctl->client.home))
 			return 0;
 		if (clock_mono_ms() >= end_ms)
-			return err_set(err, ERR_TIMEOUT,
-				       "lbd (pid %lld on %s) has been asked to end and still does; "
-				       "see: lbctl daemon logs",
-				       (long long)f.lease.pid, f.lease.host);
+			break;
 		nap(LOOK_MS);
 	}
+	last_resort = f.lease.job_id ? xasprintf("scancel %lld", (long long)f.lease.job_id)
+				     : xasprintf("kill -9 %lld", (long long)f.lease.pid);
+	err_set(err, ERR_TIMEOUT,
+		"lbd (pid %lld on %s) has been asked to end and still does; see: lbctl daemon logs; "
+		"what ends it for good: %s",
+		(long long)f.lease.pid, f.lease.host, last_resort);
+	free(last_resort);
+	return -1;
 }
 
 /* --- start ------------------------------------------------------------------------------------ */
@@ -108,8 +115,10 @@ static int stop(struct ctl *ctl, struct err *err)
 	struct found f;
 	int rc = 0;
 
-	lbd_find(ctl, true, &f);
-	if (f.version) /* an older one has no lease */
+	lbd_find(ctl, false, &f);
+	if (f.place != HERE || f.lease.pid <= 0) /* an older one has no lease */
+		lbd_find(ctl, true, &f);
+	if (f.version)
 		f.lease.pid = js_int(f.version, "pid", f.lease.pid);
 	json_decref(f.version);
 	if (chain_cancel_waiting(ctl, err) < 0)

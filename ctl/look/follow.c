@@ -424,8 +424,10 @@ static json_t *final_run(struct ctl *ctl, const char *name, struct err *err)
 {
 	int64_t limit_ms = ctl->options.timeout_ms;
 	int64_t start_ms = clock_mono_ms();
-	json_t *run = ask_about(ctl, VERB_STATUS, name, NULL, err);
+	json_t *run;
 
+	client_hurry(&ctl->client, limit_ms < 0 ? INT64_MAX : limit_ms);
+	run = ask_about(ctl, VERB_STATUS, name, NULL, err);
 	interrupt_catch();
 	ctl->client.tell = say_away_simply;
 	ctl->client.tell_arg = ctl;
@@ -441,6 +443,7 @@ static json_t *final_run(struct ctl *ctl, const char *name, struct err *err)
 		nap(left_ms < WAIT_POLL_MS ? left_ms : WAIT_POLL_MS);
 		ctl->client.patience_ms = left_ms < CLIENT_PATIENCE_MS ? left_ms
 								       : CLIENT_PATIENCE_MS;
+		client_hurry(&ctl->client, left_ms);
 		run = client_ask_patient(&ctl->client, VERB_STATUS, json_pack("{s:s}", "run", name),
 					 err);
 		if (!run && err->code == ERR_DAEMON && ctl->client.patience_ms == left_ms)

@@ -94,8 +94,15 @@ like "$(cat "$T/deaf.out")" 'step 1 loss 2' "shows the run's output"
 like "$(cat "$T/deaf.err")" 'lbd does not answer' "and says why from its folder"
 wait_for '! pgrep -f "sleep $mark"' 20
 passed "the trainer is ended by its lbrun"
+begin=$(now_ms)
+exits 8 "wait: no longer than one is willing to" lbctl wait deaf --timeout 2s
+exits 8 "so is stop" lbctl daemon stop --timeout 3s
+like "$err" "for good: kill -9 $lbd_pid\$" "which says what does end it"
+ok "in their time" in_time $(($(now_ms) - begin)) 10000
 kill -CONT "$lbd_pid"
-wait_for 'lbctl ls' 20
+wait_for 'lbd_is_gone' 30
+ok "it ends once it can, and is started again" lbctl daemon start
+follow_pid
 
 # somebody tidied up: whoever cannot show that the folder is its own writes nothing more
 rm "$LB_HOME/lbd.lease"
