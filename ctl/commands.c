@@ -94,7 +94,8 @@ static const struct option_row top_options[] = {
 };
 
 static const struct option_row report_options[] = {
-	{ "output", 'o', OPTION_TEXT, FIELD(output), "FILE", "the page's file" },
+	{ "output", 'o', OPTION_TEXT, FIELD(output), "FILE",
+	  "the page's file; - is standard output" },
 	{ "team", 't', OPTION_FLAG, FIELD(team), NULL, "of all runs, by person and group" },
 	{ "week", 0, OPTION_FLAG, FIELD(week), NULL,
 	  "of runs that live, or ended in the last 7 days" },

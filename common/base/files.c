@@ -221,6 +221,8 @@ int file_write_named(const char *path, const void *data, size_t len, mode_t mode
 	char *place;
 	int rc;
 
+	if (strcmp(path, "-") == 0)
+		return file_write_all(STDOUT_FILENO, data, len) == 0 ? 0 : err_errno(err, "output");
 	if (stat(path, &st) < 0)
 		return file_write_atomic(path, data, len, mode, err);
 	if (!S_ISREG(st.st_mode))

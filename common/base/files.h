@@ -29,7 +29,8 @@ int file_write_visible(const char *path, const void *data, size_t len, mode_t mo
 		       struct err *err);
 
 /* file_write_atomic for a path that a person named: a link's file is replaced, not the link; a
- * device or pipe is written to and stays what it is; a file that is there keeps its mode. */
+ * device or pipe is written to and stays what it is; a file that is there keeps its mode. "-" is
+ * standard output. */
 int file_write_named(const char *path, const void *data, size_t len, mode_t mode, struct err *err);
 
 /* As file_write_atomic, but fails with ERR_LOCKED when `path` exists already (link(2): safe over

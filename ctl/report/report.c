@@ -189,6 +189,22 @@ static void add_settings_of(struct ctl *ctl, struct report *report, const char *
 	json_decref(data);
 }
 
+/* Whatever words meant the runs. */
+static void add_settings(struct ctl *ctl, struct report *report)
+{
+	json_t *asked = json_object();
+
+	for (size_t i = 0; i < report->count; i++) {
+		const char *group = js_str(report->runs[i].run, "group", NULL);
+
+		if (!group || json_object_get(asked, group))
+			continue;
+		json_object_set_new(asked, group, json_true());
+		add_settings_of(ctl, report, group);
+	}
+	json_decref(asked);
+}
+
 /* --- which runs ------------------------------------------------------------------------------- */
 
 /* Is the word a group, and no run? Then its runs are meant. */
@@ -231,8 +247,6 @@ static int add_meant(struct ctl *ctl, struct report *report, const json_t *all, 
 		if (is_meant && add_run(ctl, report, js_str(run, "name", "?"), err) < 0)
 			return -1;
 	}
-	if (of_group)
-		add_settings_of(ctl, report, word);
 	return 0;
 }
 
@@ -332,6 +346,8 @@ int report_run(struct ctl *ctl, struct err *err)
 	json_decref(names);
 	json_decref(all);
 	if (rc == 0) {
+		if (ctl->operands.count > 0)
+			add_settings(ctl, &report);
 		add_differences(ctl, &report);
 		rc = write_page(ctl, &report, err);
 	}

@@ -129,6 +129,9 @@ exits 0 "it has them all, beside the first" python3 "$T/parse.py" "$T/all.html" 
 exits 0 "of a group" lbctl report duo -o "$T/duo.html"
 exits 0 "with the settings, and the code, that differ" python3 "$T/parse.py" "$T/duo.html" first second \
 	'setting that differs' 'Compared with first: code differs' '-rate = 1' '+rate = 2' 'lemon score' 'CPUs used'
+exits 0 "of a group as orders name it" sh -c 'lbctl report duo@group -o - >"$T/same.html"'
+exits 0 "the same, on standard output" python3 "$T/parse.py" "$T/same.html" first second 'setting that differs'
+ok "and no file of that name" [ ! -e - ]
 exits 0 "of the week" lbctl report --week -o "$T/week.html"
 exits 0 "with all runs" python3 "$T/parse.py" "$T/week.html" first second owner
 exits 0 "of everybody" lbctl report --team -o "$T/team.html"

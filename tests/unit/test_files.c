@@ -125,6 +125,16 @@ static void test_write_named(void **state)
 	close(reader);
 	stat("named/pipe", &st);
 	assert_true(S_ISFIFO(st.st_mode));
+	/* Nor one that is hard to remove. */
+	int saved = dup(STDOUT_FILENO), ends[2];
+	assert_int_equal(pipe(ends), 0);
+	dup2(ends[1], STDOUT_FILENO);
+	assert_int_equal(file_write_named("-", "two", 3, 0644, &err), 0);
+	dup2(saved, STDOUT_FILENO);
+	assert_int_equal(read(ends[0], piped, sizeof(piped)), 3);
+	assert_memory_equal(piped, "two", 3);
+	close(ends[0]), close(ends[1]), close(saved);
+	assert_int_equal(access("-", F_OK), -1);
 	assert_int_equal(file_write_named("named", "x", 1, 0644, &err), -1);
 	assert_contains(err.text, "named: Is a directory");
 	assert_int_equal(entries("named"), 3);

@@ -112,9 +112,10 @@ static int train(const struct arguments *a, struct err *err)
 				     err);
 	}
 	if (rc == 0)
-		printf("%s: %zu tokens from %.1f MB, %zu different words\n", a->out,
-		       trained.vocabulary.count, (double)counting.bytes / 1e6,
-		       counting.words.count);
+		fprintf(strcmp(a->out, "-") == 0 ? stderr : stdout,
+			"%s: %zu tokens from %.1f MB, %zu different words\n", a->out,
+			trained.vocabulary.count, (double)counting.bytes / 1e6,
+			counting.words.count);
 	bpe_trained_fini(&trained);
 	word_counts_fini(&counting.words);
 	return rc;
