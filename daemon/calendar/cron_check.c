@@ -27,14 +27,20 @@ char *cron_entry_path(const char *folder, const struct cron_entry *entry)
 	return xstrdup(entry->argv[0]);
 }
 
-bool cron_is_batch(const char *path, const char *text)
+static bool is_script_name(const char *path)
 {
 	static const char *const ends[] = { ".slurm", ".sbatch", ".sh", ".job" };
 
 	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
 		if (text_ends_with(path, ends[i]))
-			return strncmp(text, "#!", 2) == 0 && strstr(text, "\n#SBATCH ") != NULL;
+			return true;
 	return false;
+}
+
+bool cron_is_batch(const char *path, const char *text)
+{
+	return is_script_name(path) && strncmp(text, "#!", 2) == 0 &&
+	       strstr(text, "\n#SBATCH ") != NULL;
 }
 
 /* The interpreter that its first line names. */
@@ -76,8 +82,34 @@ static char *script_problem(const char *path, const struct stat *st)
 	return problem;
 }
 
-/* A word without a folder is looked for in PATH where the job runs. */
-char *cron_entry_problem(const char *folder, const struct cron_entry *entry)
+static bool is_in_path(const char *word, const char *path)
+{
+	char *copy = xstrdup(path), *rest = copy, *dir;
+	bool is_there = false;
+
+	while (!is_there && (dir = strsep(&rest, ":"))) {
+		char *file = path_join("%s/%s", dir, word);
+
+		is_there = access(file, X_OK) == 0;
+		free(file);
+	}
+	free(copy);
+	return is_there;
+}
+
+/* A word without a folder is looked for in PATH where the job runs, which may have programs that
+ * are not here. A script lies here, or nowhere. */
+static char *word_problem(const char *word, const char *folder, const char *path)
+{
+	bool is_script = is_script_name(word) || text_ends_with(word, ".py");
+
+	if (!text_ends_with(word, ".toml") && (!is_script || is_in_path(word, path)))
+		return NULL;
+	return xasprintf("%s: there is no such file in %s%s", word, folder,
+			 is_script ? ", nor in a folder of PATH" : "");
+}
+
+char *cron_entry_problem(const char *folder, const struct cron_entry *entry, const char *job_path)
 {
 	char *path = cron_entry_path(folder, entry), *problem = NULL;
 	struct stat st;
@@ -86,7 +118,7 @@ char *cron_entry_problem(const char *folder, const struct cron_entry *entry)
 		problem = xasprintf("%s: \"%s\" is never due: no such month has such a day",
 				    entry->source, entry->when);
 	else if (strchr(path, '/') == NULL)
-		problem = NULL;
+		problem = word_problem(path, folder, job_path);
 	else if (stat(path, &st) < 0)
 		problem = path[0] == '/' && strncmp(path, folder, strlen(folder)) != 0
 				  ? NULL

@@ -15,7 +15,8 @@ char *cron_entry_path(const char *folder, const struct cron_entry *entry);
 bool cron_is_batch(const char *path, const char *text);
 
 /* Why the entry cannot run: it is never due, its file is not there or not executable, or it submits
- * itself. Owned; NULL: nothing is known to be in its way. */
-char *cron_entry_problem(const char *folder, const struct cron_entry *entry);
+ * itself. `job_path` is the PATH that its job gets. Owned; NULL: nothing is known to be in its
+ * way. */
+char *cron_entry_problem(const char *folder, const struct cron_entry *entry, const char *job_path);
 
 #endif

@@ -287,6 +287,17 @@ static void load_environment(const struct loader *l, const char *path)
 	free(text);
 }
 
+/* As the job's environment is put together (cron_ticks.c). */
+static const char *path_of_job(const struct cron_entries *entries, const struct cron_entry *entry)
+{
+	const char *own = strv_get(entry->env, "PATH");
+	const char *path = own ? own : strv_get(entries->env, "PATH");
+
+	if (!path)
+		path = getenv("PATH");
+	return path ? path : "";
+}
+
 /* Told with the others; the entry stays, and says so where it is listed. */
 static void find_problems(const struct loader *l, const char *folder)
 {
@@ -294,7 +305,7 @@ static void find_problems(const struct loader *l, const char *folder)
 		struct cron_entry *entry = &l->out->items[i];
 		struct err err = { 0 };
 
-		entry->problem = cron_entry_problem(folder, entry);
+		entry->problem = cron_entry_problem(folder, entry, path_of_job(l->out, entry));
 		if (entry->problem == NULL)
 			continue;
 		err_set(&err, ERR_USAGE, "%s", entry->problem);

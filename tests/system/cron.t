@@ -6,7 +6,7 @@
 
 faketime=$(ls /usr/lib/*/faketime/libfaketime.so.1 2>/dev/null)
 [ -n "$faketime" ] || bail_out "libfaketime is missing: apt-get install libfaketime"
-plan 48
+plan 52
 export ASAN_OPTIONS="$ASAN_OPTIONS:verify_asan_link_order=0:detect_leaks=0"
 export TZ=Europe/Berlin
 cron=$LB_HOME/cron
@@ -161,16 +161,23 @@ printf '#!/bin/bash\nSELF=$(readlink -f "$0")\nsbatch --begin=now+1day "$SELF"\n
 printf '#!/no/such/python\n' >"$cron/cron.daily/lost.sh"
 chmod 755 "$cron/cron.daily/env.sh" "$cron/cron.daily/again.sh" "$cron/cron.daily/lost.sh"
 printf '# for all\nexport FOO=file\nBOTH="of file"\n' >"$cron/environment"
-printf 'FOO=line\nNAME=word\n@daily cron.daily/env.sh\nNAME=never\n0 3 31 2 * true\n@daily ~/x.sh\n' >"$cron/crontab"
+printf 'FOO=line\nNAME=word\n@daily cron.daily/env.sh\nNAME=never\n0 3 31 2 * true\n@daily ~/x.sh\nNAME=astray\n@daily ok.sh\nNAME=spec\n@daily no.toml\nPATH=%s\nNAME=found\n@daily ok.sh 2\nNAME=far\n@daily nvidia-smi\n' "$T/bin:$PATH" >"$cron/crontab"
+mkdir "$T/bin"
+printf '#!/bin/sh\n' >"$T/bin/ok.sh"
+chmod +x "$T/bin/ok.sh"
 names=$(lbctl cron --json 2>&1 | python3 -c 'import json, sys
 print(*sorted(e["name"] for e in json.load(sys.stdin)["entries"]))')
-is "$names" "again batch env lost never plain word" "what was dropped there is listed at once"
+is "$names" "again astray batch env far found lost never plain spec word" "what was dropped there is listed at once"
 out=$(lbctl cron 2>&1)
 like "$out" "plain.sh: not executable: chmod \+x $cron/cron.daily/plain.sh" "what is not executable says so"
 like "$out" "again.sh: this script submits itself again" "what submits itself is recognised"
 like "$out" "lost.sh: its first line names /no/such/python" "an interpreter that is not there"
 like "$out" 'crontab:5: "0 3 31 2 \*" is never due' "a day that never comes"
 like "$out" "crontab:6: '~': there is no shell here; .*/home/ada/x.sh" "a folder that only a shell knows"
+like "$out" "ok.sh: there is no such file in $cron, nor in a folder of PATH" "a script that lies nowhere"
+like "$out" "no.toml: there is no such file in $cron\$" "nor a run spec"
+like "$out" "^astray .*cannot run" "cannot run"
+unlike "$out" "^(far|found) .*cannot run" "one in the PATH of its job can, and what only nodes may have"
 like "$out" "^plain .*cannot run" "and the table says of which"
 exits 2 "such a job is not started by hand either" lbctl cron run plain
 like "$err" "not executable" "with the same words"
