@@ -128,16 +128,15 @@ int add_settings(json_t *args, const struct options *options, struct err *err)
 	return 0;
 }
 
-static int add_workdir(json_t *args, struct err *err)
+/* lbd asks for run.workdir where the current folder was removed, or cannot be told. */
+static void add_workdir(json_t *args)
 {
 	/* getcwd gives the physical path: one without links means the same on every node. */
 	char *folder = getcwd(NULL, 0);
 
-	if (!folder)
-		return err_errno(err, "cannot tell the current folder");
-	json_object_set_new(args, "workdir", js_bytes(folder));
+	if (folder)
+		json_object_set_new(args, "workdir", js_bytes(folder));
 	free(folder);
-	return 0;
 }
 
 static void add_words(json_t *args, const char *key, const char *const *words, size_t count)
@@ -168,8 +167,10 @@ static int add_wrap(json_t *args, const struct ctl *ctl, struct err *err)
 static void add_code(json_t *args)
 {
 	char *folder = js_bytes_take(json_object_get(args, "workdir"));
-	json_t *code = code_of(folder);
+	json_t *code = folder ? code_of(folder) : NULL;
 
+	if (!code)
+		return;
 	json_object_set_new(args, "code", code);
 	if (json_dumpb(args, NULL, 0, JSON_COMPACT) > CONTROL_MAX_BYTES - REQUEST_ROOM_BYTES) {
 		json_object_del(code, "files");
@@ -199,9 +200,11 @@ json_t *submission_send(struct ctl *ctl, json_t *args, struct err *err)
 {
 	bool is_wanted = ctl->options.snapshot && !js_bool(args, "dry_run", false);
 	char *folder = js_bytes_take(json_object_get(args, "workdir"));
-	char *copy = is_wanted ? choose_copy(ctl, err) : NULL;
+	char *copy = is_wanted && folder ? choose_copy(ctl, err) : NULL;
 	json_t *data = NULL;
 
+	if (is_wanted && !folder)
+		err_set(err, ERR_USAGE, "the current folder cannot be told: cd into the code's");
 	if (is_wanted && (!copy || snapshot_make(folder, copy, err) < 0)) {
 		err_wrap(err, "--snapshot");
 		json_decref(args);
@@ -247,8 +250,7 @@ json_t *submission(const struct ctl *ctl, struct err *err)
 			  ctl->options.after_ok.count);
 	if (rc == 0)
 		rc = add_settings(args, &ctl->options, err);
-	if (rc == 0)
-		rc = add_workdir(args, err);
+	add_workdir(args);
 	json_object_set_new(args, "env", has_script ? batch_environment() : kept_environment());
 	if (ctl->options.dry_run)
 		json_object_set_new(args, "dry_run", json_true());

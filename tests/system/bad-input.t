@@ -88,6 +88,15 @@ refused 2 '' "a folder for a file" lbctl submit "$T"
 refused 2 '' "neither file nor command" lbctl submit
 refused 2 'no_such_key' "--set of an unknown key" lbctl submit --set restart.no_such_key=1 -- true
 refused 2 'section.key=value' "--set without a value" lbctl submit --set nonsense -- true
+in_removed() { # COMMAND... in a folder that is no more
+	(mkdir "$T/removed" && cd "$T/removed" && rmdir "$T/removed" && exec "$@")
+}
+exits 0 "a current folder that was removed does not matter where another is given" \
+	in_removed lbctl submit --dry-run --set "run.workdir=$T" -- true
+refused 2 'run.workdir: in which folder.*--set run.workdir=' "else it is asked for" \
+	in_removed lbctl submit -- true
+refused 2 'snapshot: the current folder cannot be told' "as it is for a copy of the code" \
+	in_removed lbctl submit --snapshot --set "run.workdir=$T" -- true
 refused 2 'run.workdir: .*no such folder' "a workdir that is not there" \
 	lbctl submit --set "run.workdir=$T/none" -- true
 refused 2 'env_file' "an env_file that is not there" \
@@ -214,4 +223,6 @@ LB_HOME=$far
 lbd_start
 ok "a home whose socket path is longer than the system's limit" lbctl submit --name far -- true
 run_reaches far completed 20
+ok "a run from a folder that was removed" in_removed lbctl submit --name near --set "run.workdir=$T" -- true
+run_reaches near completed 20
 done_testing
