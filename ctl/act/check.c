@@ -98,6 +98,25 @@ static int choose_nodes(struct ctl *ctl, struct extra *extra, struct err *err)
 	return rc;
 }
 
+/* Without Slurm there is one machine, whatever nodes a run's newest attempt had. */
+static int choose_this_machine(struct ctl *ctl, struct err *err)
+{
+	const struct options *o = &ctl->options;
+
+	if (o->nodes || o->partition || o->count > 1)
+		return err_set(err, ERR_USAGE,
+			       "check: %s: there is no Slurm here, so this machine alone can be "
+			       "checked: lbctl check",
+			       o->nodes       ? "--nodes"
+			       : o->partition ? "--partition"
+					      : "--count");
+	if (ctl->operands.count == 0)
+		return 0;
+	json_t *run = ask_about(ctl, VERB_STATUS, ctl->operands.words[0], NULL, err);
+	json_decref(run);
+	return run ? 0 : -1;
+}
+
 /* What a person would have typed: lbctl submit --set … -- lbworker check … */
 static int submit(struct ctl *ctl, struct extra *extra, struct err *err)
 {
@@ -120,14 +139,21 @@ static int submit(struct ctl *ctl, struct extra *extra, struct err *err)
 int check_run(struct ctl *ctl, struct err *err)
 {
 	struct extra extra = { 0 };
-	int status = -1;
+	json_t *lbd = client_ask(&ctl->client, VERB_VERSION, NULL, err);
+	int status = -1, rc;
+
+	if (!lbd)
+		return -1;
 
 	extra_add(&extra, xstrdup("slurm.ntasks_per_node=1"));
 	extra_add(&extra, xstrdup("restart.max_without_progress=0"));
 	extra_add(&extra, xstrdup("restart.in_place=0"));
 	extra_add(&extra, xstrdup("restart.never_on_exit_codes=[1,2,5]"));
-	if (choose_nodes(ctl, &extra, err) == 0)
+	rc = js_bool(lbd, "slurm", true) ? choose_nodes(ctl, &extra, err)
+					 : choose_this_machine(ctl, err);
+	if (rc == 0)
 		status = submit(ctl, &extra, err);
+	json_decref(lbd);
 	extra_clear(&extra);
 	return status;
 }

@@ -51,6 +51,11 @@ exits 6 "so is one for two machines" lbctl submit --set slurm.nodes=2 --set run.
 	-- true
 exits 6 "and one that needs srun" lbctl submit --set slurm.ntasks_per_node=2 -- true
 exits 3 "nothing is left of them" lbctl status d
+exits 2 "nodes cannot be checked" lbctl check --nodes n1 --dry-run
+like "$err" 'check: --nodes: there is no Slurm here, .* this machine alone' "for there is this one"
+exits 0 "which is checked" lbctl check a --dry-run
+unlike "$out$err" 'nodelist' "by no words that nobody typed"
+exits 3 "because of a run that is there" lbctl check nobody --dry-run
 
 # --- batch scripts --------------------------------------------------------------------------------
 cat >"$T/script" <<'END'
