@@ -234,6 +234,71 @@ static bool is_ours(const char *name)
 	return false;
 }
 
+/* What people of Slurm, submitit, Hydra and trainers write, and what they mean here. */
+/* clang-format off */
+static const struct {
+	const char *section, *name, *ours;
+} other_keys[] = {
+	{ "slurm", "gpus", "slurm.gpus_per_node" },
+	{ "slurm", "num_gpus", "slurm.gpus_per_node" },
+	{ "slurm", "gres", "slurm.gpus_per_node, or slurm.extra = [\"--gres=...\"]" },
+	{ "slurm", "gpus_per_task", "slurm.extra = [\"--gpus-per-task=...\"]" },
+	{ "slurm", "num_nodes", "slurm.nodes" }, { "slurm", "nnodes", "slurm.nodes" },
+	{ "slurm", "ntasks", "slurm.ntasks_per_node" }, { "slurm", "tasks", "slurm.ntasks_per_node" },
+	{ "slurm", "tasks_per_node", "slurm.ntasks_per_node" },
+	{ "slurm", "cpus", "slurm.cpus_per_task" }, { "slurm", "cpus_per_node", "slurm.cpus_per_task" },
+	{ "slurm", "memory", "slurm.mem" }, { "slurm", "mem_gb", "slurm.mem" },
+	{ "slurm", "mem_per_cpu", "slurm.extra = [\"--mem-per-cpu=...\"]" },
+	{ "slurm", "mem_per_gpu", "slurm.extra = [\"--mem-per-gpu=...\"]" },
+	{ "slurm", "timeout", "slurm.time" }, { "slurm", "timeout_min", "slurm.time" },
+	{ "slurm", "time_limit", "slurm.time" }, { "slurm", "walltime", "slurm.time" },
+	{ "slurm", "queue", "slurm.partition" }, { "slurm", "project", "slurm.account" },
+	{ "slurm", "name", "run.name" }, { "slurm", "job_name", "run.name" },
+	{ "slurm", "chdir", "run.workdir" }, { "slurm", "workdir", "run.workdir" },
+	{ "slurm", "dependency", "run.after_ok, or slurm.extra = [\"--dependency=...\"]" },
+	{ "slurm", "array", "slurm.extra = [\"--array=...\"]" },
+	{ "slurm", "exclusive", "slurm.extra = [\"--exclusive\"]" },
+	{ "slurm", "output", "slurm.extra = [\"--output=...\"]" },
+	{ "slurm", "error", "slurm.extra = [\"--error=...\"]" },
+	{ "slurm", "mail_type", "slurm.extra = [\"--mail-type=...\"]" },
+	{ "slurm", "mail_user", "slurm.extra = [\"--mail-user=...\"]" },
+	{ "slurm", "begin", "slurm.extra = [\"--begin=...\"]" },
+	{ "slurm", "additional_parameters", "slurm.extra" },
+	{ "slurm", "srun_args", "slurm.srun" },
+	{ "run", "env", "run.env_file" }, { "run", "environment", "run.env_file" },
+	{ "run", "cmd", "run.command" }, { "run", "args", "run.command" },
+	{ "run", "cwd", "run.workdir" }, { "run", "dir", "run.workdir" },
+	{ "run", "chdir", "run.workdir" }, { "run", "job_name", "run.name" },
+	{ "run", "dependency", "run.after_ok" }, { "run", "depends_on", "run.after_ok" },
+	{ "run", "time", "slurm.time" }, { "run", "nodes", "slurm.nodes" },
+	{ "run", "gpus", "slurm.gpus_per_node" }, { "run", "partition", "slurm.partition" },
+	{ "restart", "retries", "restart.max_without_progress" },
+	{ "restart", "max_retries", "restart.max_without_progress" },
+	{ "restart", "max_restarts", "restart.max_without_progress" },
+	{ "torchrun", "nnodes", "slurm.nodes" }, { "torchrun", "args", "torchrun.command" },
+	{ "checkpoint", "dir", "checkpoint.folder" }, { "checkpoint", "path", "checkpoint.folder" },
+	{ "checkpoint", "every", "checkpoint.save_every" },
+	{ "checkpoint", "interval", "checkpoint.save_every" },
+	{ "checkpoint", "save_total_limit", "checkpoint.keep_latest_k" },
+};
+/* clang-format on */
+
+static int refuse_others(const struct toml *toml, bool is_command, struct err *err)
+{
+	for (size_t i = 0; i < sizeof(other_keys) / sizeof(other_keys[0]); i++) {
+		const char *section = other_keys[i].section, *name = other_keys[i].name;
+		char path[128], what[256];
+
+		if ((!is_command && !is_ours(section)) ||
+		    !json_object_get(json_object_get(toml->root, section), name))
+			continue;
+		snprintf(path, sizeof(path), "%s.%s", section, name);
+		snprintf(what, sizeof(what), "unknown key; here it is %s", other_keys[i].ours);
+		return keys_refuse(toml, path, what, err);
+	}
+	return 0;
+}
+
 /* In a training config all but our sections is lbworker's to judge. */
 static int check_unknown(const struct toml *toml, bool is_command, struct err *err)
 {
@@ -247,7 +312,9 @@ static int check_unknown(const struct toml *toml, bool is_command, struct err *e
 		if (!is_command && !is_ours(name))
 			ignored[n++] = name;
 	}
-	rc = keys_unknown(run_spec_keys, run_spec_key_count, toml, ignored, err);
+	rc = refuse_others(toml, is_command, err);
+	if (rc == 0)
+		rc = keys_unknown(run_spec_keys, run_spec_key_count, toml, ignored, err);
 	free(ignored);
 	return rc;
 }

@@ -104,8 +104,15 @@ static void test_mistakes(void **state)
 		{ RUN "[restart]\nbackof_first=1",
 		  "t.toml:4: restart.backof_first: unknown key; did you mean \"backoff_first\"?" },
 		{ RUN "[model]", "t.toml:3: model: unknown section" },
-		{ RUN "[checkpoint]\ninterval=5", "t.toml:4: checkpoint.interval: unknown key in "
-						  "section [checkpoint]" },
+		{ RUN "[checkpoint]\nperiod=5", "t.toml:4: checkpoint.period: unknown key in "
+						"section [checkpoint]" },
+		{ RUN "[checkpoint]\ninterval=5", "t.toml:4: checkpoint.interval: unknown key; "
+						  "here it is checkpoint.save_every" },
+		{ RUN "[slurm]\ngpus=8",
+		  "t.toml:4: slurm.gpus: unknown key; here it is slurm.gpus_per_node" },
+		{ RUN "[slurm]\narray='0-3'", "t.toml:4: slurm.array: unknown key; here it is "
+					      "slurm.extra = [\"--array=...\"]" },
+		{ RUN "env={A='1'}", "t.toml:3: run.env: unknown key; here it is run.env_file" },
 		{ "run=5", "t.toml:1: run: must be a section" },
 		{ "[run]\ncommand=[]", "t.toml:2: run.command: must name a program" },
 		{ "[run]\ncommand=['']", "t.toml:2: run.command: must name a program" },
