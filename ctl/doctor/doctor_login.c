@@ -62,7 +62,10 @@ static void look_at_home(const struct patient *p, struct finding *f)
 	char *folder = nearest(p->home);
 	int problem = try_to_write(folder);
 
-	if (problem)
+	if (problem == ENOSPC || problem == EDQUOT)
+		finding_bad(f, "make room there, or set LB_HOME to a folder elsewhere",
+			    "nothing can be written to %s: %s", folder, strerror(problem));
+	else if (problem)
 		finding_bad(f,
 			    "set LB_HOME to a folder of yours that the compute nodes see, such as "
 			    "one on scratch; root is nobody on most network file systems",

@@ -156,7 +156,9 @@ static void look_at_locks(const struct patient *p, struct finding *f)
 	char *path = path_join("%s/.doctor.XXXXXX", p->home);
 	int fd = mkostemp(path, O_CLOEXEC);
 
-	if (fd < 0)
+	if (fd < 0 && (errno == ENOSPC || errno == EDQUOT))
+		finding_skip(f, "no file could be written to try locks");
+	else if (fd < 0)
 		finding_bad(f, "you must be able to write there", "%s: %s", p->home,
 			    strerror(errno));
 	else if (flock(fd, LOCK_EX | LOCK_NB) < 0 || fcntl(fd, F_SETLK, &whole) < 0)

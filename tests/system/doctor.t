@@ -73,6 +73,20 @@ if [ "$(id -u)" = 0 ]; then
 	is "$(verdict team)" fine "which is open after what the doctor says"
 fi
 
+# A file system of its own that has no room for one more file, if this user may make one.
+cat >"$T/full.sh" <<'END'
+mount -t tmpfs -o nr_inodes=8 tmpfs "$T/full" && mkdir -m 700 "$T/full/home" || exit 99
+while touch "$T/full/$((n += 1))"; do :; done
+LB_HOME=$T/full/home lbctl doctor
+exit 0
+END
+mkdir "$T/full"
+if out=$(unshare -rm sh "$T/full.sh" 2>/dev/null); then
+	like "$out" '^CHECK +space .*0 inodes are free' "a disk that is full is said as that"
+	like "$out" '^- +locks ' "it is not the locks"
+	like "$out" 'to do: make room there' "and room is what to make"
+fi
+
 printf '[poll]\nidle_interval = "10m"\n' >"$LB_HOME/lbd.toml"
 cluster_start 1
 conf=$SLURM_CONF
