@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -142,12 +143,47 @@ static void test_others_beside(void **state)
 	st_close(file);
 }
 
+/* A mixture of experts: each name is looked for once for each of dozens of layers. */
+static void test_many(void **state)
+{
+	enum { MANY = 20000, ROUNDS = 10, NAME_BYTES = 16 };
+	struct st_tensor *out = calloc(MANY, sizeof(*out));
+	char(*name)[NAME_BYTES] = calloc(MANY, NAME_BYTES);
+	int32_t *number = calloc(MANY, sizeof(*number));
+	struct err err = { 0 };
+
+	(void)state;
+	for (int i = 0; i < MANY; i++) {
+		number[i] = i;
+		snprintf(name[i], NAME_BYTES, "expert.%d", i);
+		out[i] = (struct st_tensor){ .name = name[i],
+					     .type = ST_I32,
+					     .dimensions = 1,
+					     .shape = { 1 },
+					     .data = &number[i] };
+	}
+	assert_int_equal(st_write(path, out, MANY, NULL, &err), 0);
+	struct st_file *file = st_open(path, &err);
+	if (!file)
+		fail_msg("%s", err.text);
+	clock_t begin = clock();
+	for (int round = 0; round < ROUNDS; round++)
+		for (int i = 0; i < MANY; i++)
+			assert_int_equal(*(const int32_t *)st_named(file, name[i])->data, i);
+	assert_true(clock() - begin < 2 * CLOCKS_PER_SEC);
+	st_close(file);
+	free(number);
+	free(name);
+	free(out);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_round_trip),
 		cmocka_unit_test(test_hostile),
 		cmocka_unit_test(test_others_beside),
+		cmocka_unit_test(test_many),
 	};
 	return cmocka_run_group_tests(tests, make_file, remove_file);
 }

@@ -29,6 +29,7 @@ struct st_file {
 	uint64_t bytes;
 	json_t *header;
 	struct st_tensor *tensors;
+	const struct st_tensor **by_name; /* each of them, in the order of their names */
 	size_t count;
 };
 
@@ -257,6 +258,22 @@ static int check_cover(struct st_file *f, const unsigned char *data, uint64_t da
 	return 0;
 }
 
+static int by_name(const void *a, const void *b)
+{
+	const struct st_tensor *const *x = a, *const *y = b;
+
+	return strcmp((*x)->name, (*y)->name);
+}
+
+/* A mixture of experts has tens of thousands, and each is looked for once for each layer. */
+static void sort_names(struct st_file *f)
+{
+	f->by_name = xcalloc(f->count + 1, sizeof(struct st_tensor *));
+	for (size_t i = 0; i < f->count; i++)
+		f->by_name[i] = &f->tensors[i];
+	qsort(f->by_name, f->count, sizeof(struct st_tensor *), by_name);
+}
+
 static int read_header(struct st_file *f, struct err *err)
 {
 	const unsigned char *bytes = f->map;
@@ -282,7 +299,10 @@ static int read_header(struct st_file *f, struct err *err)
 		if (read_entry(f, entry, t, data, data_bytes, err))
 			return -1;
 	}
-	return check_cover(f, data, data_bytes, err);
+	if (check_cover(f, data, data_bytes, err))
+		return -1;
+	sort_names(f);
+	return 0;
 }
 
 static int map_file(struct st_file *f, struct err *err)
@@ -318,6 +338,7 @@ void st_close(struct st_file *f)
 		munmap(f->map, f->bytes);
 	json_decref(f->header);
 	free(f->tensors);
+	free(f->by_name);
 	free(f->path);
 	free(f);
 }
@@ -341,12 +362,17 @@ static void print_shape(char *to, size_t bytes, const uint64_t *shape)
 		at += (size_t)snprintf(to + at, bytes - at, "%s%" PRIu64, i ? "x" : "", shape[i]);
 }
 
+static int by_key(const void *name, const void *tensor)
+{
+	return strcmp(name, (*(const struct st_tensor *const *)tensor)->name);
+}
+
 const struct st_tensor *st_named(const struct st_file *f, const char *name)
 {
-	for (size_t i = 0; i < f->count; i++)
-		if (strcmp(f->tensors[i].name, name) == 0)
-			return &f->tensors[i];
-	return NULL;
+	const struct st_tensor *const *found = bsearch(name, f->by_name, f->count,
+						       sizeof(struct st_tensor *), by_key);
+
+	return found ? *found : NULL;
 }
 
 const struct st_tensor *st_find(const struct st_file *f, const char *name, enum st_type type,
