@@ -29,6 +29,7 @@ static const struct {
 	{ "embedding", ops_embedding },
 	{ "rope", ops_rope },
 	{ "attention", ops_attention },
+	{ "attention_long", ops_attention_long },
 	{ "swiglu", ops_swiglu },
 	{ "gelu", ops_gelu },
 	{ "cross_entropy", ops_cross_entropy },

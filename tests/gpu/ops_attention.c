@@ -62,9 +62,8 @@ static struct tensor *angles(struct suite *s, struct tensors *all, const struct 
 	return t;
 }
 
-void ops_attention(struct suite *s)
+static void attend(struct suite *s, struct attention a)
 {
-	const struct attention a = heads(s, size(s, pick(s, 40, 700)));
 	size_t rows = a.batch * a.seq, width = a.heads * a.head_dim;
 	struct tensors all = { .count = 0 };
 	struct tensor *qkv = random_tensor(s, &all, rows * qkv_width(&a), true, 1);
@@ -83,4 +82,26 @@ void ops_attention(struct suite *s)
 	     is_turned ? ON(table) : NULL, &a);
 	compare(s, "attention_backward", "dqkv", dqkv, 16 * (double)a.heads / (double)a.kv_heads);
 	release(s, &all);
+}
+
+void ops_attention(struct suite *s)
+{
+	attend(s, heads(s, size(s, pick(s, 40, 700))));
+}
+
+/* More keys than shared memory has room for at a time, and more tokens than it could hold: on the
+ * host they take seconds. */
+void ops_attention_long(struct suite *s)
+{
+	const struct attention many = {
+		.batch = 1, .seq = 4200, .heads = 1, .kv_heads = 1, .head_dim = 4, .softcap = 1.5f
+	};
+	const struct attention far = {
+		.batch = 1, .seq = 30000, .heads = 1, .kv_heads = 1, .head_dim = 4, .window = 3
+	};
+
+	if (!s->large && !s->only)
+		return;
+	attend(s, many);
+	attend(s, far);
 }

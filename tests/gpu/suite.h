@@ -89,6 +89,7 @@ void ops_positions(struct suite *s);
 void ops_embedding(struct suite *s);
 void ops_rope(struct suite *s);
 void ops_attention(struct suite *s);
+void ops_attention_long(struct suite *s);
 void ops_swiglu(struct suite *s);
 void ops_geglu(struct suite *s);
 void ops_qk_norm(struct suite *s);

@@ -22,6 +22,7 @@ done
 agree "… and where no stopwatch chooses between them" --only gemm --rounds 400 --deterministic
 # More shapes than plans are kept for.
 agree "attention of forty shapes" --only attention --rounds 40
+agree "and over more tokens than a block has memory for" --only attention_long --rounds 1 --fp32
 LB_EMULATION_CUDNN=none ops --only swiglu --rounds 1
 [ $? = 1 ] && grep -q 'cuda: open: no cuDNN' "$T/ops" && LB_EMULATION_CUDNN=none ops --fp32 --only swiglu --rounds 1
 ok $? "bf16 without cuDNN is an error, fp32 does without"

@@ -8,13 +8,13 @@
  * q
  *
  * Forward and dq: a block owns one query; a thread takes every blockDim-th key for the scores,
- * which lie in shared memory, then every blockDim-th channel of the output. dk and dv: a block owns
- * one key, and its threads split the queries behind it the same way. */
+ * which lie in shared memory, ROOM of them at a time, then every blockDim-th channel of the output.
+ * dk and dv: a block owns one key, and its threads split the queries behind it the same way. */
 #include "kernels/cuda/ops/kernel.cuh"
 
 #include "kernels/cuda/heads.h"
 
-enum { THREADS = 128, CHANNELS_MAX = 1024 };
+enum { THREADS = 128, ROOM = 32 * THREADS, CHANNELS_MAX = 1024 };
 
 struct pass {
 	struct attention a;
@@ -71,6 +71,11 @@ DEVICE float capped(const struct pass &p, float score)
 	return p.a.softcap > 0.0f ? p.a.softcap * tanhf(score / p.a.softcap) : score;
 }
 
+DEVICE size_t room_end(size_t first, size_t end)
+{
+	return end - first > ROOM ? first + ROOM : end;
+}
+
 /* blockIdx = (batch, head, t), t fastest */
 DEVICE void split(const struct pass &p, size_t heads, size_t *batch, size_t *head, size_t *t)
 {
@@ -79,37 +84,57 @@ DEVICE void split(const struct pass &p, size_t heads, size_t *batch, size_t *hea
 	*batch = blockIdx.x / p.a.seq / heads;
 }
 
+template <typename T>
+DEVICE float score_of(const struct pass &p, size_t batch, size_t head, size_t t, size_t s)
+{
+	size_t shared_head = head / (p.a.heads / p.a.kv_heads);
+	const T *q = row_of<T>(p, batch, t) + p.at.query + head * p.at.step;
+	const T *k = row_of<T>(p, batch, s) + p.at.key + shared_head * p.at.step;
+
+	return capped(p, dot(q, k, p.a.head_dim) * p.scale);
+}
+
 template <typename T> KERNEL(THREADS) own_forward(struct pass p)
 {
 	after_earlier();
-	SHARED_FLOATS(score); /* [t + 1] */
+	SHARED_FLOATS(score); /* [ROOM], then out [C] */
+	float *out = score + ROOM, max = -INFINITY, sum = 0.0f;
 	size_t batch, head, t, c = p.a.head_dim;
-	float max = -INFINITY, sum = 0.0f;
 
 	split(p, p.a.heads, &batch, &head, &t);
-	size_t shared_head = head / (p.a.heads / p.a.kv_heads), from = sight(p, batch, t);
-	const T *q = row_of<T>(p, batch, t) + p.at.query + head * p.at.step;
+	size_t value = p.at.value + head / (p.a.heads / p.a.kv_heads) * p.at.step;
+	size_t from = sight(p, batch, t);
 	for (size_t s = from + threadIdx.x; s <= t; s += blockDim.x) {
-		const T *k = row_of<T>(p, batch, s) + p.at.key + shared_head * p.at.step;
-		score[s] = capped(p, dot(q, k, c) * p.scale);
-		max = fmaxf(max, score[s]);
+		float x = score_of<T>(p, batch, head, t, s);
+		if (s - from < ROOM) /* the others are computed once more */
+			score[s - from] = x;
+		max = fmaxf(max, x);
 	}
 	max = block_max(max);
-	for (size_t s = from + threadIdx.x; s <= t; s += blockDim.x) {
-		score[s] = expf(score[s] - max);
-		sum += score[s];
+	for (size_t i = threadIdx.x; i < c; i += blockDim.x)
+		out[i] = 0.0f;
+	for (size_t first = from, end; first <= t; first = end) {
+		end = room_end(first, t + 1);
+		for (size_t s = first + threadIdx.x; s < end; s += blockDim.x) {
+			float x = first == from ? score[s - first]
+						: score_of<T>(p, batch, head, t, s);
+			score[s - first] = expf(x - max);
+			sum += score[s - first];
+		}
+		__syncthreads();
+		for (size_t i = threadIdx.x; i < c; i += blockDim.x) {
+			float x = out[i];
+			for (size_t s = first; s < end; s++)
+				x += score[s - first] * widen(row_of<T>(p, batch, s)[value + i]);
+			out[i] = x;
+		}
+		__syncthreads(); /* the next ones are written over these */
 	}
-	sum = block_sum(sum); /* its barriers also show all scores to all */
+	sum = block_sum(sum);
 	if (threadIdx.x == 0)
 		p.lse[(batch * p.a.heads + head) * p.a.seq + t] = max + logf(sum);
-	for (size_t i = threadIdx.x; i < c; i += blockDim.x) {
-		float x = 0.0f;
-		for (size_t s = from; s <= t; s++)
-			x += score[s] *
-			     widen(row_of<T>(p, batch,
-					     s)[p.at.value + shared_head * p.at.step + i]);
-		put(((T *)p.out)[out_at(p, batch, t, head) + i], x / sum);
-	}
+	for (size_t i = threadIdx.x; i < c; i += blockDim.x)
+		put(((T *)p.out)[out_at(p, batch, t, head) + i], out[i] / sum);
 }
 
 template <typename T> KERNEL(BLOCK) own_along(struct pass p)
@@ -131,66 +156,81 @@ DEVICE float slope(const struct pass &p, size_t batch, size_t head, size_t t, si
 {
 	size_t shared_head = head / (p.a.heads / p.a.kv_heads), c = p.a.head_dim;
 	size_t at = (batch * p.a.heads + head) * p.a.seq + t;
-	const T *q = row_of<T>(p, batch, t) + p.at.query + head * p.at.step;
-	const T *key = row_of<T>(p, batch, s) + shared_head * p.at.step;
+	const T *value = row_of<T>(p, batch, s) + p.at.value + shared_head * p.at.step;
 	const T *dout = (const T *)p.dout + out_at(p, batch, t, head);
 
-	float score = capped(p, dot(q, key + p.at.key, c) * p.scale);
+	float score = score_of<T>(p, batch, head, t, s);
 	float share = p.a.softcap > 0.0f ? score / p.a.softcap : 0.0f; /* of the cap */
 	*probability = expf(score - p.lse[at]);
-	return *probability * (dot(dout, key + p.at.value, c) - p.along[at]) * p.scale *
+	return *probability * (dot(dout, value, c) - p.along[at]) * p.scale *
 	       (1.0f - share * share);
 }
 
 template <typename T> KERNEL(THREADS) own_query_backward(struct pass p)
 {
 	after_earlier();
-	SHARED_FLOATS(ds); /* [t + 1] */
-	size_t batch, head, t;
-	float unused;
+	SHARED_FLOATS(ds); /* [ROOM], then dq [C] */
+	float *dq = ds + ROOM, unused;
+	size_t batch, head, t, c = p.a.head_dim;
 
 	split(p, p.a.heads, &batch, &head, &t);
-	size_t from = sight(p, batch, t);
-	for (size_t s = from + threadIdx.x; s <= t; s += blockDim.x)
-		ds[s] = slope<T>(p, batch, head, t, s, &unused);
-	__syncthreads();
 	size_t key = p.at.key + head / (p.a.heads / p.a.kv_heads) * p.at.step;
 	size_t query = p.at.query + head * p.at.step;
-	for (size_t i = threadIdx.x; i < p.a.head_dim; i += blockDim.x) {
-		float x = 0.0f;
-		for (size_t s = from; s <= t; s++)
-			x += ds[s] * widen(row_of<T>(p, batch, s)[key + i]);
-		put(((T *)p.out)[(batch * p.a.seq + t) * p.at.row + query + i], x);
+	for (size_t i = threadIdx.x; i < c; i += blockDim.x)
+		dq[i] = 0.0f;
+	for (size_t first = sight(p, batch, t), end; first <= t; first = end) {
+		end = room_end(first, t + 1);
+		for (size_t s = first + threadIdx.x; s < end; s += blockDim.x)
+			ds[s - first] = slope<T>(p, batch, head, t, s, &unused);
+		__syncthreads();
+		for (size_t i = threadIdx.x; i < c; i += blockDim.x) {
+			float x = dq[i];
+			for (size_t s = first; s < end; s++)
+				x += ds[s - first] * widen(row_of<T>(p, batch, s)[key + i]);
+			dq[i] = x;
+		}
+		__syncthreads(); /* the next ones are written over these */
 	}
+	for (size_t i = threadIdx.x; i < c; i += blockDim.x)
+		put(((T *)p.out)[(batch * p.a.seq + t) * p.at.row + query + i], dq[i]);
+}
+
+/* What queries first <= t < end of a head add to the key's dk [C], dv [C]. */
+template <typename T>
+DEVICE void add_queries(const struct pass &p, size_t batch, size_t head, size_t s, size_t first,
+			size_t end, float *dkv)
+{
+	SHARED_FLOATS(ds); /* [ROOM], then p [ROOM] */
+	float *probability = ds + ROOM;
+	size_t query = p.at.query + head * p.at.step;
+	uint32_t count = (uint32_t)(end - first), c = (uint32_t)p.a.head_dim;
+
+	for (uint32_t t = threadIdx.x; t < count; t += blockDim.x)
+		ds[t] = slope<T>(p, batch, head, first + t, s, &probability[t]);
+	__syncthreads();
+	for (uint32_t i = threadIdx.x; i < c; i += blockDim.x)
+		for (uint32_t t = 0; t < count; t++) {
+			dkv[i] += ds[t] * widen(row_of<T>(p, batch, first + t)[query + i]);
+			dkv[c + i] +=
+				probability[t] *
+				widen(((const T *)p.dout)[out_at(p, batch, first + t, head) + i]);
+		}
+	__syncthreads(); /* the next ones are written over these */
 }
 
 template <typename T> KERNEL(THREADS) own_key_backward(struct pass p)
 {
 	after_earlier();
-	SHARED_FLOATS(weights);                 /* p [T], ds [T] */
 	__shared__ float dkv[2 * CHANNELS_MAX]; /* dk, dv, added up over heads */
 	size_t batch, kv_head, s, group = p.a.heads / p.a.kv_heads, c = p.a.head_dim;
-	float *probability = weights, *ds = weights + p.a.seq;
 
 	split(p, p.a.kv_heads, &batch, &kv_head, &s);
 	size_t until = seen_until(p, batch, s);
 	for (size_t i = threadIdx.x; i < c; i += blockDim.x)
 		dkv[i] = dkv[c + i] = 0.0f;
-	for (size_t head = kv_head * group; head < (kv_head + 1) * group; head++) {
-		for (size_t t = s + threadIdx.x; t < until; t += blockDim.x)
-			ds[t] = slope<T>(p, batch, head, t, s, &probability[t]);
-		__syncthreads();
-		for (size_t i = threadIdx.x; i < c; i += blockDim.x)
-			for (size_t t = s; t < until; t++) {
-				dkv[i] += ds[t] *
-					  widen(row_of<T>(p, batch,
-							  t)[p.at.query + head * p.at.step + i]);
-				dkv[c + i] +=
-					probability[t] *
-					widen(((const T *)p.dout)[out_at(p, batch, t, head) + i]);
-			}
-		__syncthreads(); /* the next head writes over p and ds */
-	}
+	for (size_t head = kv_head * group; head < (kv_head + 1) * group; head++)
+		for (size_t first = s; first < until; first += ROOM)
+			add_queries<T>(p, batch, head, s, first, room_end(first, until), dkv);
 	T *row = (T *)p.out + (batch * p.a.seq + s) * p.at.row + kv_head * p.at.step;
 	for (size_t i = threadIdx.x; i < c; i += blockDim.x) {
 		put(row[p.at.key + i], dkv[i]);
@@ -207,7 +247,7 @@ extern "C" void cuda_own_attention_forward(struct device *dev, void *out, float 
 	struct pass p = { *a, heads_of(a), attention_scale(a), qkv, NULL, NULL, out, lse, NULL };
 
 	launch(dev, at, EITHER(dev, own_forward), a->batch * a->heads * a->seq, THREADS,
-	       a->seq * sizeof(float), p);
+	       (ROOM + a->head_dim) * sizeof(float), p);
 }
 
 extern "C" void cuda_own_attention_backward(struct device *dev, void *dqkv, const void *dout,
@@ -227,8 +267,8 @@ extern "C" void cuda_own_attention_backward(struct device *dev, void *dqkv, cons
 		return;
 	}
 	launch_flat(dev, at, EITHER(dev, own_along), queries, p);
-	launch(dev, at, EITHER(dev, own_query_backward), queries, THREADS, a->seq * sizeof(float),
-	       p);
+	launch(dev, at, EITHER(dev, own_query_backward), queries, THREADS,
+	       (ROOM + a->head_dim) * sizeof(float), p);
 	launch(dev, at, EITHER(dev, own_key_backward), a->batch * a->kv_heads * a->seq, THREADS,
-	       2 * a->seq * sizeof(float), p);
+	       2 * ROOM * sizeof(float), p);
 }
