@@ -45,6 +45,75 @@ ok "to the same bits" cmp "$T/hf/model.safetensors" "$T/both-in/model.safetensor
 rm "$T/both/model.safetensors" "$T/both/lit_model.pth" "$T/both/consolidated.00.pth"
 exits 2 "a file of torch.save before 1.6 alone" lbworker convert "$T/both" "$T/never"
 like "$err" "^lbworker: $T/both/pytorch_model.bin: is of torch.save before PyTorch 1.6, which is not read: " "is called so"
+
+# --- files of torch.save as others write them: split, wrapped, wider ----------------------------
+cat >"$T/saved.py" <<'PY'
+# saved.py FOLDER WAY: the golden's pytorch_model.bin once more, in one of those ways
+import collections, io, json, pickle, struct, sys, types, zipfile
+gold, to, way = sys.argv[1:]
+torch, utils = types.ModuleType("torch"), types.ModuleType("torch._utils")
+sys.modules["torch"], sys.modules["torch._utils"] = torch, utils
+for kind in "BFloat16Storage", "FloatStorage", "DoubleStorage":
+    setattr(torch, kind, type(kind, (), {"__module__": "torch"}))
+def _rebuild_tensor_v2(*inputs):
+    return Tensor(inputs)
+_rebuild_tensor_v2.__module__, utils._rebuild_tensor_v2 = "torch._utils", _rebuild_tensor_v2
+class Tensor:
+    def __init__(self, inputs): self.inputs = inputs
+    def __reduce__(self): return _rebuild_tensor_v2, self.inputs
+class Storage:
+    def __init__(self, id): self.id = id
+class Reader(pickle.Unpickler):
+    def persistent_load(self, id): return Storage(id)
+class Writer(pickle.Pickler):
+    def persistent_id(self, o): return o.id if isinstance(o, Storage) else None
+archive = zipfile.ZipFile(gold + "/pytorch_model.bin")
+root = archive.namelist()[0].split("/")[0]
+model = dict(Reader(io.BytesIO(archive.read(root + "/data.pkl"))).load())
+def save(name, value):
+    out, wanted = io.BytesIO(), set()
+    Writer(out, 2).dump(value)
+    with zipfile.ZipFile(to + "/" + name, "w") as z:
+        z.writestr("archive/data.pkl", out.getvalue())
+        for entry in archive.namelist():
+            if "/data/" in entry:
+                z.writestr("archive/data/" + entry.split("/")[-1], data(archive.read(entry)))
+def data(raw):
+    if way != "double":
+        return raw
+    wide = [struct.unpack("<f", b"\0\0" + raw[i:i + 2])[0] for i in range(0, len(raw), 2)]
+    return struct.pack("<%dd" % len(wide), *wide)
+names = list(model)
+if way == "split":
+    parts = [dict((n, model[n]) for n in names[k::2]) for k in (0, 1)]
+    files = ["pytorch_model-0000%d-of-00002.bin" % (k + 1) for k in (0, 1)]
+    for part, file in zip(parts, files):
+        save(file, part)
+    json.dump({"weight_map": {n: f for p, f in zip(parts, files) for n in p}}, open(to + "/pytorch_model.bin.index.json", "w"))
+    sys.exit()
+if way == "double":
+    for t in model.values():
+        id = t.inputs[0].id
+        t.inputs = (Storage((id[0], torch.DoubleStorage, *id[2:])),) + t.inputs[1:]
+bare = {n[len("model."):]: t for n, t in model.items() if n.startswith("model.")}
+save("pytorch_model.bin", {"double": model, "module": {"module." + n: t for n, t in model.items()},
+    "lightning": {"epoch": 3, "state_dict": {"net._orig_mod." + n: t for n, t in model.items()}},
+    "bare": {**bare, **{n: t for n, t in model.items() if n not in bare and not n.startswith("model.")}},
+    "twins": {"student": model, "teacher": model}}[way])
+PY
+for way in split double module lightning bare twins; do
+	mkdir "$T/$way" && cp "$gold/torch/config.json" "$T/$way"
+	python3 "$T/saved.py" "$gold/torch" "$T/$way" $way || bail_out "no such file: $way"
+done
+for way in split double module lightning bare; do
+	exits 0 "torch.save, $way: in" lbworker convert "$T/$way" "$T/$way-in" --dtype bfloat16
+	ok "$way: to the same bits" cmp "$T/hf/model.safetensors" "$T/$way-in/model.safetensors"
+done
+exits 2 "two models in one file" lbworker convert "$T/twins" "$T/never"
+like "$err" "^lbworker: $T/twins/pytorch_model.bin: 2 tensors end in model.embed_tokens.weight, it must hold one model: " "are told"
+rm "$T/split/pytorch_model-00002-of-00002.bin"
+exits 2 "a file that the index lists is missing" lbworker convert "$T/split" "$T/never"
+like "$err" "^lbworker: $T/split/pytorch_model-00002-of-00002.bin: is missing, though pytorch_model.bin.index.json lists it$" "is told"
 mkdir "$T/masked" && cp "$gold/hf/config.json" "$T/masked"
 python3 - "$gold/hf/model.safetensors" "$T/masked/model.safetensors" <<'PY'
 import json, struct, sys

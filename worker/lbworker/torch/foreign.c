@@ -10,6 +10,7 @@
 #include "common/base/files.h"
 #include "common/base/mem.h"
 #include "common/base/paths.h"
+#include "worker/lbworker/families/family.h"
 #include "worker/lbworker/torch/foreign_parts.h"
 #include "worker/lbworker/torch/dcp.h"
 #include "worker/lbworker/torch/torch_file.h"
@@ -122,9 +123,13 @@ const struct foreign_layout *foreign_in(const char *folder)
 	if (holds(folder, "config.json") &&
 	    (holds(folder, "model.safetensors") || holds(folder, "model.safetensors.index.json")))
 		return NULL;
-	for (size_t i = 0; i < LAYOUTS; i++)
-		if (holds(folder, layouts[i].weights))
+	for (size_t i = 0; i < LAYOUTS; i++) {
+		char *index = xasprintf("%s" TENSORS_INDEX, layouts[i].weights);
+		bool there = holds(folder, layouts[i].weights) || holds(folder, index);
+		free(index);
+		if (there)
 			return &layouts[i];
+	}
 	return NULL;
 }
 
@@ -173,22 +178,38 @@ static size_t paired(size_t head_dim, size_t row)
 
 /* --- reading -------------------------------------------------------------------------------- */
 
+/* The shape says what the table is called (Hugging Face), or is read off the tensors (others). */
+static int read_shape(struct foreign *f, struct model_shape *shape, size_t *positions,
+		      const char *folder, struct err *err)
+{
+	const struct foreign_layout *layout = f->layout;
+	const char *table = names[0].name[layout->names];
+
+	if (layout->names == NAMES_OURS) {
+		if (layout->read(shape, positions, folder, f->tensors, err))
+			return -1;
+		return tensors_find_prefix(f->tensors, family_of(shape->family)->first[0].name,
+					   err);
+	}
+	if (tensors_find_prefix(f->tensors, table, err))
+		return -1;
+	if (tensors_rows(f->tensors, table, 0) == 0)
+		return err_set(err, ERR_USAGE, "%s/%s: there is no tensor %s", folder,
+			       layout->weights, table);
+	return layout->read(shape, positions, folder, f->tensors, err);
+}
+
 struct foreign *foreign_open(const struct foreign_layout *layout, const char *folder,
 			     struct model_shape *shape, size_t *positions, struct err *err)
 {
 	struct foreign *f = xcalloc(1, sizeof(*f));
-
-	const char *table = names[0].name[layout->names];
 
 	f->tensors = tensors_open(folder, layout->weights, err);
 	if (f->tensors && layout->read == dcp_shape &&
 	    tensors_rows(f->tensors, "layers.0.attention.qkv_linear.wq.weight", 0) > 0)
 		layout = foreign_named("torchtitan");
 	f->layout = layout;
-	if (f->tensors && layout->names != NAMES_OURS && tensors_rows(f->tensors, table, 0) == 0)
-		err_set(err, ERR_USAGE, "%s/%s: there is no tensor %s", folder, layout->weights,
-			table);
-	else if (f->tensors && layout->read(shape, positions, folder, f->tensors, err) == 0) {
+	if (f->tensors && read_shape(f, shape, positions, folder, err) == 0) {
 		f->shape = *shape;
 		return f;
 	}

@@ -48,6 +48,7 @@ static const struct storage_kind {
 	{ "torch.FloatStorage", ST_F32, 4 },
 	{ "torch.BFloat16Storage", ST_BF16, 2 },
 	{ "torch.HalfStorage", ST_F16, 2 },
+	{ "torch.DoubleStorage", ST_F32, 8 }, /* narrowed as it is read */
 };
 
 static int bad(const struct torch_file *f, const char *name, const char *why, struct err *err)
@@ -178,6 +179,18 @@ static const struct stored *storage_of(const struct torch_file *f, const struct 
 	return found;
 }
 
+static float *narrowed(const char *doubles, uint64_t count)
+{
+	float *to = xmalloc(count * sizeof(*to));
+	double wide;
+
+	for (uint64_t i = 0; i < count; i++) {
+		memcpy(&wide, doubles + i * sizeof(wide), sizeof(wide));
+		to[i] = (float)wide;
+	}
+	return to;
+}
+
 /* _rebuild_tensor_v2(storage, offset, size, stride, …) */
 static int add_tensor(struct torch_file *f, const char *name, const struct pickle_value *inputs,
 		      struct err *err)
@@ -213,11 +226,16 @@ static int add_tensor(struct torch_file *f, const char *name, const struct pickl
 		f->copy = xrealloc(f->copy, room * sizeof(void *));
 	}
 	f->copy[f->tensors] = NULL;
-	if ((uintptr_t)t.data % kind->bytes != 0) { /* behind other archives in its file */
+	bool is_wide = kind->bytes == sizeof(double);
+	/* behind other archives in its file */
+	if (is_wide || (uintptr_t)t.data % kind->bytes != 0) {
 		if (t.bytes > f->bytes - f->copied)
 			return bad(f, name, "lies at an odd place", err);
 		f->copied += t.bytes;
-		t.data = f->copy[f->tensors] = memcpy(xmalloc(t.bytes), t.data, t.bytes);
+		f->copy[f->tensors] = is_wide ? (void *)narrowed(t.data, count)
+					      : memcpy(xmalloc(t.bytes), t.data, t.bytes);
+		t.data = f->copy[f->tensors];
+		t.bytes = is_wide ? count * sizeof(float) : t.bytes;
 	}
 	t.name = f->name[f->tensors] = xstrdup(name);
 	f->tensor[f->tensors++] = t;
@@ -281,6 +299,11 @@ struct torch_file *torch_file_open_until(const char *path, uint64_t end, struct 
 struct torch_file *torch_file_open(const char *path, struct err *err)
 {
 	return torch_file_open_until(path, UINT64_MAX, err);
+}
+
+const char *torch_file_path(const struct torch_file *f)
+{
+	return f->path;
 }
 
 void torch_file_close(struct torch_file *f)

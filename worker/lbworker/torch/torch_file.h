@@ -14,10 +14,12 @@
 
 struct torch_file;
 /* NULL with err, which names the file: it is none, is damaged, or stores its tensors in a way that
- * is not known. Tensors that are neither fp32, bf16 nor fp16 are left out. */
+ * is not known. Tensors that are neither fp64 (which becomes fp32), fp32, bf16 nor fp16 are left
+ * out. */
 struct torch_file *torch_file_open(const char *path, struct err *err);
 /* The archive that ends where the file has so many bytes: one of several in it. */
 struct torch_file *torch_file_open_until(const char *path, uint64_t end, struct err *err);
+const char *torch_file_path(const struct torch_file *file);
 void torch_file_close(struct torch_file *file); /* NULL is fine; tensors die with it */
 
 /* Keys of dictionaries within dictionaries are joined by dots: model.norm.weight. A tensor that was
