@@ -259,6 +259,11 @@ for layout in hf meta litgpt torch; do
 	exits 2 "$layout with another rope_theta" differs $layout --model.rope_theta 1e6
 	like "$err" "^lbworker: checkpoint.initial_load_path: .*$layout.*: family, heads, .* are not those of the keys of .model.$" "is refused"
 done
+for layout in hf meta litgpt torch dcp; do
+	rm -rf "$T/never"
+	exits 2 "$layout for a model of fewer layers" differs $layout --model.n_layers 1
+	like "$err" "^lbworker: checkpoint.initial_load_path: .*$layout.*: has (2 layers, model.n_layers is 1: |more than the 1 layers)" "is refused"
+done
 for layout in hf meta dcp; do
 	rm -rf "$T/never"
 	exits 2 "$layout in a training of u-muP" differs $layout --u_mup.enable true --optimizer.weight_decay 0

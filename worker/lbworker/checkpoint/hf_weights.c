@@ -264,6 +264,10 @@ static bool same_experts(const struct model_experts *a, const struct model_exper
 int hf_check_same(const struct model_shape *have, const struct model_shape *want, const char *path,
 		  struct err *err)
 {
+	if (have->layers != want->layers)
+		return err_set(err, ERR_USAGE,
+			       "%s: has %zu layers, model.n_layers is %zu: they must be the same",
+			       path, have->layers, want->layers);
 	if (have->family == want->family && have->tied == want->tied &&
 	    have->heads == want->heads && have->kv_heads == want->kv_heads && have->heads > 0 &&
 	    is_close((double)have->norm_eps, (double)want->norm_eps) && same_sight(have, want) &&

@@ -102,7 +102,7 @@ static void work_out_device(struct config *c, const struct toml *toml, FILE *not
 	if (c->device != DEVICE_AUTO || !key)
 		return;
 	c->device = DEVICE_CPU;
-	config_note(toml, key, notes, "is emulated on the CPU: device.name is \"cpu\"");
+	config_note(toml, key, notes, "runs on the CPU only: device.name is \"cpu\"");
 }
 
 /* auto: what a CPU need not have, and plans are for what it could be fulfilled on. */

@@ -119,6 +119,14 @@ int meta_write(const struct model_shape *s, size_t positions, const char *dtype,
 	return write_json(o, path, err);
 }
 
+static bool has_layer(const struct tensors *tensors, size_t layer)
+{
+	char name[64];
+
+	snprintf(name, sizeof(name), "layers.%zu.attention_norm.weight", layer);
+	return tensors_rows(tensors, name, 0) > 0;
+}
+
 /* A checkpoint of torchtitan does not say its shape; what we write has params.json beside it. */
 int dcp_shape(struct model_shape *s, size_t *positions, const char *folder,
 	      const struct tensors *tensors, struct err *err)
@@ -135,6 +143,10 @@ int dcp_shape(struct model_shape *s, size_t *positions, const char *folder,
 			"%s: a checkpoint does not say the model's shape: give --flavor NAME (of "
 			"train: model.flavor)",
 			folder);
+	if (has_layer(tensors, s->layers))
+		return err_set(err, ERR_USAGE,
+			       "%s: has more than the %zu layers of the flavor or model.n_layers",
+			       folder, s->layers);
 	s->tied = is_meta_tied(tensors);
 	*positions = s->scaling.factor > 0 ? (size_t)(s->scaling.factor * s->scaling.original)
 					   : META_POSITIONS;
