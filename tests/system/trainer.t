@@ -346,13 +346,17 @@ head -c 4000 "$T/text" | sed 's/./&\x00\x00\x00/g; s/\n//g' >"$T/wide.bin"
 train --training.dataset_path "$T/wide.bin" >"$T/out" 2>"$T/err"
 status=$?
 refused "raw tokens of four bytes" "wide.bin: every second token is 0, or nearly, as if they were uint32"
+gzip -c "$T/text" >"$T/packed.gz"
+printf '\050\265\057\375rest' >"$T/packed"
 for words in "--out $T/x.tokens:at least one text file" "$T/text:--out FILE.tokens" \
 	"--out $T/x.tokens --document-start 1 $T/text:goes with --join" \
 	"--out $T/x.tokens --join --document-start abc $T/text.tokens:must be the number of a token" \
 	"--out $T/x.tokens --joined $T/text:--joined: there is no such option" \
 	"--out $T/text $T/text.tokens:text: is there already, and no file of tokens" \
 	"--out $T $T/text:is a folder; name a file in it" "--out $T/no/x $T/text:there is no folder $T/no" \
-	"--out $T/x.tokens $T/absent:absent: no such file"; do
+	"--out $T/x.tokens $T/absent:absent: no such file" \
+	"--out $T/x.tokens $T/text $T/packed.gz:is compressed, prepare takes plain text" \
+	"--out $T/x.tokens $T/packed:is compressed, prepare takes plain text"; do
 	# shellcheck disable=SC2086 # words are meant
 	lbworker prepare ${words%:*} >"$T/out" 2>"$T/err"
 	status=$?

@@ -3,6 +3,7 @@
  * token files of other formats to one shard of ours. */
 #include "worker/lbworker/data/data.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,15 +14,31 @@
 
 enum { COPY_BYTES = 1 << 16, BYTE_VOCAB = 256 };
 
+/* gzip's or zstd's first bytes, at the beginning of a file. */
+static int check_plain(const char *path, const char *bytes, size_t count, struct err *err)
+{
+	bool is_gzip = count >= 2 && memcmp(bytes, "\x1f\x8b", 2) == 0;
+	bool is_zstd = count >= 4 && memcmp(bytes, "\x28\xb5\x2f\xfd", 4) == 0;
+
+	if (!is_gzip && !is_zstd)
+		return 0;
+	return err_set(err, ERR_USAGE,
+		       "%s: is compressed, prepare takes plain text: unpack it first (lbworker "
+		       "tokenize reads it as it is)",
+		       path);
+}
+
 static int put_file(struct shard_out *out, const char *path, struct err *err)
 {
 	char *bytes = xmalloc(COPY_BYTES);
 	FILE *in = fopen(path, "rbe");
 	int rc = in ? 0 : err_errno(err, "%s", path);
-	size_t count;
+	size_t count = rc == 0 ? fread(bytes, 1, COPY_BYTES, in) : 0;
 
 	shard_out_document(out); /* an empty text is one, too */
-	while (rc == 0 && (count = fread(bytes, 1, COPY_BYTES, in)) > 0)
+	if (rc == 0)
+		rc = check_plain(path, bytes, count, err);
+	for (; rc == 0 && count > 0; count = fread(bytes, 1, COPY_BYTES, in))
 		rc = shard_out_put(out, bytes, count, err);
 	if (rc == 0 && ferror(in))
 		rc = err_errno(err, "%s", path);
