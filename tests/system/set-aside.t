@@ -53,6 +53,7 @@ is "$(moved)" "" "behind one that lost none, nothing"
 
 again
 ended 1 node_fail
+mkdir "$F/task-3" && cp "$F/claim" "$F/exit.json" "$F/task-3"
 attempt 2 '["true"]'
 sed -i 's|}$|,"is_script":true}|' "$F/attempt.json"
 (C=$C/task-3 && whole 00000010 && torn 00000020 '1 minute ago')

@@ -16,6 +16,7 @@
 #include "common/base/log.h"
 #include "common/base/paths.h"
 #include "common/run/spool.h"
+#include "worker/lbrun/end/array_end.h"
 #include "worker/lbrun/end/ending.h"
 #include "worker/lbrun/end/reap.h"
 
@@ -57,7 +58,7 @@ static int64_t last_seq(const char *folder)
 }
 
 /* Only for a claim that was the shepherd's, and only if it did not say so itself. */
-static void record_death(const char *folder, pid_t pid, int signo)
+static void record_death_in(const char *folder, pid_t pid, int signo)
 {
 	struct attempt_exit e = { .cause = CAUSE_LOST, .exit_code = -1, .signal = signo };
 	struct attempt_exit written;
@@ -72,6 +73,22 @@ static void record_death(const char *folder, pid_t pid, int signo)
 	e.last_seq = last_seq(folder);
 	e.time_ms = clock_wall_ms();
 	attempt_exit_write(folder, &e, NULL);
+}
+
+/* A task of an array has the claim in a folder of its own. */
+static void record_death(const char *attempt, pid_t pid, int signo)
+{
+	const char *task = array_end_task();
+	char *folder = path_join("%s/task-%s", attempt, task ? task : "");
+	struct attempt_claim claim;
+
+	if (attempt_claim_read(folder, &claim, NULL) == 0) {
+		record_death_in(folder, pid, signo);
+		array_end_sum_up(attempt, claim.token);
+	} else {
+		record_death_in(attempt, pid, signo);
+	}
+	free(folder);
 }
 
 /* Until the shepherd ends; its wait status. */

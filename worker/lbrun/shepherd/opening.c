@@ -162,7 +162,7 @@ void opening_claim(struct shepherd *s)
 	starting_begin(&s->starting, STARTING_FENCE, s->facts.claimed_ms);
 	starting_spent(&s->starting, STARTING_JOB, ms_of_job());
 	s->facts.was_node_lost = predecessor_may_write(s->params.run_dir, s->params.number,
-						       &s->claim);
+						       saves_task(s), &s->claim);
 	if (s->params.preflight_ms > 0)
 		s->facts.checks_failed = preflight_failed_before(s->params.run_dir,
 								 s->params.number);

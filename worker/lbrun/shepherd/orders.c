@@ -40,7 +40,8 @@ static void look_at_claims(struct shepherd *s)
 
 	f->newest_claim = attempt_newest_claim(s->params.run_dir);
 	f->older_may_live = f->launch.number == 0 &&
-			    predecessor_may_live(s->params.run_dir, s->params.number, &s->claim);
+			    predecessor_may_live(s->params.run_dir, s->params.number, saves_task(s),
+						 &s->claim);
 }
 
 /* --- wishes: the trainer goes on -------------------------------------------------------------- */

@@ -11,6 +11,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/files.h"
+#include "common/base/mem.h"
 #include "common/base/paths.h"
 
 void claim_of_this_process(struct attempt_claim *claim, const char *token)
@@ -42,74 +43,86 @@ static bool is_known_dead(const struct attempt_claim *old, const struct attempt_
 
 enum verdict { NO, YES, STOP }; /* STOP: those before it are of no interest either */
 
-/* Of an older attempt's folder; *began: it was claimed. */
-typedef enum verdict look_fn(const char *folder, const struct attempt_claim *own, bool *began);
+struct older {
+	char *attempt;                   /* its folder */
+	char *folder;                    /* of our task in it; else the same */
+	const struct attempt_claim *own; /* ours */
+	bool began;                      /* it was claimed */
+};
 
-static enum verdict may_live(const char *folder, const struct attempt_claim *own, bool *began)
+typedef enum verdict look_fn(struct older *old);
+
+static enum verdict may_live(struct older *old)
 {
-	struct attempt_claim old;
+	struct attempt_claim claim;
 	struct attempt_exit ended;
 
-	*began = attempt_claim_read(folder, &old, NULL) == 0;
-	return *began && attempt_exit_read(folder, &ended, NULL) < 0 && !is_known_dead(&old, own)
+	old->began = attempt_claim_read(old->folder, &claim, NULL) == 0;
+	return old->began && attempt_exit_read(old->folder, &ended, NULL) < 0 &&
+			       !is_known_dead(&claim, old->own)
 		       ? YES
 		       : NO;
 }
 
 /* The first launch behind a lost node has seen to what that one may still write, unless a person
  * chose where it began. */
-static bool has_seen_to(const char *folder, const struct attempt_exit *ended)
+static bool has_seen_to(const char *attempt, const struct attempt_exit *ended)
 {
 	struct attempt_params params;
 	bool is_newest;
 
 	if (ended->launches != 1)
 		return ended->launches > 1;
-	if (attempt_params_read(folder, &params, NULL) < 0)
+	if (attempt_params_read(attempt, &params, NULL) < 0)
 		return false;
 	is_newest = strcmp(params.resume, "latest") == 0;
 	attempt_params_clear(&params);
 	return is_newest;
 }
 
-static enum verdict may_write(const char *folder, const struct attempt_claim *own, bool *began)
+static enum verdict may_write(struct older *old)
 {
 	struct attempt_exit ended;
 
-	if (may_live(folder, own, began) == YES)
+	if (may_live(old) == YES)
 		return YES;
-	if (!*began || attempt_exit_read(folder, &ended, NULL) < 0)
+	if (!old->began || attempt_exit_read(old->folder, &ended, NULL) < 0)
 		return NO;
 	if (ended.cause == CAUSE_NODE_FAIL)
 		return YES;
-	return has_seen_to(folder, &ended) ? STOP : NO;
+	return has_seen_to(old->attempt, &ended) ? STOP : NO;
 }
 
-static bool is_any(const char *run_dir, int64_t number, const struct attempt_claim *own,
-		   look_fn *look)
+static bool is_any(const char *run_dir, int64_t number, const char *task,
+		   const struct attempt_claim *own, look_fn *look)
 {
 	int64_t least = number - OLDER_LOOKS;
 	enum verdict verdict = NO;
 	int looked = 0;
-	bool began;
 
 	for (int64_t n = number - 1; n >= 1 && n >= least && looked < OLDER_DEPTH && verdict == NO;
 	     n--) {
-		char *folder = path_join("%s/attempts/%lld", run_dir, (long long)n);
+		struct older old = { .own = own };
 
-		verdict = look(folder, own, &began);
-		looked += began;
-		free(folder);
+		old.attempt = path_join("%s/attempts/%lld", run_dir, (long long)n);
+		old.folder = task ? path_join("%s/task-%s", old.attempt, task)
+				  : xstrdup(old.attempt);
+		verdict = look(&old);
+		looked += old.began;
+		free(old.folder);
+		free(old.attempt);
 	}
 	return verdict == YES;
 }
 
-bool predecessor_may_live(const char *run_dir, int64_t number, const struct attempt_claim *own)
+bool predecessor_may_live(const char *run_dir, int64_t number, const char *task,
+			  const struct attempt_claim *own)
 {
-	return is_any(run_dir, number, own, may_live);
+	return is_any(run_dir, number, task, own, may_live);
 }
 
-bool predecessor_may_write(const char *run_dir, int64_t number, const struct attempt_claim *own)
+bool predecessor_may_write(const char *run_dir, int64_t number, const char *task,
+			   const struct attempt_claim *own)
 {
-	return is_any(run_dir, number, own, may_write);
+	return is_any(run_dir, number, task, own, may_write);
 }

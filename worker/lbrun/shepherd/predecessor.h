@@ -17,11 +17,15 @@ enum {
 /* Host, boot id, pid, job and restart count of this process. */
 void claim_of_this_process(struct attempt_claim *claim, const char *token);
 
+/* `task`: of an array, NULL: of none. It follows only itself: no other writes where it does. */
+
 /* Some attempt before `claim`'s was claimed, left no exit record, and its lbrun is not known to be
  * dead. */
-bool predecessor_may_live(const char *run_dir, int64_t number, const struct attempt_claim *claim);
+bool predecessor_may_live(const char *run_dir, int64_t number, const char *task,
+			  const struct attempt_claim *claim);
 /* Some attempt before it may still write to checkpoints, for it may live or lost a node, and no
  * launch behind it has seen to that. */
-bool predecessor_may_write(const char *run_dir, int64_t number, const struct attempt_claim *claim);
+bool predecessor_may_write(const char *run_dir, int64_t number, const char *task,
+			   const struct attempt_claim *claim);
 
 #endif

@@ -8,6 +8,7 @@
 #include "common/base/files.h"
 #include "common/base/mem.h"
 #include "common/base/paths.h"
+#include "worker/lbrun/end/array_end.h"
 #include "worker/lbrun/checkpoint/seals.h"
 #include "worker/lbrun/shepherd/shepherd.h"
 #include "worker/lbrun/watch/space.h"
@@ -30,10 +31,7 @@ static void remember(struct shepherd *s)
 
 const char *saves_task(const struct shepherd *s)
 {
-	const char *task = getenv("SLURM_ARRAY_TASK_ID");
-
-	return s->params.is_script && task && strspn(task, "0123456789") == strlen(task) ? task
-											 : NULL;
+	return s->params.is_script ? array_end_task() : NULL;
 }
 
 void saves_open(struct shepherd *s)

@@ -2,7 +2,6 @@
 /* script.c - a batch script under lbrun meets what it would meet under slurmd alone: its output
  * goes to the job's files byte for byte, and a signal that Slurm sends to the batch script reaches
  * it. */
-#include <dirent.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,9 +10,9 @@
 #include <unistd.h>
 
 #include "common/run/array_tasks.h"
-#include "common/base/clock.h"
 #include "common/base/files.h"
 #include "common/base/paths.h"
+#include "worker/lbrun/end/array_end.h"
 #include "worker/lbrun/shepherd/predecessor.h"
 #include "worker/lbrun/shepherd/shepherd.h"
 
@@ -51,46 +50,6 @@ void script_output_open(struct shepherd *s, int rank)
 
 /* --- arrays ----------------------------------------------------------------------------------- */
 
-static const char *task_number(void)
-{
-	const char *task = getenv("SLURM_ARRAY_TASK_ID");
-
-	return task && task[0] && strspn(task, "0123456789") == strlen(task) ? task : NULL;
-}
-
-static void name_failed(struct attempt_exit *out, const struct attempt_exit *e, const char *task)
-{
-	*out = *e;
-	snprintf(out->text, sizeof(out->text), "task %.20s: %.220s", task, e->text);
-}
-
-/* How many tasks have ended: those of earlier attempts by their marks, ours by their records. The
- * record of one that did not complete, if any, is in *out. */
-static int64_t ended_tasks(const struct shepherd *s, struct attempt_exit *out)
-{
-	DIR *folder = opendir(s->orders_folder);
-	struct dirent *entry;
-	int64_t count = 0;
-
-	while (folder && (entry = readdir(folder))) {
-		char *task = path_join("%s/%s", s->orders_folder, entry->d_name);
-		struct attempt_exit e;
-
-		if (strncmp(entry->d_name, "task-", 5) == 0 &&
-		    attempt_exit_read(task, &e, NULL) == 0) {
-			count++;
-			if (e.cause != CAUSE_COMPLETED)
-				name_failed(out, &e, entry->d_name + strlen("task-"));
-		} else if (strncmp(entry->d_name, "done-", 5) == 0) {
-			count++;
-		}
-		free(task);
-	}
-	if (folder)
-		closedir(folder);
-	return count;
-}
-
 /* It fences older attempts, and without it lbd takes no word of this one. */
 static void claim_for_all(const struct shepherd *s)
 {
@@ -98,23 +57,6 @@ static void claim_for_all(const struct shepherd *s)
 
 	claim_of_this_process(&claim, s->params.token);
 	attempt_claim_take(s->orders_folder, &claim, NULL);
-}
-
-/* The last task to end says how the attempt ended, also where all were done before it. Two that end
- * at once say the same. */
-static void sum_up(const struct shepherd *s)
-{
-	const char *text = getenv("SLURM_ARRAY_TASK_COUNT");
-	int64_t all = text ? strtoll(text, NULL, 10) : 0;
-	struct attempt_exit e = { .cause = CAUSE_COMPLETED, .time_ms = clock_wall_ms() };
-
-	snprintf(e.text, sizeof(e.text), "all %lld tasks completed", (long long)all);
-	if (all <= 0 || ended_tasks(s, &e) < all)
-		return;
-	snprintf(e.token, sizeof(e.token), "%s", s->params.token);
-	e.last_seq = 0;
-	claim_for_all(s);
-	attempt_exit_write(s->orders_folder, &e, NULL);
 }
 
 static void touch(const char *path)
@@ -133,7 +75,7 @@ static void own_checkpoints(struct shepherd *s, const char *task)
 
 bool script_task_enter(struct shepherd *s)
 {
-	const char *task = task_number(), *count = getenv("SLURM_ARRAY_TASK_COUNT");
+	const char *task = array_end_task(), *count = getenv("SLURM_ARRAY_TASK_COUNT");
 	bool is_done = task && array_task_is_done(s->params.run_dir, task);
 	char *mark;
 
@@ -143,7 +85,8 @@ bool script_task_enter(struct shepherd *s)
 		mark = path_join("%s/done-%s", s->orders_folder, task);
 		touch(mark);
 		free(mark);
-		sum_up(s);
+		claim_for_all(s);
+		array_end_sum_up(s->orders_folder, s->params.token);
 	}
 	if (!task || is_done)
 		return is_done;
@@ -156,13 +99,13 @@ bool script_task_enter(struct shepherd *s)
 
 void script_task_leave(const struct shepherd *s)
 {
-	const char *task = task_number();
+	const char *task = array_end_task();
 
 	if (!task)
 		return;
 	if (s->facts.ending.cause == CAUSE_COMPLETED)
 		array_task_done(s->params.run_dir, task);
-	sum_up(s);
+	array_end_sum_up(s->orders_folder, s->params.token);
 }
 
 void script_signal(struct shepherd *s, int signo)
