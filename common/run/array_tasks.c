@@ -4,6 +4,7 @@
 #include "common/run/array_tasks.h"
 
 #include <dirent.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -70,6 +71,22 @@ bool array_task_is_done(const char *run_dir, const char *task)
 void array_task_done(const char *run_dir, const char *task)
 {
 	put(run_dir, task, "");
+}
+
+bool array_tasks_any_done(const char *run_dir, int64_t attempt)
+{
+	char *folder = path_join("%s/attempts/%lld", run_dir, (long long)attempt), task[24];
+	size_t count;
+	int64_t *tasks = array_task_folders(folder, &count);
+	bool is_any = false;
+
+	for (size_t i = 0; i < count && !is_any; i++) {
+		snprintf(task, sizeof(task), "%lld", (long long)tasks[i]);
+		is_any = array_task_is_done(run_dir, task);
+	}
+	free(tasks);
+	free(folder);
+	return is_any;
 }
 
 int array_tasks_forget(const char *run_dir, struct err *err)

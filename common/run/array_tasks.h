@@ -19,6 +19,8 @@ bool array_task_is_done(const char *run_dir, const char *task);
 void array_task_done(const char *run_dir, const char *task);
 /* All are to be run again. 0, or -1 with err. */
 int array_tasks_forget(const char *run_dir, struct err *err);
+/* Did one get done in this attempt? One that was done before has no folder in it. */
+bool array_tasks_any_done(const char *run_dir, int64_t attempt);
 /* How many there are; told once. */
 void array_tasks_are(const char *run_dir, const char *count);
 

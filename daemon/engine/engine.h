@@ -77,6 +77,8 @@ struct world {
 	/* As array_tasks_count, of this run; NULL: there are no arrays in this world. */
 	bool (*tasks)(void *self, const struct run *run, int64_t *changed_ns, int64_t *done,
 		      int64_t *all);
+	/* As array_tasks_any_done, of its newest attempt; together with `tasks`. */
+	bool (*any_task_done)(void *self, const struct run *run);
 	/* As spool_read or spool_read_plain, on the spool of the run's newest attempt. */
 	int64_t (*spool)(void *self, const struct run *run, int64_t *offset, int64_t max_bytes,
 			 int (*on_line)(const struct spool_line *line, void *arg),

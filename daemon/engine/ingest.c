@@ -469,6 +469,7 @@ static void write_newest(struct ingest *in)
 /* An array's progress is told in tasks: nobody else has steps to tell, nor when a launch begins. */
 void engine_count_tasks(struct engine *e, struct run *run)
 {
+	bool is_first_look = run->tasks_changed_ns == 0;
 	int64_t done, all;
 	struct err err = { 0 };
 
@@ -480,6 +481,8 @@ void engine_count_tasks(struct engine *e, struct run *run)
 		resume_was_heeded(e, run);
 	if (done > run->tasks_done)
 		note_progress(e, run, -1);
+	if (is_first_look) /* an lbd before this one noted it */
+		run->attempt.is_settled |= e->world->any_task_done(e->world->self, run);
 	run->tasks_done = done;
 	engine_wrote(e, ledger_run_set_progress(e->ledger, run->id, done, all, NAN, NAN, NAN, &err),
 		     &err);

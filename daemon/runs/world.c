@@ -238,6 +238,12 @@ static bool real_tasks(void *self, const struct run *run, int64_t *changed_ns, i
 	return array_tasks_count(run->dir, changed_ns, done, all);
 }
 
+static bool real_any_task_done(void *self, const struct run *run)
+{
+	(void)self;
+	return array_tasks_any_done(run->dir, run->attempt.number);
+}
+
 static int64_t real_spool(void *self, const struct run *run, int64_t *offset, int64_t max_bytes,
 			  int (*on_line)(const struct spool_line *line, void *arg),
 			  void (*on_bad)(int64_t at, const struct err *why, void *arg), void *arg,
@@ -274,6 +280,7 @@ void world_init(struct world *world, struct lbd *lbd)
 		.unheard = real_unheard,
 		.depends = real_depends,
 		.tasks = real_tasks,
+		.any_task_done = real_any_task_done,
 		.spool = real_spool,
 	};
 }

@@ -117,6 +117,17 @@ is "$(grep '^begin' "$LB_HOME/runs/outlives/log" | sort | tr -d '\n')" \
 	"begin 0begin 1begin 2begin 3begin 4" "after two deaths of lbd each task was run, once"
 is "$(at_once outlives) $(field outlives attempts.#)" "2 1" "two at once, in one attempt"
 
+submit counts --array=0-1 --set restart.in_place=0 --set restart.max_without_progress=1
+go counts 0 0
+wait_for '[ "$(begun counts)" = 2 ] && [ "$(field counts step)" = 1 ]' 30
+lbd_kill9
+lbd_start
+go counts 3 1
+wait_for '[ "$(begun counts)" = 3 ]' 60
+go counts 0 1
+run_reaches counts completed 30
+is "$(field counts attempts.#)" 2 "that an attempt got on is known to the next lbd"
+
 # --- another attempt ------------------------------------------------------------------------------
 # One more task gets through in each attempt, and the budget is one without progress.
 cat >flaky.slurm <<'END'
