@@ -174,6 +174,8 @@ static void take_answer(struct engine *e, struct run *run, struct attempt *a,
 		engine_prepare_early(e, run, a);
 	call->state = call_state_of(reply->result);
 	call->reply_ms = engine_now(e);
+	if (kind == DECISION_RELEASE)
+		a->is_let_go = false;
 	if (kind == DECISION_SUBMIT || kind == DECISION_RELEASE)
 		snprintf(a->call_text, sizeof(a->call_text), "%s", reply->text);
 	if (kind == DECISION_ASK_ROOM)

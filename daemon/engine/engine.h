@@ -124,6 +124,9 @@ int engine_adopt_anew(struct engine *engine, const char *name, struct err *err);
 /* A person's order, already in the ledger. */
 void engine_order(struct engine *engine, const char *name, enum run_order wanted, const char *by,
 		  const char *reason);
+/* Does somebody hold its job in the scheduler, or perhaps tasks of its array, though it was
+ * released and nobody has put the run on hold? */
+bool engine_is_held(const struct run *run);
 /* The switches may have changed: look at them for every run. */
 void engine_on_switches(struct engine *engine);
 /* lbrun's hint that the spool of this run has grown. */

@@ -45,10 +45,20 @@ void engine_warn_after(struct engine *e, int64_t absent_ms)
 	e->absent_ms = absent_ms;
 }
 
+/* Of an array that has begun none runs, and all that are left wait, or are held. */
+static bool has_paused(const struct run *run)
+{
+	const struct attempt *a = &run->attempt;
+
+	return run->tasks_changed_ns != 0 && a->seen_poll_ms > a->claim_seen_ms &&
+	       a->last_seen.phase < JOB_RUNNING;
+}
+
 static bool should_run(const struct run *run)
 {
 	return run->wanted == ORDER_RUN && !run_state_is_final(run->state) &&
-	       run->state != RUN_RUNNING && run->state != RUN_HELD && run->state != RUN_STOPPING;
+	       (run->state != RUN_RUNNING || has_paused(run)) && run->state != RUN_HELD &&
+	       run->state != RUN_STOPPING;
 }
 
 static const char *refusal(const struct attempt *a)

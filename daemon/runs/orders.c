@@ -69,6 +69,8 @@ static bool releases(const struct request *r, const struct chosen *run, enum run
 		     struct err *err)
 {
 	enum run_state state = run->row->state;
+	const struct run *live = engine_live(r->lbd->engine, run->name);
+	bool is_held = run->row->wanted == ORDER_HOLD || (live && engine_is_held(live));
 
 	(void)order;
 	if (run_state_is_final(state) || run->row->wanted > ORDER_HOLD) {
@@ -78,7 +80,7 @@ static bool releases(const struct request *r, const struct chosen *run, enum run
 			run->name, run_state_name(state), run->name);
 		return false;
 	}
-	if (run->row->wanted != ORDER_HOLD)
+	if (!is_held)
 		return false;
 	if (!may_release(r, run->row)) {
 		err_set(err, ERR_REFUSED,

@@ -15,7 +15,7 @@ MC_CPUS=2
 export MC_CONF_EXTRA MC_CPUS
 cluster_start 3
 scontrol update partitionname=debug nodes='n[1-2]' || bail_out "no partition to play with"
-printf '[poll]\ninterval = "200ms"\nidle_interval = "200ms"\n' >"$LB_HOME/lbd.toml"
+printf '[poll]\ninterval = "200ms"\nidle_interval = "200ms"\n[notify]\nnot_running_after = "2s"\n' >"$LB_HOME/lbd.toml"
 lbd_start
 
 # --- refused at once ------------------------------------------------------------------------
@@ -180,6 +180,30 @@ job=$(lbctl status tasks --json | json attempts.0.job_id)
 scontrol hold "${job}_2"
 touch "$LB_HOME/runs/tasks/go"
 wait_for 'lbctl why tasks | grep -q "why  *JobHeld"' 20 && passed "an array of which only a held task is left is told as that"
-scontrol release "${job}_2"
+wait_for 'lbctl events tasks | grep -q "not_running .*held\|not_running .*holds"' 20 && passed "and warned of"
+ok "lbctl release lets it go" lbctl release tasks
 run_reaches tasks completed 40
+
+# --- held in Slurm, behind lbd's back -----------------------------------------------------------
+lbctl submit --name more --array=1-2%1 --wrap 'until [ -e "$LB_RUN_DIR/go" ]; do sleep 0.1; done' >/dev/null
+wait_for '[ "$(lbctl status more --json | json target_step)" = 2 ]' 30
+job=$(lbctl status more --json | json attempts.0.job_id)
+scontrol uhold "${job}_2"
+lbctl release more >/dev/null
+wait_for '! squeue -h -r -j "$job" -o %r | grep -q Held' 20 && passed "… also while other tasks run"
+touch "$LB_HOME/runs/more/go"
+run_reaches more completed 40
+partition DOWN
+lbctl submit --name nine -- true >/dev/null
+job=$(lbctl status nine --json | json attempts.0.job_id)
+wait_for 'lbctl why nine | grep -q PartitionDown' 20
+# until polls have shown its release for long: lbd itself sees to one that a controller forgot
+begun=$(now_ms)
+wait_for '[ $(($(now_ms) - begun)) -gt 12000 ]' 30
+scontrol uhold "$job"
+wait_for '[ "$(lbctl status nine --json | json waits_for)" = JobHeldUser ]' 20
+lbctl release nine >/dev/null
+wait_for 'lbctl why nine | grep -q PartitionDown' 20 && passed "… and a job that is no array"
+partition UP
+run_reaches nine completed 40
 done_testing

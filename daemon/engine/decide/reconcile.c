@@ -442,7 +442,7 @@ static struct decision released(const struct facts *f, const struct policy *poli
 		return back_in_line(f, now_ms);
 	if (f->lost_host && f->a->claimed && f->seen)
 		return end_lost_host(f, silent_ms, now_ms);
-	if (is_release_forgotten(f))
+	if (f->a->is_let_go || is_release_forgotten(f))
 		return call_or_wait(DECISION_RELEASE, f, &f->a->release, now_ms);
 	if (f->seen && f->excludes && f->seen->idle_excluded > 0 && f->a->state == ATTEMPT_QUEUED &&
 	    now_ms < f->a->watching_since_ms + f->patience_ms)
