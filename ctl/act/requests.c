@@ -13,6 +13,7 @@
 #include "common/base/mem.h"
 #include "common/base/paths.h"
 #include "common/base/text.h"
+#include "common/run/array_tasks.h"
 #include "common/run/attempt_folders.h"
 #include "ctl/base/command.h"
 #include "ctl/base/print.h"
@@ -50,7 +51,29 @@ static char *newest_in(const char *folder)
 	return best;
 }
 
-/* Of the newest attempt that has one: the attempt's folder, and the file's name in it. */
+/* The folder of an attempt, or that of an array's task in it, which has the newest; owned. */
+static char *newest_of(const char *attempt, char **folder)
+{
+	size_t count;
+	int64_t *tasks = array_task_folders(attempt, &count);
+	char *best = newest_in(attempt);
+
+	*folder = xstrdup(attempt);
+	for (size_t i = 0; i < count; i++) {
+		char *of_task = path_join("%s/task-%lld", attempt, (long long)tasks[i]);
+		char *name = newest_in(of_task);
+		bool is_newer = name && (!best || strverscmp(name, best) > 0);
+
+		free(is_newer ? best : name);
+		free(is_newer ? *folder : of_task);
+		best = is_newer ? name : best;
+		*folder = is_newer ? of_task : *folder;
+	}
+	free(tasks);
+	return best;
+}
+
+/* Of the newest attempt that has one: the folder that it lies in, and the file's name in it. */
 static char *newest_stacks(const char *run_dir, char **folder)
 {
 	size_t count;
@@ -59,9 +82,11 @@ static char *newest_stacks(const char *run_dir, char **folder)
 
 	*folder = NULL;
 	while (!name && count > 0) {
+		char *attempt = path_join("%s/attempts/%lld", run_dir, (long long)numbers[--count]);
+
 		free(*folder);
-		*folder = path_join("%s/attempts/%lld", run_dir, (long long)numbers[--count]);
-		name = newest_in(*folder);
+		name = newest_of(attempt, folder);
+		free(attempt);
 	}
 	free(numbers);
 	return name;
@@ -127,11 +152,24 @@ static void show_dossier(struct ctl *ctl, const char *folder, const char *name)
 	free(path);
 }
 
-/* The file appears when it is begun; it is complete when it is told of. */
-static bool is_told(struct ctl *ctl, const char *run, const char *name)
+/* lbd tells nothing of what tasks of arrays say. */
+static bool is_in_spool(const char *folder, const char *name)
 {
-	json_t *events = ask_about(ctl, VERB_EVENTS, run, NULL, NULL), *event;
-	bool told = false;
+	char *path = path_join("%s/spool.jsonl", folder);
+	char *text = file_read(path, FILE_MAX_BYTES, NULL, NULL);
+	bool is = text && strstr(text, name);
+
+	free(text);
+	free(path);
+	return is;
+}
+
+/* The file appears when it is begun; it is complete when it is told of. */
+static bool is_told(struct ctl *ctl, const char *run, const char *folder, const char *name)
+{
+	bool told = strncmp(strrchr(folder, '/'), "/task-", strlen("/task-")) == 0 &&
+		    is_in_spool(folder, name);
+	json_t *events = told ? NULL : ask_about(ctl, VERB_EVENTS, run, NULL, NULL), *event;
 	size_t i;
 
 	json_array_foreach(events, i, event) {
@@ -153,7 +191,8 @@ static int wait_and_show(struct ctl *ctl, const char *run, const char *run_dir, 
 		free(name);
 		free(folder);
 		name = newest_stacks(run_dir, &folder);
-		is_new = name && (!before || strcmp(name, before) != 0) && is_told(ctl, run, name);
+		is_new = name && (!before || strcmp(name, before) != 0) &&
+			 is_told(ctl, run, folder, name);
 		if (!is_new)
 			nap(LOOK_MS);
 	}

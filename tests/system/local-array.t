@@ -203,6 +203,7 @@ wait_for '[ "$(told begins)" = "begins 0,begins 1," ]' 30
 lbctl save asked >/dev/null
 wait_for '[ "$(told saves)" = "saves 0,saves 1," ]' 30
 passed "each task that runs is asked for a checkpoint"
+like "$(lbctl stacks asked 2>&1)" '/task-[01]/stacks-1-' "the stacks of one are written, and shown"
 lbctl kill --now asked >/dev/null
 run_reaches asked killed 30
 
