@@ -54,11 +54,10 @@ void known_note(const struct wire_row *row)
 bool known_find(struct wire_row *row)
 {
 	struct job wanted = { .job_id = row->job_id, .submit_time = row->submit_time };
-	const struct job *job = last.count == 0
-					? NULL
-					: bsearch(&wanted, last.jobs, last.count,
-						  sizeof(last.jobs[0]), by_number);
+	const struct job *job = NULL;
 
+	if (last.count > 0)
+		job = bsearch(&wanted, last.jobs, last.count, sizeof(last.jobs[0]), by_number);
 	if (job == NULL)
 		return false;
 	memcpy(row->token, job->token, sizeof(row->token));

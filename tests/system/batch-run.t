@@ -248,7 +248,7 @@ is "$(lbctl status held --json | json attempts.#)" 0 \
 lbctl release held
 run_reaches held completed 60
 # --- periodic ones --------------------------------------------------------------------------------
-mkdir -p -m 755 "$LB_HOME/cron" "$LB_HOME/cron/cron.daily"
+mkdir -p "$LB_HOME/cron/cron.daily" && chmod 755 "$LB_HOME/cron" "$LB_HOME/cron/cron.daily"
 cat >"$LB_HOME/cron/crontab" <<END
 SBATCH=--time=7 --comment="from a crontab"
 NAME=line

@@ -147,6 +147,7 @@ scaled() { # scaled LOW ORIGINAL: the model of transformers with such rope scali
 }
 for layout in meta dcp torchtitan; do
 	for kind in "2.0 8192" "1.0 4096"; do
+		# shellcheck disable=SC2086 # words
 		scaled $kind
 		exits 2 "$layout has no word for rope scaling like $kind" lbworker convert "$T/scaled" "$T/never" --to $layout
 		like "$err" "^lbworker: Meta's files know rope scaling with low_freq_factor 1 and original_max_.* 8192 only" "is said"

@@ -67,7 +67,7 @@ like "$err" "out.log.zst: damaged" "by its name"
 config 'retain_logs = 1'
 lbd_start
 wait_for '[ ! -e "$runs/talk/attempts/1/out.log.zst" ]' 20
-for run in "$cron" "$batch" "$tasks"; do wait_for '[ ! -e "$runs/$run" ]' 20; done
+wait_for '[ ! -e "$runs/$cron" ] && [ ! -e "$runs/$batch" ] && [ ! -e "$runs/$tasks" ]' 20
 passed "of a periodic job nothing stays, be it a command, a script or an array"
 ok "what somebody else put there stays" test -e "$runs/talk/attempts/1/notes.txt"
 ok "and the record of the attempt" test -e "$runs/talk/attempts/1/exit.json"

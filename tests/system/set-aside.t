@@ -56,10 +56,15 @@ ended 1 node_fail
 mkdir "$F/task-3" && cp "$F/claim" "$F/exit.json" "$F/task-3"
 attempt 2 '["true"]'
 sed -i 's|}$|,"is_script":true}|' "$F/attempt.json"
-(C=$C/task-3 && whole 00000010 && torn 00000020 '1 minute ago')
+all=$C C=$C/task-3
+whole 00000010
+torn 00000020 '1 minute ago'
+C=$all
 SLURM_ARRAY_TASK_ID=3 run
 is "$(moved)" "" "a task of an array moves none that is not its own"
-is "$(C=$C/task-3 && moved)" "set-aside-2.0/step-00000020 " "and those that are"
+C=$C/task-3
+is "$(moved)" "set-aside-2.0/step-00000020 " "and those that are"
+C=$all
 
 again
 ended 1 node_fail

@@ -198,6 +198,7 @@ lbctl submit --name nine -- true >/dev/null
 job=$(lbctl status nine --json | json attempts.0.job_id)
 wait_for 'lbctl why nine | grep -q PartitionDown' 20
 # until polls have shown its release for long: lbd itself sees to one that a controller forgot
+# shellcheck disable=SC2034 # wait_for reads it
 begun=$(now_ms)
 wait_for '[ $(($(now_ms) - begun)) -gt 12000 ]' 30
 scontrol uhold "$job"

@@ -88,12 +88,12 @@ static int open_listed(struct tensors *t, const char *folder, const char *path, 
 static int open_index(struct tensors *t, const char *folder, const char *path, struct err *err)
 {
 	json_t *index = js_load(path, MAX_INDEX_BYTES, err), *file;
-	const json_t *map = json_object_get(index, "weight_map");
+	json_t *map = json_object_get(index, "weight_map");
 	const char *tensor;
 	int rc = index ? 0 : -1;
 
 	t->is_spread = true;
-	json_object_foreach((json_t *)(uintptr_t)map, tensor, file)
+	json_object_foreach(map, tensor, file)
 		if (rc == 0)
 			rc = open_listed(t, folder, path, json_string_value(file), err);
 	if (rc == 0 && t->parts == 0)
