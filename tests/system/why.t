@@ -194,17 +194,17 @@ wait_for '! squeue -h -r -j "$job" -o %r | grep -q Held' 20 && passed "… also 
 touch "$LB_HOME/runs/more/go"
 run_reaches more completed 40
 partition DOWN
-lbctl submit --name nine -- true >/dev/null
-job=$(lbctl status nine --json | json attempts.0.job_id)
-wait_for 'lbctl why nine | grep -q PartitionDown' 20
+lbctl submit --name plain -- true >/dev/null
+job=$(lbctl status plain --json | json attempts.0.job_id)
+wait_for 'lbctl why plain | grep -q PartitionDown' 20
 # until polls have shown its release for long: lbd itself sees to one that a controller forgot
 # shellcheck disable=SC2034 # wait_for reads it
 begun=$(now_ms)
 wait_for '[ $(($(now_ms) - begun)) -gt 12000 ]' 30
 scontrol uhold "$job"
-wait_for '[ "$(lbctl status nine --json | json waits_for)" = JobHeldUser ]' 20
-lbctl release nine >/dev/null
-wait_for 'lbctl why nine | grep -q PartitionDown' 20 && passed "… and a job that is no array"
+wait_for '[ "$(lbctl status plain --json | json waits_for)" = JobHeldUser ]' 20
+lbctl release plain >/dev/null
+wait_for 'lbctl why plain | grep -q PartitionDown' 20 && passed "… and a job that is no array"
 partition UP
-run_reaches nine completed 40
+run_reaches plain completed 40
 done_testing
