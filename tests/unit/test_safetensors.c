@@ -146,7 +146,7 @@ static void test_others_beside(void **state)
 /* A mixture of experts: each name is looked for once for each of dozens of layers. */
 static void test_many(void **state)
 {
-	enum { MANY = 20000, ROUNDS = 10, NAME_BYTES = 16 };
+	enum { MANY = 20000, ROUNDS = 10, NAME_BYTES = 24 };
 	struct st_tensor *out = calloc(MANY, sizeof(*out));
 	char(*name)[NAME_BYTES] = calloc(MANY, NAME_BYTES);
 	int32_t *number = calloc(MANY, sizeof(*number));
