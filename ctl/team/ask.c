@@ -101,8 +101,9 @@ json_t *runs_meant(struct ctl *ctl, struct err *err)
 		else if (rc == 0)
 			rc = add_matching(ctl, &selector, word, meant, err);
 	}
-	json_object_foreach(meant, name, value)
+	json_object_foreach(meant, name, value) {
 		json_array_append_new(names, json_string(name));
+	}
 	json_decref(meant);
 	if (rc == 0)
 		return names;

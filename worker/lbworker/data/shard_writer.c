@@ -30,20 +30,22 @@ static int check_plain(const char *path, const char *bytes, size_t count, struct
 
 static int put_file(struct shard_out *out, const char *path, struct err *err)
 {
-	char *bytes = xmalloc(COPY_BYTES);
 	FILE *in = fopen(path, "rbe");
-	int rc = in ? 0 : err_errno(err, "%s", path);
-	size_t count = rc == 0 ? fread(bytes, 1, COPY_BYTES, in) : 0;
+	char *bytes;
+	size_t count;
+	int rc;
 
+	if (!in)
+		return err_errno(err, "%s", path);
 	shard_out_document(out); /* an empty text is one, too */
-	if (rc == 0)
-		rc = check_plain(path, bytes, count, err);
+	bytes = xmalloc(COPY_BYTES);
+	count = fread(bytes, 1, COPY_BYTES, in);
+	rc = check_plain(path, bytes, count, err);
 	for (; rc == 0 && count > 0; count = fread(bytes, 1, COPY_BYTES, in))
 		rc = shard_out_put(out, bytes, count, err);
 	if (rc == 0 && ferror(in))
 		rc = err_errno(err, "%s", path);
-	if (in)
-		fclose(in);
+	fclose(in);
 	free(bytes);
 	return rc;
 }
