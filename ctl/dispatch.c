@@ -41,7 +41,6 @@ static int too_few(const struct command *command, size_t count, struct err *err)
 		       command->name, command->usage);
 }
 
-/* Words after "--" are operands as well, except that submit takes them as the command. */
 /* As sbatch separates the parts of one job that each ask for something else. */
 static bool names_parts(const struct operands *o)
 {
@@ -51,6 +50,7 @@ static bool names_parts(const struct operands *o)
 	return false;
 }
 
+/* Words after "--" are operands as well, except that submit takes them as the command. */
 static int check_operands(struct ctl *ctl, struct err *err)
 {
 	const struct command *command = ctl->command;
