@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* known.c - a list of a poll's jobs, sorted when the next poll begins. */
+/* known.c - a list of a poll's jobs, sorted when the next poll looks one up. */
 #include "slurm/pipe/known.h"
 
 #include <stdlib.h>
@@ -15,6 +15,7 @@ struct job {
 static struct list {
 	struct job *jobs;
 	size_t count, cap;
+	bool is_sorted;
 } last, next;
 
 static int by_number(const void *a, const void *b)
@@ -33,8 +34,7 @@ void known_turn(void)
 	last = next;
 	next = spare;
 	next.count = 0;
-	if (last.count > 0)
-		qsort(last.jobs, last.count, sizeof(last.jobs[0]), by_number);
+	next.is_sorted = false;
 }
 
 void known_note(const struct wire_row *row)
@@ -56,6 +56,9 @@ bool known_find(struct wire_row *row)
 	struct job wanted = { .job_id = row->job_id, .submit_time = row->submit_time };
 	const struct job *job = NULL;
 
+	if (last.count > 1 && !last.is_sorted)
+		qsort(last.jobs, last.count, sizeof(last.jobs[0]), by_number);
+	last.is_sorted = true;
 	if (last.count > 0)
 		job = bsearch(&wanted, last.jobs, last.count, sizeof(last.jobs[0]), by_number);
 	if (job == NULL)
