@@ -181,3 +181,18 @@ const char *path_base(const char *path)
 
 	return slash ? slash + 1 : path;
 }
+
+bool path_has_program(const char *search, const char *program)
+{
+	while (search && *search) {
+		size_t len = strcspn(search, ":");
+		char *file = path_join("%.*s/%s", (int)len, search, program);
+		bool is_there = access(file, X_OK) == 0;
+
+		free(file);
+		if (is_there)
+			return true;
+		search += len + (search[len] == ':');
+	}
+	return false;
+}

@@ -4,6 +4,7 @@
 #define COMMON_BASE_PATHS_H
 
 #include <limits.h>
+#include <stdbool.h>
 
 #include "common/base/err.h"
 #include "common/base/mem.h"
@@ -33,6 +34,9 @@ struct strv path_slurm_helpers(void);
 /* The site's slurm.conf: SLURM_CONF, or the first of the usual places where there is one. NULL:
  * there is none that we may read; *told is then the value of SLURM_CONF, or NULL. Both borrowed. */
 const char *path_slurm_conf(const char **told);
+
+/* Is there a program of this name in one of the folders of `search`, a PATH? NULL: it has none. */
+bool path_has_program(const char *search, const char *program);
 
 /* What stands behind the last slash: a part of `path`. */
 const char *path_base(const char *path);

@@ -82,28 +82,13 @@ static char *script_problem(const char *path, const struct stat *st)
 	return problem;
 }
 
-static bool is_in_path(const char *word, const char *path)
-{
-	char *copy = xstrdup(path), *rest = copy, *dir;
-	bool is_there = false;
-
-	while (!is_there && (dir = strsep(&rest, ":"))) {
-		char *file = path_join("%s/%s", dir, word);
-
-		is_there = access(file, X_OK) == 0;
-		free(file);
-	}
-	free(copy);
-	return is_there;
-}
-
 /* A word without a folder is looked for in PATH where the job runs, which may have programs that
  * are not here. A script lies here, or nowhere. */
 static char *word_problem(const char *word, const char *folder, const char *path)
 {
 	bool is_script = is_script_name(word) || text_ends_with(word, ".py");
 
-	if (!text_ends_with(word, ".toml") && (!is_script || is_in_path(word, path)))
+	if (!text_ends_with(word, ".toml") && (!is_script || path_has_program(path, word)))
 		return NULL;
 	return xasprintf("%s: there is no such file in %s%s", word, folder,
 			 is_script ? ", nor in a folder of PATH" : "");

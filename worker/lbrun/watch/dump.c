@@ -182,23 +182,6 @@ static bool is_python(pid_t pid)
 	return is;
 }
 
-static bool is_installed(const char *program)
-{
-	const char *path = getenv("PATH");
-
-	while (path && *path) {
-		size_t len = strcspn(path, ":");
-		char *file = path_join("%.*s/%s", (int)len, path, program);
-		bool is = access(file, X_OK) == 0;
-
-		free(file);
-		if (is)
-			return true;
-		path += len + (path[len] == ':');
-	}
-	return false;
-}
-
 void dump_await(pid_t pid, int64_t ms)
 {
 	int64_t until_ms = clock_mono_ms() + ms;
@@ -245,7 +228,7 @@ static void debug(FILE *out, const struct debugger *d, pid_t pid)
 static void debug_all(FILE *out, const struct debugger *d, const pid_t *pids, size_t count,
 		      int64_t until_ms)
 {
-	if (!is_installed(d->program))
+	if (!path_has_program(getenv("PATH"), d->program))
 		return;
 	for (size_t i = 0; i < count && i < DEBUGGED_MAX; i++) {
 		if (clock_mono_ms() >= until_ms) {
