@@ -322,12 +322,6 @@ static bool is_for_people(const char *path)
 	return has_some && !has_others;
 }
 
-/* What an evaluation or a profiler keeps beside the checkpoints, by the same numbers. */
-static bool is_other_folder(const char *name, const char *path)
-{
-	return name_is_for_other_work(name) || is_for_people(path);
-}
-
 /* Lightning's version_0, dates and the like hold checkpoints, but are none. */
 static bool is_folder_checkpoint(const struct walk *w, const struct place *at, const char *name,
 				 const char *path, int64_t *step)
@@ -407,9 +401,11 @@ static void look_at_folder(struct walk *w, const struct place *at, const char *n
 {
 	int64_t step;
 
-	if (!w->rules->row && is_other_folder(name, path))
+	/* what an evaluation or a profiler keeps beside the checkpoints, by the same numbers */
+	if (!w->rules->row && name_is_for_other_work(name))
 		return;
-	if (is_folder_checkpoint(w, at, name, path, &step))
+	if (is_folder_checkpoint(w, at, name, path, &step) &&
+	    (w->rules->row || !is_for_people(path)))
 		add(w, path, step, false);
 	else if (may_hold_some(w, at) && !file_is_link(path)) /* who knows where it would lead */
 		read_folder(w, path, relative, at->depth + 1, NULL);
