@@ -77,6 +77,11 @@ static inline size_t cpu_tasks(size_t count, size_t per_task)
 	return (count + per_task - 1) / per_task;
 }
 
+static inline size_t cpu_round_up(size_t value, size_t to)
+{
+	return cpu_tasks(value, to) * to;
+}
+
 static inline size_t cpu_min(size_t a, size_t b)
 {
 	return a < b ? a : b;

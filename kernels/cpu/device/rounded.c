@@ -63,7 +63,7 @@ static void stored(struct device *dev, void *x, size_t count)
 static const float *seen(struct device *dev, enum rounded_piece piece, const float *weights,
 			 size_t rows, size_t columns, size_t ld)
 {
-	size_t bytes = cpu_tasks(rows * columns * sizeof(float), CPU_ALIGN_BYTES) * CPU_ALIGN_BYTES;
+	size_t bytes = cpu_round_up(rows * columns * sizeof(float), CPU_ALIGN_BYTES);
 
 	if (!dev->rounds || !weights)
 		return weights;

@@ -72,7 +72,7 @@ static size_t plain_band(const struct quantizing *q, size_t multiple)
 	size_t rows = cpu_rows_per_task(q->columns), least = cpu_tasks(q->rows, TASKS_MAX);
 
 	rows = rows > least ? rows : least;
-	return cpu_tasks(rows > 0 ? rows : 1, multiple) * multiple;
+	return cpu_round_up(rows > 0 ? rows : 1, multiple);
 }
 
 static float tensor_amax(struct device *dev, struct quantizing *q)
@@ -365,7 +365,7 @@ static void run(struct device *dev, struct quantizing *q)
 
 	if (q->upright) {
 		size_t least = cpu_tasks(q->columns, TASKS_MAX);
-		q->band = cpu_tasks(least > LANES ? least : LANES, LANES) * LANES;
+		q->band = cpu_round_up(least > LANES ? least : LANES, LANES);
 		tasks = cpu_tasks(q->columns, q->band);
 	} else {
 		q->band = plain_band(q, q->tile_rows);

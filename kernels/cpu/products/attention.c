@@ -33,10 +33,11 @@ struct head {
 	float *out;           /* [STRIPE,width] */
 };
 
+/* Lays the head out from `scratch` on, NULL to count; floats that takes. */
 static size_t lay_out(struct head *h, const struct attention *a, float *scratch)
 {
-	size_t seq = attention_padded(a->seq, STRIPE);
-	size_t width = attention_padded(a->head_dim, CPU_LANES);
+	size_t seq = cpu_round_up(a->seq, STRIPE);
+	size_t width = cpu_round_up(a->head_dim, CPU_LANES);
 	const struct scratch_part parts[] = {
 		{ &h->keys, seq * width },          { &h->values, seq * width },
 		{ &h->query_rows, STRIPE * width }, { &h->queries, a->head_dim * STRIPE },

@@ -159,14 +159,9 @@ static inline size_t scratch_parts(const struct scratch_part *parts, size_t coun
 
 	for (size_t i = 0; i < count; i++) {
 		*parts[i].at = scratch ? scratch + taken : NULL;
-		taken += cpu_tasks(parts[i].floats, CPU_LANES) * CPU_LANES;
+		taken += cpu_round_up(parts[i].floats, CPU_LANES);
 	}
 	return taken;
-}
-
-static inline size_t attention_padded(size_t value, size_t to)
-{
-	return cpu_tasks(value, to) * to;
 }
 
 #endif

@@ -29,10 +29,11 @@ struct head {
 	float *dk, *dv;                /* [T,width], dk still to be multiplied by c */
 };
 
+/* Lays the head out from `scratch` on, NULL to count; floats that takes. */
 static size_t lay_out(struct head *h, const struct attention *a, float *scratch)
 {
-	size_t seq = attention_padded(a->seq, STRIPE), dim = a->head_dim;
-	size_t width = attention_padded(dim, CPU_LANES);
+	size_t seq = cpu_round_up(a->seq, STRIPE), dim = a->head_dim;
+	size_t width = cpu_round_up(dim, CPU_LANES);
 	const struct scratch_part parts[] = {
 		{ &h->keys, seq * width },
 		{ &h->values, seq * width },

@@ -59,11 +59,6 @@ struct meeting {
 	struct piece next; /* what the task packs next; fetched meanwhile */
 };
 
-static size_t round_up(size_t value, size_t to)
-{
-	return cpu_tasks(value, to) * to;
-}
-
 /* Columns of C, and how many small products they are away from the next ones. */
 struct columns {
 	size_t first, end, products;
@@ -137,7 +132,8 @@ static void meet(const struct product *w, const struct meeting *m)
 /* Panels of the shared side, from its `first` on, for a block of k. */
 static float *shared_at(const struct product *w, size_t first, size_t from, size_t k)
 {
-	size_t padded = round_up(w->shared_count, w->left_is_shared ? MICRO_ROWS : MICRO_COLUMNS);
+	size_t padded = cpu_round_up(w->shared_count,
+				     w->left_is_shared ? MICRO_ROWS : MICRO_COLUMNS);
 
 	return w->shared + (from - w->from) * padded + first * k;
 }
@@ -209,7 +205,7 @@ static void strip_task(const void *args, size_t index, unsigned worker)
 /* How much of C's side the thread with most of it has, where strips are dealt out in turn. */
 static size_t most_of_a_thread(const struct product *w, size_t strip, size_t panel)
 {
-	size_t whole = w->own_count / strip, rest = round_up(w->own_count % strip, panel);
+	size_t whole = w->own_count / strip, rest = cpu_round_up(w->own_count % strip, panel);
 
 	return whole / w->threads * strip + (whole % w->threads ? strip : rest);
 }
@@ -235,13 +231,13 @@ static void cut(struct product *w)
 
 	w->strip = strip_of(w, wanted);
 	size_t parts = cpu_tasks(wanted, cpu_tasks(w->own_count, w->strip));
-	w->part = round_up(cpu_tasks(w->shared_count, parts), STRIP);
+	w->part = cpu_round_up(cpu_tasks(w->shared_count, parts), STRIP);
 }
 
 /* Ranges of k: one packing of what is shared, one meeting of all strips with it. */
 static void multiply(struct device *dev, struct product *w)
 {
-	size_t padded = round_up(w->shared_count, STRIP), k = w->g->k;
+	size_t padded = cpu_round_up(w->shared_count, STRIP), k = w->g->k;
 	size_t blocks = SHARED_FLOATS / padded / w->block_k;
 	size_t range = cpu_min(k, (blocks ? blocks : 1) * w->block_k);
 

@@ -36,7 +36,7 @@ static size_t panel_words(const struct product *w, bool left, size_t count)
 {
 	size_t width = left ? w->micro->rows : w->micro->columns;
 
-	return cpu_tasks(count, width) * width * (w->words + (left ? 1 : 0));
+	return cpu_round_up(count, width) * (w->words + (left ? 1 : 0));
 }
 
 /* --- the sums of two panels, scaled ----------------------------------------------------------- */
@@ -123,7 +123,7 @@ static void cut(struct product *w, unsigned threads)
 
 	w->strip = cpu_tasks(w->own_count, STRIP) >= wanted ? STRIP : STRIP / 2;
 	size_t parts = cpu_tasks(wanted, cpu_tasks(w->own_count, w->strip));
-	w->part = cpu_tasks(cpu_tasks(w->shared_count, parts), STRIP) * STRIP;
+	w->part = cpu_round_up(cpu_tasks(w->shared_count, parts), STRIP);
 }
 
 static void multiply(struct device *dev, struct product *w)

@@ -144,6 +144,17 @@ void micro_product(size_t k, const float *a, size_t a_step, const float *b, size
 	rows_product(MICRO_ROWS, k, a, a_step, b, b_step, c, ldc, add, ahead);
 }
 
+/* Rows and columns of a product that is made whole, rows of it `ld` apart. */
+static void store_part(const float *whole, size_t ld, size_t rows, size_t columns, float *c,
+		       size_t ldc, bool add)
+{
+	for (size_t i = 0; i < rows; i++)
+		for (size_t j = 0; j < columns; j++) {
+			float sum = whole[i * ld + j];
+			c[i * ldc + j] = add ? c[i * ldc + j] + sum : sum;
+		}
+}
+
 void micro_product_edge(size_t k, const float *a, size_t a_step, const float *b, size_t b_step,
 			float *c, size_t ldc, bool add, size_t rows, size_t columns,
 			struct micro_ahead ahead)
@@ -156,11 +167,7 @@ void micro_product_edge(size_t k, const float *a, size_t a_step, const float *b,
 		rows_product(4, k, a, a_step, b, b_step, whole, MICRO_COLUMNS, false, ahead);
 	else
 		micro_product(k, a, a_step, b, b_step, whole, MICRO_COLUMNS, false, ahead);
-	for (size_t i = 0; i < rows; i++)
-		for (size_t j = 0; j < columns; j++) {
-			float sum = whole[i * MICRO_COLUMNS + j];
-			c[i * ldc + j] = add ? c[i * ldc + j] + sum : sum;
-		}
+	store_part(whole, MICRO_COLUMNS, rows, columns, c, ldc, add);
 }
 
 /* As many vectors, a constant. */
@@ -175,8 +182,8 @@ CPU_INLINE void near_product(size_t vectors, size_t k, const struct micro_left *
 	store_sums(MICRO_ROWS, vectors, sum, c, ldc, add);
 }
 
-void micro_product_near(size_t k, const struct micro_left *a, const float *b, size_t b_step,
-			float *c, size_t ldc, bool add, size_t columns)
+static void near_columns(size_t k, const struct micro_left *a, const float *b, size_t b_step,
+			 float *c, size_t ldc, bool add, size_t columns)
 {
 	if (columns == MICRO_COLUMNS)
 		near_product(MICRO_VECTORS, k, a, b, b_step, c, ldc, add);
@@ -184,4 +191,17 @@ void micro_product_near(size_t k, const struct micro_left *a, const float *b, si
 		near_product(2, k, a, b, b_step, c, ldc, add);
 	else
 		near_product(1, k, a, b, b_step, c, ldc, add);
+}
+
+void micro_product_near(size_t k, const struct micro_left *a, const float *b, size_t b_step,
+			float *c, size_t ldc, bool add, size_t rows, size_t columns)
+{
+	float whole[MICRO_ROWS * MICRO_COLUMNS];
+
+	if (rows == MICRO_ROWS) {
+		near_columns(k, a, b, b_step, c, ldc, add, columns);
+		return;
+	}
+	near_columns(k, a, b, b_step, whole, columns, false, columns);
+	store_part(whole, columns, rows, columns, c, ldc, add);
 }

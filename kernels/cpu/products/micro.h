@@ -47,9 +47,9 @@ struct micro_left {
 	size_t row, step;
 };
 
-/* The same, whole, where all operands are in the caches, and a lies as it happens to: of
- * MICRO_COLUMNS, MICRO_NEAR_COLUMNS or MICRO_LANES columns. */
+/* The same where all operands are in the caches, and a lies as it happens to: of MICRO_COLUMNS,
+ * MICRO_NEAR_COLUMNS or MICRO_LANES columns, and of `rows`; a must be readable for MICRO_ROWS. */
 void micro_product_near(size_t k, const struct micro_left *a, const float *b, size_t b_step,
-			float *c, size_t ldc, bool add, size_t columns);
+			float *c, size_t ldc, bool add, size_t rows, size_t columns);
 
 #endif

@@ -4,49 +4,19 @@
 
 enum { LINE = 16, AHEAD = 4 };
 
-/* One small product: what it makes of `rows` x `columns` at c. */
-struct tile {
-	size_t k;
-	struct micro_left a;
-	const float *b;
-	size_t b_step;
-	float *c;
-	size_t ldc;
-	bool add;
-};
-
-static void tile_multiply(const struct tile *t, size_t rows, size_t columns)
-{
-	float whole[MICRO_ROWS * MICRO_COLUMNS];
-
-	if (rows == MICRO_ROWS) {
-		micro_product_near(t->k, &t->a, t->b, t->b_step, t->c, t->ldc, t->add, columns);
-		return;
-	}
-	micro_product_near(t->k, &t->a, t->b, t->b_step, whole, columns, false, columns);
-	for (size_t i = 0; i < rows; i++)
-		for (size_t j = 0; j < columns; j++) {
-			float sum = whole[i * columns + j];
-			t->c[i * t->ldc + j] = t->add ? t->c[i * t->ldc + j] + sum : sum;
-		}
-}
-
 void stripe_scores(float *to, const float *keys, const float *queries, const struct keys *k,
 		   size_t dim, size_t width)
 {
 	for (size_t i = k->from; i < k->seen; i += MICRO_ROWS) {
-		size_t rows = cpu_min(MICRO_ROWS, k->seen - i), columns;
+		const struct micro_left rows = { keys + i * width, width, 1 };
+		size_t count = cpu_min(MICRO_ROWS, k->seen - i), columns;
 		for (size_t j = stripe_blind(i, k->first) / MICRO_LANES * MICRO_LANES; j < STRIPE;
 		     j += columns) {
 			size_t in_panel = j % MICRO_COLUMNS;
-			const struct tile tile = { .k = dim,
-						   .a = { keys + i * width, width, 1 },
-						   .b = queries + (j - in_panel) * dim + in_panel,
-						   .b_step = MICRO_COLUMNS,
-						   .c = to + i * STRIPE + j,
-						   .ldc = STRIPE };
 			columns = MICRO_COLUMNS - in_panel;
-			tile_multiply(&tile, rows, columns);
+			micro_product_near(dim, &rows, queries + (j - in_panel) * dim + in_panel,
+					   MICRO_COLUMNS, to + i * STRIPE + j, STRIPE, false, count,
+					   columns);
 		}
 	}
 }
@@ -63,15 +33,12 @@ void stripe_gather(float *to, const float *stripe, const float *rows, const stru
 	for (size_t j = 0, columns; j < width; j += columns) {
 		columns = columns_at(j, width);
 		for (size_t i = 0; i < STRIPE; i += MICRO_ROWS) {
+			const struct micro_left queries = { stripe + k->from * STRIPE + i, 1,
+							    STRIPE };
 			size_t end = cpu_min(k->seen, k->first + i + MICRO_ROWS);
-			const struct tile tile = { .k = end - k->from,
-						   .a = { stripe + k->from * STRIPE + i, 1,
-							  STRIPE },
-						   .b = rows + k->from * width + j,
-						   .b_step = width,
-						   .c = to + i * width + j,
-						   .ldc = width };
-			tile_multiply(&tile, MICRO_ROWS, columns);
+			micro_product_near(end - k->from, &queries, rows + k->from * width + j,
+					   width, to + i * width + j, width, false, MICRO_ROWS,
+					   columns);
 		}
 	}
 }
@@ -79,20 +46,16 @@ void stripe_gather(float *to, const float *stripe, const float *rows, const stru
 void stripe_scatter(float *to, const float *stripe, const float *rows, const struct keys *k,
 		    size_t width)
 {
-	size_t count = k->seen - k->first;
+	size_t queries = k->seen - k->first;
 
 	for (size_t j = 0, columns; j < width; j += columns) {
 		columns = columns_at(j, width);
 		for (size_t i = k->from; i < k->seen; i += MICRO_ROWS) {
-			size_t from = i > k->first ? i - k->first : 0;
-			const struct tile tile = { .k = count - from,
-						   .a = { stripe + i * STRIPE + from, STRIPE, 1 },
-						   .b = rows + from * width + j,
-						   .b_step = width,
-						   .c = to + i * width + j,
-						   .ldc = width,
-						   .add = true };
-			tile_multiply(&tile, cpu_min(MICRO_ROWS, k->seen - i), columns);
+			size_t from = stripe_blind(i, k->first);
+			const struct micro_left keys = { stripe + i * STRIPE + from, STRIPE, 1 };
+			micro_product_near(queries - from, &keys, rows + from * width + j, width,
+					   to + i * width + j, width, true,
+					   cpu_min(MICRO_ROWS, k->seen - i), columns);
 		}
 	}
 }
