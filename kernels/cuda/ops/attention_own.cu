@@ -94,6 +94,22 @@ DEVICE float score_of(const struct pass &p, size_t batch, size_t head, size_t t,
 	return capped(p, dot(q, k, p.a.head_dim) * p.scale);
 }
 
+/* to [C] += the sum over keys first <= s < end of weight[s - first] times what stands at `at` of
+ * their rows. All threads have written weights before, and may write the next ones behind it. */
+template <typename T>
+DEVICE void add_keys(const struct pass &p, size_t batch, size_t first, size_t end,
+		     const float *weight, size_t at, float *to)
+{
+	__syncthreads();
+	for (size_t i = threadIdx.x; i < p.a.head_dim; i += blockDim.x) {
+		float x = to[i];
+		for (size_t s = first; s < end; s++)
+			x += weight[s - first] * widen(row_of<T>(p, batch, s)[at + i]);
+		to[i] = x;
+	}
+	__syncthreads();
+}
+
 template <typename T> KERNEL(THREADS) own_forward(struct pass p)
 {
 	after_earlier();
@@ -121,14 +137,7 @@ template <typename T> KERNEL(THREADS) own_forward(struct pass p)
 			score[s - first] = expf(x - max);
 			sum += score[s - first];
 		}
-		__syncthreads();
-		for (size_t i = threadIdx.x; i < c; i += blockDim.x) {
-			float x = out[i];
-			for (size_t s = first; s < end; s++)
-				x += score[s - first] * widen(row_of<T>(p, batch, s)[value + i]);
-			out[i] = x;
-		}
-		__syncthreads(); /* the next ones are written over these */
+		add_keys<T>(p, batch, first, end, score, value, out);
 	}
 	sum = block_sum(sum);
 	if (threadIdx.x == 0)
@@ -182,14 +191,7 @@ template <typename T> KERNEL(THREADS) own_query_backward(struct pass p)
 		end = room_end(first, t + 1);
 		for (size_t s = first + threadIdx.x; s < end; s += blockDim.x)
 			ds[s - first] = slope<T>(p, batch, head, t, s, &unused);
-		__syncthreads();
-		for (size_t i = threadIdx.x; i < c; i += blockDim.x) {
-			float x = dq[i];
-			for (size_t s = first; s < end; s++)
-				x += ds[s - first] * widen(row_of<T>(p, batch, s)[key + i]);
-			dq[i] = x;
-		}
-		__syncthreads(); /* the next ones are written over these */
+		add_keys<T>(p, batch, first, end, ds, key, dq);
 	}
 	for (size_t i = threadIdx.x; i < c; i += blockDim.x)
 		put(((T *)p.out)[(batch * p.a.seq + t) * p.at.row + query + i], dq[i]);
