@@ -13,10 +13,11 @@ HAVE_CUDA := $(or $(NVCC),$(error CUDA=1: there is no bin/nvcc in "$(CUDA_HOME)"
 endif
 CU       := $(patsubst kernels/cuda/%.cu,%,$(wildcard kernels/cuda/ops/*.cu kernels/cuda/operands/*.cu))
 CUC      := $(patsubst kernels/cuda/%.c,%,$(wildcard $(call rooms,kernels/cuda)))
-# Machine code for Hopper while developing; PTX for all from Ampere on, and Blackwell, to install.
+# Machine code for Hopper while developing; to install, that of each generation from Ampere on, for
+# of PTX a driver of an earlier CUDA 13 makes none, and PTX for those to come.
 sm        = -gencode arch=compute_$(1),code=sm_$(1)
 GENCODE  := $(call sm,90a)
-RELEASE  := -gencode arch=compute_80,code=compute_80 $(call sm,90a) $(call sm,100a)
+RELEASE  := -gencode arch=compute_80,code=compute_80 $(foreach s,80 90a 100 120,$(call sm,$s))
 # The host side of a kernel file is C but in name: no C++ library is linked.
 NVCCFLAGS := -std=c++17 -O3 -I. $(if $(DEV),,-Werror all-warnings) -Xptxas -v -Xcompiler -fPIC,-fvisibility=hidden,-Wall,-Wextra,-fno-threadsafe-statics,-fno-exceptions,-fno-rtti
 CULINK   := -shared -Wl,--exclude-libs,ALL -Wl,-z,defs -L$(CUDA_HOME)/lib64 \

@@ -303,8 +303,7 @@ static bool make_lane(struct arrays *a)
 	for (size_t i = 0; good && i < TICKETS; i++)
 		good = make_event(a, &a->ticket[i]);
 	return good &&
-	       cuda_ok(a->dev, at, cudaStreamCreateWithFlags(&a->lane, cudaStreamNonBlocking)) &&
-	       cuda_ok(a->dev, at, cudaGetDevice(&a->gpu));
+	       cuda_ok(a->dev, at, cudaStreamCreateWithFlags(&a->lane, cudaStreamNonBlocking));
 }
 
 /* Meets the others. */

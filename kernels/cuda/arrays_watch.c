@@ -124,7 +124,7 @@ void *arrays_watch(void *arg)
 	struct arrays *a = arg;
 	bool ends = false;
 
-	cudaSetDevice(a->gpu);
+	cudaSetDevice(a->dev->gpu);
 	while (!ends && !look(a)) {
 		nanosleep(&pause, NULL);
 		pthread_mutex_lock(&a->lock);

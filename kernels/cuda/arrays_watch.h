@@ -21,7 +21,6 @@ struct arrays {
 	struct arrays_options options;
 	const struct nccl *nccl;
 	nccl_comm comm;
-	int gpu;
 	cudaStream_t lane;
 	cudaEvent_t forked, ticket[TICKETS]; /* at number % TICKETS */
 	uint64_t tickets;

@@ -100,6 +100,7 @@ struct device {
 	bool begins_early;
 	/* operands of few bits come with what writes them, and in one pass; LB_CUDA_FUSED=0: not */
 	bool is_fused;
+	int gpu;        /* its number, which each thread that calls CUDA has to say */
 	int processors; /* multiprocessors */
 	int capability; /* 90: 9.0 */
 	void (*warn)(const char *text);
@@ -319,7 +320,10 @@ void cuda_piece_squares(struct device *dev, double *sums, const float *x, size_t
 void cuda_sum_losses(struct device *dev, double *sum, const float *loss, size_t rows,
 		     bool accumulate);
 void cuda_decide(struct device *dev, struct step_control *d);
-/* Whether the code that this GPU was given has after_earlier()'s instructions (ops/decide.cu). */
+/* ops/decide.cu: of which generation the code is that this GPU was given, as 90; or why there is
+ * none. */
+const char *cuda_code(int *generation);
+/* Whether it has after_earlier()'s instructions. */
 bool cuda_waits_for_earlier(void);
 void cuda_adamw(struct device *dev, float *weight, void *m, void *v, const void *grad, size_t count,
 		const struct adamw *a, const struct step_control *d);

@@ -27,6 +27,7 @@ std::vector<double> late_ms;	// when each was done
 void *first_stream;
 work_list *captured;		// NULL: nothing is captured
 thread_local bool is_capturing;	// this thread, as captures are asked for: others may wait meanwhile
+thread_local int gpu;		// of this thread: the first, until it chooses another
 unsigned long graph_runs, queued, fetches;	// queued: outside of graphs
 
 // LB_EMULATION_COUNTS: the file that tells at the end what was asked of the GPU.
@@ -68,9 +69,17 @@ void catch_up()
 	}
 }
 
+// LB_EMULATION_GPU=taken: the first one, by a process that shares it with nobody. It is opened by
+// whatever a thread calls that has chosen none.
+cudaError_t not_taken()
+{
+	const char *how = getenv("LB_EMULATION_GPU");
+	return gpu == 0 && how && strcmp(how, "taken") == 0 ? cudaErrorDevicesUnavailable : cudaSuccess;
+}
+
 cudaError_t not_now()
 {
-	return is_capturing ? cudaErrorStreamCaptureUnsupported : cudaSuccess;
+	return is_capturing ? cudaErrorStreamCaptureUnsupported : not_taken();
 }
 
 } // namespace
@@ -126,16 +135,15 @@ cudaError_t cudaGetDeviceCount(int *count)
 	return driver / 1000 < CUDART_VERSION / 1000 ? cudaErrorInsufficientDriver : cudaSuccess;
 }
 
-// LB_EMULATION_GPU=taken: by a process that shares it with nobody
-cudaError_t cudaSetDevice(int)
+cudaError_t cudaSetDevice(int device)
 {
-	const char *how = getenv("LB_EMULATION_GPU");
-	return how && strcmp(how, "taken") == 0 ? cudaErrorDevicesUnavailable : cudaSuccess;
+	gpu = device;
+	return not_taken();
 }
 
 cudaError_t cudaGetDevice(int *device)
 {
-	*device = 0;
+	*device = gpu;
 	return cudaSuccess;
 }
 
@@ -164,10 +172,12 @@ cudaError_t cudaRuntimeGetVersion(int *version)
 	return cudaSuccess;
 }
 
-// LB_EMULATION_CODE: of which generation the code is, as 80
+// LB_EMULATION_CODE: of which generation the code is, as 80; none: there is none for this GPU
 cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *of, const void *)
 {
 	const char *code = getenv("LB_EMULATION_CODE");
+	if (code && strcmp(code, "none") == 0)
+		return cudaErrorNoKernelImageForDevice;
 	of->ptxVersion = of->binaryVersion = code ? (int)strtol(code, NULL, 10) : 90;
 	return cudaSuccess;
 }
@@ -184,6 +194,7 @@ const char *cudaGetErrorString(cudaError_t status)
 	case cudaErrorMemoryAllocation: return "out of memory";
 	case cudaErrorStreamCaptureUnsupported: return "not permitted while a stream is captured";
 	case cudaErrorInvalidValue: return "invalid argument";
+	case cudaErrorNoKernelImageForDevice: return "no kernel image is available for execution on the device";
 	default: return "unknown error";
 	}
 }

@@ -154,6 +154,15 @@ ok $? "a driver older than the library is named, with both versions"
 LB_EMULATION_GPU=taken ops --rounds 1
 [ $? = 77 ] && grep -q '^cuda: GPU 0 does not open: ' "$T/ops"
 ok $? "a GPU that another process has for itself is no missing one"
+LB_EMULATION_GPU=taken LB_EMULATION_GPUS=2 train second --device cuda --device.index 1 --training.steps 4 &&
+	[ -e "$T/second/checkpoints/step-00000004" ] && [ ! -s "$T/err" ]
+ok $? "nor is one beside it touched, by the thread that writes checkpoints either"
+LB_EMULATION_CODE=none ops --rounds 1
+[ $? = 77 ] && grep -q '^cuda: this liblbcuda.so has no code for emulated GPU (9.0): no kernel image .*; make release ' "$T/ops"
+ok $? "a GPU that the library has no code for is told before any work"
+LB_EMULATION_BYTES=60000000 ops --rounds 1
+[ $? = 77 ] && grep -q '^cuda: out of memory on emulated GPU, of which 57 MiB are free: nvidia-smi' "$T/ops"
+ok $? "so is one that others have filled"
 LB_EMULATION_CODE=80 ops --rounds 1 --only swiglu
 ok $? "code of a generation before grids began early lets none begin early"
 LB_EMULATION_GPUS=2 train missing --device cuda --device.index 2

@@ -71,6 +71,21 @@ static bool is_old_driver(char *text, size_t bytes)
 	return driver != 0;
 }
 
+/* Machine code is for one generation; of PTX a driver of an earlier CUDA makes none. */
+static const char *find_code(const struct cudaDeviceProp *gpu, char *text, size_t bytes)
+{
+	int generation;
+	const char *lacks = cuda_code(&generation);
+
+	if (!lacks)
+		return NULL;
+	snprintf(text, bytes,
+		 "cuda: this liblbcuda.so has no code for %.40s (%d.%d): %.80s; make release makes "
+		 "one for all GPUs from 8.0 on (LB_CUDA_LIBRARY), or a newer driver",
+		 gpu->name, gpu->major, gpu->minor, lacks);
+	return text;
+}
+
 static const char *find_gpu(const struct backend_options *options, struct cudaDeviceProp *gpu,
 			    char *text, size_t bytes)
 {
@@ -102,7 +117,7 @@ static const char *find_gpu(const struct backend_options *options, struct cudaDe
 		return text;
 	}
 	if (gpu->major * 10 + gpu->minor >= CAPABILITY_MIN)
-		return NULL;
+		return find_code(gpu, text, bytes);
 	snprintf(text, bytes, "cuda: %.60s has compute capability %d.%d, 8.0 is needed", gpu->name,
 		 gpu->major, gpu->minor);
 	return text;
@@ -160,6 +175,7 @@ static struct device *cuda_open(const struct backend_options *options, char *why
 	dev->begins_early = gpu.major >= EARLY && cuda_waits_for_earlier() &&
 			    !(early && strcmp(early, "0") == 0);
 	dev->is_fused = !(fused && strcmp(fused, "0") == 0);
+	(void)cudaGetDevice(&dev->gpu);
 	dev->processors = gpu.multiProcessorCount;
 	dev->capability = gpu.major * 10 + gpu.minor;
 	snprintf(dev->cache, sizeof(dev->cache), "%s", options->cache ? options->cache : "");

@@ -156,8 +156,10 @@ void cuda_fetch(struct device *dev, void *to_host, const void *from, size_t byte
 
 int cuda_fetched(struct device *dev, char *why)
 {
-	cudaError_t status = cudaEventSynchronize(dev->fetched);
+	cudaError_t status = cudaSetDevice(dev->gpu); /* another thread's is GPU 0, until it says */
 
+	if (status == cudaSuccess)
+		status = cudaEventSynchronize(dev->fetched);
 	if (__atomic_load_n(&dev->fetches_lost, __ATOMIC_ACQUIRE)) {
 		snprintf(why, BACKEND_TEXT_BYTES, "cuda: a copy to the host could not be queued");
 		return -1;

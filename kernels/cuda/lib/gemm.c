@@ -221,14 +221,21 @@ bool cuda_gemm_open(struct device *dev, char *why)
 
 	if (s)
 		s->emulates = few_bits && strcmp(few_bits, "emulated") == 0;
-	if (s && cublasLtCreate(&s->library) == CUBLAS_STATUS_SUCCESS &&
-	    (s->workspace = cuda_take(dev, GEMM_WORKSPACE_BYTES, "matrix products")) != NULL &&
-	    cudaEventCreate(&s->start) == cudaSuccess && cudaEventCreate(&s->end) == cudaSuccess) {
-		gemm_load_cache(dev);
-		return true;
+	if (!s || cublasLtCreate(&s->library) != CUBLAS_STATUS_SUCCESS ||
+	    cudaEventCreate(&s->start) != cudaSuccess || cudaEventCreate(&s->end) != cudaSuccess) {
+		snprintf(why, BACKEND_TEXT_BYTES, "cuda: cuBLASLt does not start on %s", dev->name);
+		return false;
 	}
-	snprintf(why, BACKEND_TEXT_BYTES, "cuda: cuBLASLt does not start on %s", dev->name);
-	return false;
+	s->workspace = cuda_take(dev, GEMM_WORKSPACE_BYTES, "matrix products");
+	if (!s->workspace) {
+		snprintf(why, BACKEND_TEXT_BYTES,
+			 "cuda: out of memory on %s, of which %zu MiB are free: nvidia-smi says "
+			 "who has the rest",
+			 dev->name, (size_t)(cuda_available(dev) >> 20));
+		return false;
+	}
+	gemm_load_cache(dev);
+	return true;
 }
 
 void cuda_gemm_version(char *out, size_t bytes)

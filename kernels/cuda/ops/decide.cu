@@ -30,15 +30,23 @@ extern "C" void cuda_decide(struct device *dev, struct step_control *d)
 	launch_flat(dev, at, decide, 1, c);
 }
 
+extern "C" const char *cuda_code(int *generation)
+{
+	cudaFuncAttributes of = {};
+	cudaError_t status = cudaFuncGetAttributes(&of, (const void *)decide);
+
+	*generation = of.ptxVersion ? of.ptxVersion : of.binaryVersion;
+	if (status == cudaSuccess)
+		return NULL;
+	(void)cudaGetLastError();
+	return cudaGetErrorString(status);
+}
+
 /* PTX of an older generation, which a driver compiles for a GPU that came after this library, lacks
  * them: there a grid that began early would read what the one in front has not written. */
 extern "C" bool cuda_waits_for_earlier(void)
 {
-	cudaFuncAttributes of = {};
+	int generation;
 
-	if (cudaFuncGetAttributes(&of, (const void *)decide) != cudaSuccess) {
-		(void)cudaGetLastError();
-		return false;
-	}
-	return (of.ptxVersion ? of.ptxVersion : of.binaryVersion) >= 90;
+	return !cuda_code(&generation) && generation >= 90;
 }
