@@ -41,6 +41,10 @@ train delay=200
 [ "$status" = 0 ] && grep -q '^arrays between ranks go by NCCL 2.27.3 (.*standin' "$T/log"
 ok $? "three ranks train, and the log has NCCL's version and place"
 
+LOCAL_RANK=3 LB_EMULATION_GPUS=3 train "" --training.steps 1
+[ "$status" = 0 ]
+ok $? "each takes a GPU of its own, whatever LOCAL_RANK another program has left"
+
 LB_EMULATION_COUNTS=$T/counts train "" --training.steps 8
 read -r replayed _ <"$T/counts" && [ "$replayed" -ge 3 ]
 ok $? "passes are replayed as graphs, with what they send inside ($replayed times)"

@@ -50,13 +50,15 @@ static int place_beside(const struct ranks *r)
 	return slurm ? env_number("SLURM_LOCALID") : r->rank % r->beside;
 }
 
-/* For the device, which takes the GPU of that number where it sees several. */
-static void name_place(int place)
+/* For the device, which takes the GPU of that number where it sees several. What a launcher's
+ * wrapper says of this rank holds; of those that one process has forked nobody says anything, and
+ * what that process found is left of another program. */
+static void name_place(int place, bool is_forked)
 {
 	char text[16];
 
 	snprintf(text, sizeof(text), "%d", place);
-	setenv("LOCAL_RANK", text, 0);
+	setenv("LOCAL_RANK", text, is_forked);
 }
 
 /* By a launcher, all at once; who never comes is named. */
@@ -83,7 +85,7 @@ void ranks_alone(struct ranks *r)
 	*r = (struct ranks){ .rank = env_number(is_mpi ? "PMI_RANK" : "SLURM_PROCID"), .size = 1 };
 	count_neighbours(r, env_number(is_mpi ? "PMI_SIZE" : "SLURM_STEP_NUM_TASKS"));
 	if (r->beside > 1)
-		name_place(place_beside(r));
+		name_place(place_beside(r), false);
 }
 
 int ranks_open(struct ranks *r, const struct ranks_options *o, struct err *err)
@@ -111,7 +113,7 @@ int ranks_open(struct ranks *r, const struct ranks_options *o, struct err *err)
 	r->deadline_s = o->deadline_s;
 	if (!o->room)
 		count_neighbours(r, r->size);
-	name_place(o->room ? r->rank : place_beside(r));
+	name_place(o->room ? r->rank : place_beside(r), o->room != NULL);
 	r->send = xcalloc((size_t)r->size, sizeof(*r->send));
 	r->receive = xcalloc((size_t)r->size, sizeof(*r->receive));
 	return 0;
