@@ -35,7 +35,7 @@ const struct complaint_row complaint_rows[] = {
 	{"\\b(?:CUDA|HIP|XPU|NPU|HPU|MLU|MUSA|MPS backend) out of memory|CUBLAS_STATUS_ALLOC_FAILED|cudaErrorMemoryAllocation|"
 	 "RESOURCE_EXHAUSTED: Out of memory|Cuda failure.*out of memory|OOM when allocating tensor|"
 	 "Out of memory error on \\w+ \\d|[Rr]an out of memory in memory space|at the bottom of memory\\. That was not|"
-	 "UR_RESULT_ERROR_OUT_OF_\\w+|MODULE:PT_DEVMEM Allocation failed", KNOWN,
+	 "UR_RESULT_ERROR_OUT_OF_\\w+|MODULE:PT_DEVMEM Allocation failed|^lbworker: .*\\bcuda: .*out of memory", KNOWN,
 	 "the GPU's memory is full: a smaller micro-batch, activation checkpointing, or more GPUs"},
 	{"/dev/shm.*No space left|No space left.*(?:/dev/shm|shm_)|"
 	 "(?:unable to|cannot|failed to) (?:open|mmap|write to|allocate|resize).{0,20} shared memory|"
@@ -80,6 +80,7 @@ const struct complaint_row complaint_rows[] = {
 	{"CUDA driver version is insufficient|driver on your system is too old|"
 	 "forward compatibility was attempted|unsupported display driver", KNOWN,
 	 "the node's driver is too old for this CUDA: load another module, or a build for an older CUDA"},
+	{"liblbcuda\\.so has no code for", KNOWN, NULL},
 	{"no kernel image is available|is not compatible with the current PyTorch|"
 	 "named symbol not found|unsupported GPU architecture", KNOWN,
 	 "this build does not know the GPU: H100 and H200 need CUDA 11.8 and NCCL 2.16 or newer"},
@@ -95,6 +96,7 @@ const struct complaint_row complaint_rows[] = {
 	 KNOWN, "the GPU is broken: slurm.exclude keeps the run away from the node; have it looked at"},
 	{"busy or unavailable|system not yet initialized", KNOWN,
 	 "that GPU lets nobody in: nvidia-smi on the node says whether another process has it; slurm.exclude keeps away from it"},
+	{"LB_CUDA_WAIT=1 tells which", KNOWN, NULL},
 	{"illegal memory access|misaligned address|device-side assert|unspecified launch failure|"
 	 "CU(?:BLAS|DNN)_STATUS_EXECUTION_FAILED|CUDA error: |Cuda failure", KNOWN,
 	 "a kernel failed; with CUDA_LAUNCH_BLOCKING=1 in the environment the traceback shows which"},
