@@ -285,6 +285,15 @@ LB_CUDA_LIBRARY=$T/nowhere.so "$B/lbworker" train "$T/small.toml" --job.dump_fol
 status=$?
 [ "$status" = 0 ] && [ "$(grep -c 'the CPU computes' "$T/out")" = 1 ] && [ ! -s "$T/err" ] && grep -q '^cpu:' "$T/out"
 ok $? "without the library the CPU computes, and one line says so"
+# in_job GPUS NAME: the same in a job that was given these
+in_job() {
+	LB_RUN=some CUDA_VISIBLE_DEVICES=$1 LB_CUDA_LIBRARY=$T/nowhere.so "$B/lbworker" train "$T/small.toml" \
+		--job.dump_folder "$T/no-$2" --training.steps 1 --lr_scheduler.warmup_steps 0 >"$T/out" 2>"$T/said"
+}
+in_job GPU-1234abcd held
+[ "$? $(wc -l <"$T/said")" = "1 1" ] && grep -q 'nowhere.so.*; the job holds GPUs (CUDA_VISIBLE_DEVICES=GPU-1234abcd)' "$T/said" &&
+	in_job "" none && grep -q 'the CPU computes' "$T/out"
+ok $? "a job that was given GPUs does not hold them for nothing"
 LB_CUDA_LIBRARY=$T/nowhere.so "$B/lbworker" train "$T/small.toml" --job.dump_folder "$T/no2" \
 	--device cuda >"$T/out" 2>"$T/said"
 status=$?

@@ -2,7 +2,9 @@
 /* device.c - opens the GPU or the CPU, and says why it is not the GPU. */
 #include "worker/lbworker/base/device.h"
 
+#include <ctype.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/base/files.h"
 #include "common/base/log.h"
@@ -31,6 +33,18 @@ static struct device *open_with(const struct backend *be, const struct device_or
 		why);
 }
 
+/* The GPUs that a scheduler gave this job, which a CPU would hold for nothing; NULL: none. */
+static const char *gpus_of_job(void)
+{
+	const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+	bool is_job = getenv("LB_RUN") || getenv("SLURM_JOB_ID");
+	bool is_any = visible &&
+		      (isdigit((unsigned char)visible[0]) || strncmp(visible, "GPU-", 4) == 0 ||
+		       strncmp(visible, "MIG-", 4) == 0);
+
+	return is_job && is_any ? visible : NULL;
+}
+
 /* The GPU, if one is asked for and there; else out->device stays NULL. */
 static int open_gpu(struct opened *out, const struct device_order *o, struct err *err)
 {
@@ -44,6 +58,12 @@ static int open_gpu(struct opened *out, const struct device_order *o, struct err
 		return 0;
 	if (o->choice == DEVICE_CUDA)
 		return err_set(err, ERR_IO, "%s: %s", o->choice_name, why);
+	const char *gpus = gpus_of_job();
+	if (gpus)
+		return err_set(err, ERR_IO,
+			       "%s; the job holds GPUs (CUDA_VISIBLE_DEVICES=%.40s), which "
+			       "--device cpu does without",
+			       why, gpus);
 	if (o->notes)
 		fprintf(o->notes, "%s; the CPU computes\n", why);
 	return 0;

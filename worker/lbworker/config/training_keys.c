@@ -171,8 +171,10 @@ const struct key training_keys[] = {
 	KEY_CHOICE("training", "dtype", weights_dtype, "float32|bfloat16", "\"float32\"",
 		   "what weights are kept in; bfloat16: there is no copy of more bits, and each "
 		   "update is rounded; on a CPU"),
-	KEY_CHOICE("device", "name", device, "auto|cpu|cuda", "\"auto\"",
-		   "what computes; auto: the GPU if there is one; cuda: an error if there is none"),
+	KEY_CHOICE(
+		"device", "name", device, "auto|cpu|cuda", "\"auto\"",
+		"what computes; auto: the GPU if there is one, and in a job that was given GPUs an "
+		"error if none can be used; cuda: an error if there is none"),
 	KEY_FLAG("device", "deterministic", deterministic, "false",
 		 "the same bits every time on a GPU too, where that costs time"),
 	KEY_INT("device", "index", device_index, -1, 1023, "-1",
