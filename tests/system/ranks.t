@@ -123,6 +123,27 @@ LB_CONTROL=other-config
 refused "another config on one rank" "rank 1 .* has another config than rank 0"
 LB_CONTROL=other-version
 refused "another version on one rank" "rank 1 .* has another version of lbworker than rank 0"
+# Each rank reads weights by itself; of the other folder those of another training.
+mkdir -p "$T/here/other"
+programs=$(cd "$B_REAL" && pwd -P)
+here() { # here PROGRAM FOLDER OPTION...
+	here_program=$1
+	here_folder=$2
+	shift 2
+	(cd "$T/here" && LB_CHECKPOINT_DIR=$here_folder "$programs/$here_program" train "$T/few.toml" --device cpu "$@") \
+		>"$T/out" 2>"$T/err"
+}
+here lbworker model && here lbworker other/model --optimizer.lr 0.01
+LB_CONTROL=other-folder
+here controls/lbworker new --ranks 2 --checkpoint.initial_load_path model
+[ "$? $(grep -c "^lbworker: " "$T/err")" = "2 1" ] && [ ! -d "$T/here/new/step-00000002" ] &&
+	grep -q 'checkpoint.initial_load_path: model/step-00000002: rank 1 (.*) has other weights than rank 0' "$T/err" &&
+	here lbworker new --ranks 2 --checkpoint.initial_load_path model
+ok $? "other weights to begin with on one rank"
+here controls/lbworker model --ranks 2 --training.steps 3
+[ "$? $(wc -l <"$T/err")" = "2 1" ] && grep -q 'model/step-00000002: rank 1 (.*) has other weights than rank 0' "$T/err" &&
+	here lbworker model --ranks 2 --training.steps 3
+ok $? "and to go on from"
 LB_CONTROL=nan
 LB_CHECKPOINT_DIR=$T/nan "$B/lbworker" train "$T/few.toml" --device cpu --ranks 2 >"$T/out" 2>"$T/err"
 [ "$? $(grep -c '^lbworker: ' "$T/err") $(grep -c 'lbworker: step 1: diverged' "$T/err")" = "3 1 1" ] &&

@@ -13,12 +13,12 @@
 #include "common/base/mem.h"
 #include "worker/lbworker/checkpoint/hf.h"
 #include "worker/lbworker/checkpoint/model_path.h"
+#include "worker/lbworker/checkpoint/same_weights.h"
 #include "worker/lbworker/checkpoint/scratch.h"
 #include "worker/lbworker/base/narrow.h"
 #include "worker/lbworker/model/slice.h"
 #include "worker/lbworker/torch/foreign.h"
 
-/* 1 with *path, 0 when there is none, -1. */
 static int find_checkpoint(const struct config *c, char **path, struct err *err)
 {
 	const char *given = getenv("LB_RESUME_FROM");
@@ -143,14 +143,17 @@ struct choice {
 	char path[PATH_MAX];
 };
 
-/* All ranks go on from what the first one finds. */
-static int choose(const struct checkpoint_parts *p, const struct config *c, char **path,
-		  struct err *err)
+/* 1 with *path, 0 when there is none, -1. */
+typedef int find_function(const struct config *c, char **path, struct err *err);
+
+/* All ranks read what the first one finds, and read the same. */
+static int choose(const struct checkpoint_parts *p, const struct config *c, find_function *find,
+		  char **path, struct err *err)
 {
 	struct choice choice = { 0 };
 
 	if (p->ranks->rank == 0) {
-		choice.found = find_checkpoint(c, path, err);
+		choice.found = find(c, path, err);
 		if (choice.found < 0)
 			return -1;
 		snprintf(choice.path, sizeof(choice.path), "%s", *path ? *path : "");
@@ -159,7 +162,17 @@ static int choose(const struct checkpoint_parts *p, const struct config *c, char
 		return -1;
 	if (p->ranks->rank != 0 && choice.found > 0)
 		*path = xstrdup(choice.path);
-	return choice.found;
+	if (choice.found <= 0 || same_weights(p->ranks, *path, err) == 0)
+		return choice.found;
+	free(*path);
+	*path = NULL;
+	return -1;
+}
+
+static int find_model(const struct config *c, char **path, struct err *err)
+{
+	*path = model_path(c->initial_load_path, err);
+	return *path ? 1 : -1;
 }
 
 static int begin(const struct checkpoint_parts *parts, const struct config *c, struct err *err)
@@ -172,13 +185,16 @@ static int begin(const struct checkpoint_parts *parts, const struct config *c, s
 		return 0;
 	}
 	if (layout)
-		return load_foreign(layout, parts, c, err);
+		return same_weights(parts->ranks, c->initial_load_path, err)
+			       ? err_wrap(err, "checkpoint.initial_load_path")
+			       : load_foreign(layout, parts, c, err);
 	if (!c->initial_load_model_only)
 		return err_set(err, ERR_USAGE,
 			       "checkpoint.initial_load_model_only = false wants a checkpoint of "
 			       "torchtitan in initial_load_path");
-	char *folder = model_path(c->initial_load_path, err);
-	int rc = folder ? hf_load(model, folder, NULL, err) : -1;
+	char *folder = NULL;
+	int rc = choose(parts, c, find_model, &folder, err) > 0 ? hf_load(model, folder, NULL, err)
+								: -1;
 	free(folder);
 	return rc ? err_wrap(err, "checkpoint.initial_load_path") : 0;
 }
@@ -215,7 +231,7 @@ int resume(const struct checkpoint_parts *parts, const struct config *c, const c
 	if (c->checkpoint_enable && parts->ranks->rank == 0 &&
 	    scratch_sweep(c->checkpoint_path) > 0)
 		log_info("%s: removed what killed writers left", c->checkpoint_path);
-	int found = choose(parts, c, path, err);
+	int found = choose(parts, c, find_checkpoint, path, err);
 	if (found == 0 && begin(parts, c, err))
 		return -1;
 	if (parts->lora && found >= 0 && begin_adapters(parts, c, found > 0, err))

@@ -308,15 +308,16 @@ void ranks_fail(struct ranks *r, const struct err *err)
 int ranks_compare(struct ranks *r, const struct ranks_facts *mine, struct err *err)
 {
 	static const char *const what[] = { "another version of lbworker", "another config",
-					    "other data", "another kind of device" };
+					    "other data", "another kind of device",
+					    "other weights" };
 	struct ranks_facts *all = xcalloc((size_t)r->size, sizeof(*all));
 	int rc = ranks_gather(r, mine, sizeof(*mine), all, err);
 
 	for (int i = 1; rc == 0 && i < r->size; i++) {
 		const char *const here[] = { all[i].version, all[i].config, all[i].data,
-					     all[i].device };
+					     all[i].device, all[i].weights };
 		const char *const first[] = { all[0].version, all[0].config, all[0].data,
-					      all[0].device };
+					      all[0].device, all[0].weights };
 		for (size_t k = 0; rc == 0 && k < sizeof(what) / sizeof(what[0]); k++)
 			if (strcmp(here[k], first[k]) != 0)
 				rc = err_set(err, ERR_USAGE,

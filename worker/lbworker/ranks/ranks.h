@@ -86,9 +86,9 @@ const char *ranks_own_words(const struct ranks *ranks, const char *text);
 /* Tells all others that this one ends, and why; nothing when they know. */
 void ranks_fail(struct ranks *ranks, const struct err *err);
 
-/* What must be the same on all ranks before they begin. */
+/* What must be the same on all ranks before they begin; "" where it is compared another time. */
 struct ranks_facts {
-	char version[32], config[40], data[40], device[64];
+	char version[32], config[40], data[40], device[64], weights[24];
 	char host[64]; /* may differ */
 };
 /* -1 when some rank's differ from those of rank 0: err names the first such rank. */
