@@ -260,6 +260,7 @@ static const struct {
 	{"0 errors\nUserWarning: this error is none\nthe end\n 10%|# | 1/10 [00:01<00:09, 1it/s]\n", "the end", NULL},
 	{TRACE "ValueError: bad\nE0102 torch/distributed/elastic/multiprocessing/api.py:869] failed (exitcode: 1) local_rank: 0 (pid: 5) of binary: /usr/bin/python3\n"
 	 TRACE "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n", "ValueError: bad", NULL},
+	{"evaluating ... " TRACE "    raise MyError(\"CUDA error: none\")\nMyError: none\n", "MyError: none", NULL},
 	{"[rank3]: " "Traceback (most recent call last):\n[rank3]:   File \"x.py\", line 1, in f\n[rank3]: odd.Thing: 7\n", "odd.Thing: 7", NULL},
 };
 /* clang-format on */

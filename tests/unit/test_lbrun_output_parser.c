@@ -35,7 +35,17 @@ static void on_no_cache(void *arg, const char *node, const char *why)
 	snprintf(told + strlen(told), sizeof(told) - strlen(told), "%s without: %s ", node, why);
 }
 
-static bool has_shepherds;
+static bool has_shepherds, hears_lines;
+
+static void on_line(void *arg, int stream, const char *node, int64_t rank, const char *text,
+		    size_t len)
+{
+	(void)arg;
+	(void)stream;
+	assert_int_equal(len, strlen(text));
+	snprintf(told + strlen(told), sizeof(told) - strlen(told), "%s:%d %s|", node, (int)rank,
+		 text);
+}
 
 static const char *read_all(struct attempt_watch *watch, const char *const *chunks)
 {
@@ -48,6 +58,7 @@ static const char *read_all(struct attempt_watch *watch, const char *const *chun
 	p.on_error = on_error;
 	p.on_rank_end = on_rank_end;
 	p.on_no_cache = on_no_cache;
+	p.on_line = hears_lines ? on_line : NULL;
 	for (; *chunks; chunks++)
 		output_parser_bytes(&p, 0, *chunks, strlen(*chunks));
 	output_parser_fini(&p);
@@ -179,6 +190,32 @@ static void test_no_shepherd(void **state)
 			    "n3|uncorrectable ECC n4|uncorrectable ECC ");
 }
 
+/* Who dies while a bar is drawn speaks behind it, in the same line, as his launcher does. */
+static void test_behind_bars(void **state)
+{
+	struct attempt_watch watch = { .progress_regex = TEXT("none") };
+	static const struct {
+		const char *text, *want;
+	} rows[] = {
+		{ "\r 40%|#   | 24/60 [00:21<00:26,  1.38it/s]Traceback (most recent call last):\n",
+		  ":-1 Traceback (most recent call last):|" },
+		{ "[n1:1] \r 40%|# | 24/60 [00:21<00:26,  1.38it/s, loss=2]odd.Thing: 7\nbye\n",
+		  "n1:1 |n1:1 odd.Thing: 7|:-1 bye|" },
+		{ "[n1:1] \r 42%|# | 25/60 [00:03<00:05,  6.5it/s]srun: error: n1: task 1: Killed\n",
+		  "n1:1 |:-1 srun: error: n1: task 1: Killed|" },
+		{ "\rEpoch 1:  2%|# | 1/60 [00:03<00:05]\r25it [00:01, 9.5it/s][rank3]: odd.Thing: 7\n",
+		  ":-1 Epoch 1:  2%|# | 1/60 [00:03<00:05]|:3 odd.Thing: 7|" },
+		{ "a:  5%|# | 1/20 [00:01<00:19]b:  5%|# | 1/20 [00:01<00:19]\nrow | 3 [4] x\n",
+		  ":-1 a:  5%|# | 1/20 [00:01<00:19]b:  5%|# | 1/20 [00:01<00:19]|:-1 row | 3 [4] x|" },
+	};
+
+	(void)state;
+	has_shepherds = hears_lines = true;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		assert_string_equal(READ(rows[i].text), rows[i].want);
+	hears_lines = false;
+}
+
 static void test_rank_killed(void **state)
 {
 	struct attempt_watch watch = { 0 };
@@ -204,7 +241,8 @@ int main(void)
 		cmocka_unit_test(test_progress),    cmocka_unit_test(test_long_lines),
 		cmocka_unit_test(test_errors),      cmocka_unit_test(test_no_cache),
 		cmocka_unit_test(test_prefixes),    cmocka_unit_test(test_guess),
-		cmocka_unit_test(test_no_shepherd), cmocka_unit_test(test_rank_killed),
+		cmocka_unit_test(test_no_shepherd), cmocka_unit_test(test_behind_bars),
+		cmocka_unit_test(test_rank_killed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -140,6 +140,9 @@ static enum traceback follow_traceback(struct complaints *c, struct heard *line)
 
 	if (begins_traceback(c, line))
 		return TRACEBACK_INSIDE;
+	/* it stood behind text without a newline, which is no mark */
+	if (strncmp(line->text, "  File \"", 8) == 0)
+		c->traceback_mark[0] = mark = 0;
 	if (!c->in_traceback || line->rank != c->traceback_rank ||
 	    strncmp(line->text, c->traceback_mark, mark) != 0)
 		return TRACEBACK_NONE;

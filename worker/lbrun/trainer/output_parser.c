@@ -10,8 +10,13 @@
 #include "common/base/regexp.h"
 #include "common/base/text.h"
 #include "worker/lbrun/trainer/escapes.h"
-#include "worker/lbrun/trainer/prefixes.h"
 #include "worker/lbrun/trainer/steps.h"
+
+static const struct prefix nobodys = { .rank = -1 };
+
+/* tqdm's, with an end that is known or without */
+static const char bar[] =
+	"^[^|\\[]*?(?:\\d{1,3}%\\|[^|]*\\|[^\\[]*|\\d+it )\\[\\d+:\\d\\d[^\\]]*\\] ?";
 
 static int read_progress(struct output_parser *p, const char *text, struct err *err)
 {
@@ -29,6 +34,8 @@ int output_parser_init(struct output_parser *p, const struct attempt_watch *watc
 		       bool has_shepherds, struct err *err)
 {
 	p->prefixes = prefixes_create(has_shepherds);
+	p->bar = regexp_built_in(bar);
+	output_parser_reset(p);
 	if (read_progress(p, watch->progress_regex, err) < 0)
 		return -1;
 	for (char **text = watch->node_errors; text && *text; text++) {
@@ -53,11 +60,14 @@ void output_parser_fini(struct output_parser *p)
 	p->steps = NULL;
 	prefixes_destroy(p->prefixes);
 	p->prefixes = NULL;
+	regexp_destroy(p->bar);
+	p->bar = NULL;
 }
 
 void output_parser_reset(struct output_parser *p)
 {
 	for (int i = 0; i < OUTPUT_STREAMS; i++) {
+		p->lines[i].prefix = nobodys;
 		p->lines[i].len = 0;
 		p->lines[i].is_too_long = false;
 	}
@@ -162,16 +172,52 @@ static void handle_no_cache(struct output_parser *p, const struct prefix *prefix
 	p->on_no_cache(p->arg, prefix->node, why);
 }
 
+static bool is_known(const struct prefix *prefix)
+{
+	return prefix->node[0] || prefix->rank >= 0;
+}
+
+/* Only the first time that a bar is drawn its line has a prefix. */
+static char *skip_prefix(struct output_parser *p, int stream, char *line, struct prefix *prefix)
+{
+	char *text = prefixes_skip(p->prefixes, line, prefix);
+
+	if (!is_known(prefix)) {
+		*prefix = p->lines[stream].prefix;
+		prefix->is_guess = false;
+	}
+	p->lines[stream].prefix = *prefix;
+	return text;
+}
+
+/* What a program that dies, or its launcher, says behind the bar that it had drawn; the text itself
+ * where there is no bar, or nothing behind it. */
+static char *skip_bars(struct output_parser *p, char *text, struct prefix *prefix)
+{
+	struct prefix own;
+	char *behind = text;
+
+	while (strchr(behind, '[') && regexp_match(p->bar, behind, strlen(behind)))
+		behind += regexp_match_end(p->bar);
+	if (behind == text || !*behind)
+		return text;
+	behind = prefixes_skip(p->prefixes, behind, &own);
+	if (is_known(&own) || strncmp(behind, "srun: ", 6) == 0)
+		*prefix = own;
+	return behind;
+}
+
 static void handle_line(struct output_parser *p, int stream, char *line, size_t len)
 {
 	struct prefix prefix;
-	const char *text;
+	char *text;
 
 	line[len] = '\0';
 	line[escapes_strip(line, len)] = '\0';
-	text = prefixes_skip(p->prefixes, line, &prefix);
-	len = strlen(text);
+	text = skip_prefix(p, stream, line, &prefix);
 	handle_step(p, &prefix, text, line);
+	text = skip_bars(p, text, &prefix);
+	len = strlen(text);
 	handle_errors(p, prefix.node, text, len);
 	handle_rank_end(p, &prefix, text);
 	handle_no_cache(p, &prefix, text, len);
@@ -199,12 +245,14 @@ static void add_part(struct output_parser *p, int stream, const char *data, size
 	p->lines[stream].len += len > room ? 0 : len;
 }
 
-static void end_line(struct output_parser *p, int stream)
+static void end_line(struct output_parser *p, int stream, char end)
 {
 	if (p->lines[stream].len > 0 && !p->lines[stream].is_too_long)
 		handle_line(p, stream, p->lines[stream].data, p->lines[stream].len);
 	p->lines[stream].len = 0;
 	p->lines[stream].is_too_long = false;
+	if (end == '\n')
+		p->lines[stream].prefix = nobodys;
 }
 
 void output_parser_bytes(struct output_parser *p, int stream, const char *data, size_t len)
@@ -214,7 +262,7 @@ void output_parser_bytes(struct output_parser *p, int stream, const char *data, 
 
 		add_part(p, stream, data, part);
 		if (part < len)
-			end_line(p, stream);
+			end_line(p, stream, data[part]);
 		part += part < len;
 		data += part;
 		len -= part;
@@ -224,7 +272,7 @@ void output_parser_bytes(struct output_parser *p, int stream, const char *data, 
 void output_parser_end(struct output_parser *p)
 {
 	for (int i = 0; i < OUTPUT_STREAMS; i++)
-		end_line(p, i);
+		end_line(p, i, '\n');
 	if (p->steps)
 		tell_step(p, steps_end(p->steps), -1);
 }

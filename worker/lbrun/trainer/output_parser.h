@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* output_parser.h - what a trainer prints, read for its meaning: steps, and signs of a broken node.
  *
- * Bounded: a line longer than this is not looked at. '\r' ends a line, too: progress bars. */
+ * Bounded: a line longer than this is not looked at. '\r' ends a line, too: progress bars. What
+ * stands behind a bar, which has no newline, is a line of its own. */
 #ifndef LBRUN_TRAINER_OUTPUT_PARSER_H
 #define LBRUN_TRAINER_OUTPUT_PARSER_H
 
@@ -13,10 +14,10 @@
 #include "common/run/attempt_watch.h"
 #include "common/base/err.h"
 #include "worker/lbrun/trainer/output.h"
+#include "worker/lbrun/trainer/prefixes.h"
 
 enum { OUTPUT_PARSER_LINE_BYTES = 4096, OUTPUT_PARSER_ERRORS_MAX = 64 };
 
-struct prefixes;
 struct regexp;
 struct steps;
 
@@ -26,7 +27,9 @@ struct output_parser {
 	struct prefixes *prefixes;
 	struct regexp *errors[OUTPUT_PARSER_ERRORS_MAX];
 	int error_count;
+	struct regexp *bar;
 	struct {
+		struct prefix prefix; /* of the line that is drawn again and again */
 		size_t len;
 		bool is_too_long;
 		char data[OUTPUT_PARSER_LINE_BYTES];
