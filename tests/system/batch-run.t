@@ -59,6 +59,21 @@ run_reaches again completed 60
 is "$(lbctl status again --json | json attempts.0.launches.#)" 2 \
 	"a script that failed is launched again"
 
+# Its status is that of its last command, of a pipeline that of tee: 0, though its trainer failed.
+cat >steps.sh <<'END'
+[ "$LB_LAUNCH" = 1 ] && last=5 || last=9
+for step in $(seq $last); do echo "step $step/9 loss 1"; done
+[ $last = 9 ] || { printf 'Traceback (most recent call last):\nValueError: bad shape\n' >&2; exit 3; }
+END
+printf '#!/bin/bash\n#SBATCH --mem=100M\nsrun sh steps.sh\necho done\n' >behind.slurm
+printf '#!/bin/bash\n#SBATCH --mem=100M\nsh steps.sh 2>&1 | tee steps.log\n' >tee.slurm
+for how in behind tee; do
+	lbctl submit --name $how $how.slurm >/dev/null
+	run_reaches $how completed 60
+	is "$(lbctl status $how --json | json attempts.0.launches.#)" 2 "$how: so is one whose trainer failed, with status 0"
+	like "$(lbctl events $how)" 'launch 1: error: .*, though its script ended with status 0 .*; ValueError: bad' "… which is told"
+done
+
 # --- --wrap, and what a relaunch waits for --------------------------------------------------------
 wrapped='echo "$SLURM_JOB_NAME $SLURM_NTASKS" "$@"; echo "a  b" >&2'
 job=$(sbatch --parsable -n2 --mem=100M -o theirs.out -e theirs.err --wrap "$wrapped")

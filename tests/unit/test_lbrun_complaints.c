@@ -374,6 +374,36 @@ static void test_survived(void **state)
 	complaints_fini(&c);
 }
 
+/* What was the last that was heard may be hidden by what the script did then. */
+static void test_last(void **state)
+{
+	struct rank_end end = { .exit_code = 3, .rank = 1 };
+
+	(void)state;
+	complaints_init(&c);
+	now_ms = 1000;
+	complaints_step(&c, now_ms);
+	assert_false(complaints_end_is_last(&c, now_ms));
+	assert_false(complaints_raised_last(&c, now_ms));
+	complaints_rank_ended(&c, &end, now_ms);
+	hear("Exception ignored in: <function x>\n" TRACE "ValueError: ignored\n", "", -1);
+	assert_false(complaints_raised_last(&c, now_ms));
+	hear(TRACE "ValueError: bad\n", "", -1);
+	complaints_step(&c, now_ms + 1000); /* by another pipe */
+	assert_true(complaints_end_is_last(&c, now_ms + 1000));
+	assert_true(complaints_raised_last(&c, now_ms + 1000));
+	assert_false(complaints_end_is_last(&c, now_ms + 2 * COMPLAINT_SURVIVED_MS));
+	/* the others may wait long for the first that has ended */
+	now_ms += 2 * COMPLAINT_SURVIVED_MS;
+	complaints_rank_ended(&c, &end, now_ms);
+	assert_true(complaints_end_is_last(&c, now_ms));
+	/* torchrun started its workers again */
+	complaints_step(&c, now_ms + 10000);
+	assert_false(complaints_end_is_last(&c, now_ms + 10000));
+	assert_false(complaints_raised_last(&c, now_ms + 10000));
+	complaints_fini(&c);
+}
+
 /* clang-format off */
 static const struct {
 	const char *text;
@@ -396,6 +426,7 @@ static const struct {
 	{"torch.multiprocessing.spawn.ProcessExitedException: process 2 terminated with exit code 3\n", 3, 0, 2, ""},
 	{"[rank: 1] Child process with PID 123 terminated with code -9. Forcefully terminating all other processes to avoid zombies\n", -1, 9, 1, ""},
 	{"ERROR:composer.cli.launcher:Rank 1 crashed with exit code -11.\nGlobal rank 0 (PID 100) exited with code -15\n", -1, 11, 1, ""},
+	{"/x/slurm_script: line 3: 16050 Segmentation fault      (core dumped) python3 train.py\n", -1, 11, -1, ""},
 	{"[ERROR] [launch.py:325:sigkill_handler] ['/usr/bin/python3', 'x.py'] exits with return code = -11\n", -1, 11, -1, ""},
 	{"subprocess.CalledProcessError: Command '['/usr/bin/python3', 'x.py']' returned non-zero exit status 3.\n", 3, 0, -1, ""},
 	{"subprocess.CalledProcessError: Command '['/usr/bin/python3', 'x.py']' died with <Signals.SIGSEGV: 11>.\n", -1, 11, -1, ""},
@@ -572,11 +603,12 @@ static void test_hostile(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_deaths),    cmocka_unit_test(test_unreached),
-		cmocka_unit_test(test_srun_ends), cmocka_unit_test(test_ranks),
-		cmocka_unit_test(test_survived),  cmocka_unit_test(test_ends),
-		cmocka_unit_test(test_followers), cmocka_unit_test(first_hand_counts),
-		cmocka_unit_test(test_redact),    cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_deaths),       cmocka_unit_test(test_unreached),
+		cmocka_unit_test(test_srun_ends),    cmocka_unit_test(test_ranks),
+		cmocka_unit_test(test_survived),     cmocka_unit_test(test_last),
+		cmocka_unit_test(test_ends),         cmocka_unit_test(test_followers),
+		cmocka_unit_test(first_hand_counts), cmocka_unit_test(test_redact),
+		cmocka_unit_test(test_hostile),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -26,6 +26,10 @@ static const struct complaint broken_pool = {
 	.rank = -1
 };
 
+static const struct rank_end nobody = { .exit_code = -1, .rank = -1 };
+static const struct rank_end failed = { .is_known = true, .exit_code = 7, .rank = 1 };
+static const struct rank_end ended = { .is_known = true, .exit_code = 128 + SIGTERM, .rank = 1 };
+
 /* clang-format off */
 static const struct {
 	struct launch_facts facts;
@@ -84,6 +88,15 @@ static const struct {
 	{{.wait_status = EXITED(1), .submitted_itself = true, .lasted_ms = 60000}, CAUSE_ERROR, 1, 0, 1},
 	{{.wait_status = EXITED(0), .submitted_itself = true, .lasted_ms = 60000, .stop = STOP_ORDERED}, CAUSE_KILLED, 0, 0, 143},
 	{{.wait_status = KILLED(SIGSEGV), .stop = STOP_WARNED}, CAUSE_CRASH, -1, SIGSEGV, 139},
+	/* status 0 of an echo behind it, or of the tee that it wrote into */
+	{{.wait_status = EXITED(0), .rank_end = &failed, .end_is_last = true}, CAUSE_ERROR, 7, 0, 7},
+	{{.wait_status = EXITED(0), .rank_end = &failed}, CAUSE_COMPLETED, 0, 0, 0},
+	{{.wait_status = EXITED(0), .rank_end = &ended, .end_is_last = true}, CAUSE_COMPLETED, 0, 0, 0},
+	{{.wait_status = EXITED(0), .rank_end = &failed, .end_is_last = true, .warned = true}, CAUSE_COMPLETED, 0, 0, 0},
+	{{.wait_status = EXITED(0), .rank_end = &failed, .end_is_last = true, .requeue_asked = true}, CAUSE_PREEMPTED, 0, 0, 143},
+	{{.wait_status = EXITED(0), .rank_end = &failed, .end_is_last = true, .stop = STOP_ORDERED}, CAUSE_KILLED, 0, 0, 143},
+	{{.wait_status = EXITED(0), .rank_end = &nobody, .has_broken_off = true}, CAUSE_ERROR, 0, 0, 143},
+	{{.wait_status = EXITED(0), .rank_end = &nobody, .has_broken_off = true, .oom = true}, CAUSE_OOM, 0, 0, 143},
 };
 /* clang-format on */
 
@@ -258,6 +271,13 @@ static void test_ends_of_ranks(void **state)
 	ending_decide(&facts, &end);
 	assert_non_null(strstr(end.text, "rank 2 on n2: killed by signal 9"));
 	assert_false(end.is_early);
+
+	/* an echo came behind it */
+	facts = (struct launch_facts){ .rank_end = &killed, .end_is_last = true };
+	ending_decide(&facts, &end);
+	assert_int_equal(end.cause, CAUSE_CRASH);
+	assert_string_equal(end.text, "rank 2 on n2: killed by signal 9 (SIGKILL), though its "
+				      "script ended with status 0 (set -e -o pipefail)");
 }
 
 int main(void)

@@ -92,6 +92,8 @@ struct launch {
 	bool has_saved;     /* one beyond step_to_beat, or a new one that tells no step */
 	/* steps that the trainer told: the first, the newest; -1 = none */
 	int64_t first_told, step_told;
+	int64_t stride_told;   /* from the one before the newest */
+	int64_t target_told;   /* how many there are, as it told last; -1 = it did not */
 	bool has_come_further; /* than the checkpoint it was started from */
 	bool is_trusted;       /* and that was noted */
 	bool is_requeue_asked; /* it asked Slurm to requeue its job */
@@ -101,6 +103,7 @@ struct launch {
 	int64_t peak_mb, limit_mb; /* its largest process, what the job may take; 0 = not known */
 	const struct rank_end *rank_end;   /* whose end ended the launcher; NULL = nobody's */
 	const struct complaint *complaint; /* what it said of its end; NULL = nothing */
+	bool end_is_last, raised_last;     /* nothing came behind that, or what was raised */
 	char node[65];       /* where its end began, as far as we know; "" = nobody knows */
 	bool is_node_broken; /* a line told of errors of that node */
 	bool is_replaced;    /* that node left the job, and a spare takes its place */

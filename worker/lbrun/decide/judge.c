@@ -20,7 +20,14 @@ static void cannot_start(const struct shepherd_facts *f, struct ending *out)
 	snprintf(out->text, sizeof(out->text), "%.190s", f->trouble);
 }
 
-static void decide_ending(const struct shepherd_facts *f, struct ending *out)
+/* More than lie between two that it tells. */
+static bool has_steps_left(const struct launch *l)
+{
+	return l->step_told + l->stride_told < l->target_told;
+}
+
+static void decide_ending(const struct shepherd_facts *f, const struct shepherd_policy *policy,
+			  struct ending *out)
 {
 	const struct launch *l = &f->launch;
 	struct launch_facts facts = {
@@ -38,8 +45,11 @@ static void decide_ending(const struct shepherd_facts *f, struct ending *out)
 		.stop_text = f->stop_text,
 		.rank_end = l->rank_end,
 		.complaint = l->complaint,
+		.end_is_last = l->end_is_last,
 	};
 
+	facts.has_broken_off = policy->params->is_script && has_steps_left(l) &&
+			       (l->raised_last || facts.oom);
 	ending_decide(&facts, out);
 	if (l->unreached_ms > 0 && f->stop.why == STOP_NOT && out->cause != CAUSE_COMPLETED)
 		out->cause = CAUSE_NODE_FAIL;
@@ -137,7 +147,7 @@ struct next launch_judge(const struct shepherd_facts *f, const struct shepherd_p
 		cannot_start(f, &end.ending);
 		return end;
 	}
-	decide_ending(f, &end.ending);
+	decide_ending(f, policy, &end.ending);
 	end.made_progress = f->launch.has_saved || has_gone_on(f, policy);
 	end.counts = !may_be_disk(f, now_ms) && !(f->launch.is_hardware && policy->in_slurm) &&
 		     end.ending.cause != CAUSE_NODE_FAIL;

@@ -65,6 +65,7 @@ static void note_launch(struct shepherd_facts *f, int64_t now_ms)
 		.step_saved = -1,
 		.first_told = -1,
 		.step_told = -1,
+		.target_told = -1,
 		.ooms_at_start = -1,
 		.ooms = -1,
 		.begun_ms = now_ms,
@@ -212,8 +213,10 @@ void launch_told_step(struct launch *l, int64_t step)
 		return;
 	if (l->first_told < 0)
 		l->first_told = step;
-	if (step > l->step_told)
+	if (step > l->step_told) {
+		l->stride_told = l->step_told < 0 ? step : step - l->step_told;
 		l->step_told = step;
+	}
 	l->has_come_further |= step > l->from_step;
 }
 

@@ -116,6 +116,23 @@ static bool is_helpers_oom(const struct launch_facts *f, const struct ending *en
 	       (strstr(said, "killed by signal: Killed") || strstr(said, "abruptly"));
 }
 
+/* A script may end a rank itself. */
+static bool is_bad_end(const struct rank_end *end)
+{
+	int signo = end->signal ? end->signal : end->exit_code - 128;
+
+	return signo != SIGTERM && signo != SIGINT;
+}
+
+/* Where commands follow the trainer, or it writes into tee, the status is theirs: 0, though it
+ * failed. What brings itself back, or was warned of the limit, may end as it likes. */
+static bool is_hidden(const struct launch_facts *f, const struct ending *end)
+{
+	return end->exit_code == 0 && !f->warned && !f->requeue_asked && !f->submitted_itself &&
+	       !f->said_stopped &&
+	       ((f->end_is_last && is_bad_end(f->rank_end)) || f->has_broken_off);
+}
+
 static enum cause natural_cause(const struct launch_facts *f, const struct ending *end)
 {
 	if (is_helpers_oom(f, end))
@@ -125,6 +142,8 @@ static enum cause natural_cause(const struct launch_facts *f, const struct endin
 		return CAUSE_OOM;
 	if (end->signal)
 		return CAUSE_CRASH;
+	if (is_hidden(f, end))
+		return f->oom ? CAUSE_OOM : CAUSE_ERROR;
 	return end->exit_code == 0 ? CAUSE_COMPLETED : CAUSE_ERROR;
 }
 
@@ -182,12 +201,15 @@ static bool is_link_of_chain(const struct launch_facts *f, const struct ending *
 	       (f->warned || (end->exit_code == 0 && f->lasted_ms >= AT_ONCE_MS));
 }
 
+static const char though[] = ", though its script ended with status 0 (set -e -o pipefail)";
+
 void ending_decide(const struct launch_facts *f, struct ending *out)
 {
 	const char *said = f->complaint ? f->complaint->text : "";
 	bool is_unreached = strncmp(said, COMPLAINT_NOT_LAUNCHED,
 				    sizeof(COMPLAINT_NOT_LAUNCHED) - 1) == 0;
 	bool is_natural = f->stop == STOP_NOT || f->stop == STOP_LEFT_OVER;
+	bool hides;
 	char how[200], why[80];
 
 	*out = (struct ending){ .exit_code = -1 };
@@ -196,8 +218,11 @@ void ending_decide(const struct launch_facts *f, struct ending *out)
 	else
 		out->exit_code = WEXITSTATUS(f->wait_status);
 	describe(f->wait_status, how, sizeof(how));
-	if (is_natural && (out->exit_code > 0 || f->stop == STOP_LEFT_OVER) && f->rank_end &&
-	    f->rank_end->is_known && !is_unreached)
+	hides = is_natural && is_hidden(f, out);
+	if (hides)
+		snprintf(how, sizeof(how), "it broke off");
+	if (is_natural && (out->exit_code > 0 || f->stop == STOP_LEFT_OVER || hides) &&
+	    f->rank_end && f->rank_end->is_known && !is_unreached)
 		take_rank_end(f->rank_end, out, how, sizeof(how));
 
 	if (!is_natural) {
@@ -217,7 +242,7 @@ void ending_decide(const struct launch_facts *f, struct ending *out)
 		if (out->cause == CAUSE_COMPLETED && f->stop == STOP_LEFT_OVER)
 			out->cause = CAUSE_CRASH; /* srun ended it, whatever its ranks did then */
 		describe_memory(f, out->cause, why, sizeof(why));
-		snprintf(out->text, sizeof(out->text), "%s%s", how, why);
+		snprintf(out->text, sizeof(out->text), "%s%s%s", how, why, hides ? though : "");
 		if (out->cause != CAUSE_COMPLETED && !is_mere_follower(f, out))
 			add_complaint(f->complaint, out);
 		out->is_early = is_unreached || strstr(said, COMPLAINT_NOT_BEGUN);

@@ -32,6 +32,8 @@ struct launch_facts {
 	const struct rank_end
 		*rank_end; /* of the rank whose end ended the launcher; NULL = nobody */
 	const struct complaint *complaint; /* what it said of its end; NULL = nothing */
+	bool end_is_last;                  /* no step came behind the end of that rank */
+	bool has_broken_off; /* what a script had started failed before its last step */
 };
 
 struct ending {

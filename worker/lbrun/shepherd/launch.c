@@ -369,6 +369,8 @@ void launch_drain(struct shepherd *s)
 	l->is_requeue_asked |= s->params.is_script && requeue_was_asked(s->folder);
 	l->is_submitted = s->params.is_script && requeue_was_submitted(s->folder);
 	l->rank_end = &s->complaints.end;
+	l->end_is_last = complaints_end_is_last(&s->complaints, clock_mono_ms());
+	l->raised_last = complaints_raised_last(&s->complaints, clock_mono_ms());
 	l->complaint = complaints_best(&s->complaints, clock_mono_ms());
 }
 

@@ -6,6 +6,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/files.h"
+#include "common/base/json.h"
 #include "common/base/mem.h"
 #include "common/base/paths.h"
 #include "worker/lbrun/end/array_end.h"
@@ -146,9 +147,12 @@ void saves_trust(struct shepherd *s)
 	remember(s);
 }
 
-void saves_step(struct shepherd *s, int64_t step)
+void saves_step(struct shepherd *s, const json_t *line)
 {
+	int64_t step = js_int(line, "step", -1);
+
 	s->handed.has_steps |= step >= 0;
+	s->facts.launch.target_told = js_int(line, "target_step", -1);
 	launch_told_step(&s->facts.launch, step);
 }
 

@@ -205,6 +205,9 @@ const char *const rank_end_patterns[] = {
 	 "(?:signal (?<word>SIG[A-Z]+)|exit code (?<code>\\d+))"),
 	"\\[rank: (?<rank>\\d+)\\] Child process with PID \\d+ terminated with code (?<code>-?\\d+)\\.",
 	"\\bRank (?<rank>\\d+) crashed with exit code (?<code>-?\\d+)\\.",
+	/* bash; who kills helpers takes other signals */
+	("^\\S+: line \\d+: +\\d+ "
+	 "(?<word>Segmentation fault|Aborted|Bus error|Floating point exception|Illegal instruction)\\b"),
 	/* DeepSpeed and accelerate */
 	"exits with return code = (?<code>-?\\d+)",
 	"CalledProcessError: Command '\\['[^']*python[\\d.]*', .*returned non-zero exit status (?<code>\\d+)\\.",

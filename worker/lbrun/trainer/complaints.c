@@ -42,11 +42,12 @@ void complaints_reset(struct complaints *c)
 {
 	c->best = c->last = (struct complaint){ .rank = -1 };
 	c->end = (struct rank_end){ .exit_code = -1, .rank = -1 };
+	c->last_end_ms = c->raised_ms = c->step_ms = INT64_MIN;
 	c->named_rank = -1;
 	c->follower_count = 0;
 	c->launcher_ends = false;
 	c->frame_lines = 0;
-	c->in_traceback = false;
+	c->in_traceback = c->is_aside = false;
 }
 
 /* --- lines ------------------------------------------------------------------------------------ */
@@ -251,6 +252,7 @@ void complaints_rank_ended(struct complaints *c, const struct rank_end *end, int
 
 	if (end->signal < 0 || end->signal > 64 || (end->signal == 0 && end->exit_code <= 0))
 		return;
+	c->last_end_ms = now_ms;
 	if (!explains_more(c, end, now_ms))
 		return;
 	c->end = *end;
@@ -338,11 +340,17 @@ void complaints_hear(struct complaints *c, const struct heard *heard)
 	c->launcher_ends |= ends_all(line.text);
 	if (c->frame_lines > 0 && line.rank == c->best.rank)
 		add_frame(c, &line);
+	c->is_aside |= strstr(line.text, "Exception ignored in") ||
+		       strstr(line.text, "Exception in thread");
 	traceback = follow_traceback(c, &line);
 	row = traceback == TRACEBACK_INSIDE ? NULL : row_of(c, &line);
 	if (traceback == TRACEBACK_INSIDE || ((row || line.is_stderr) && is_noise(c, &line)) ||
 	    is_harmless(c, &line, row))
 		return;
+	if (traceback == TRACEBACK_END && !c->is_aside)
+		c->raised_ms = line.now_ms;
+	if (traceback == TRACEBACK_END)
+		c->is_aside = false;
 	if (traceback == TRACEBACK_END && (!row || row->weight == WEIGHT_ERROR))
 		offer(c, &line, WEIGHT_EXCEPTION, NULL);
 	else if (row)
@@ -374,12 +382,30 @@ const char *complaint_unreached(const struct heard *heard)
 
 void complaints_step(struct complaints *c, int64_t now_ms)
 {
+	c->step_ms = now_ms;
 	if (c->best.weight && now_ms - c->best.at_ms > COMPLAINT_SURVIVED_MS)
 		c->best = (struct complaint){ .rank = -1 };
 	if (c->end.is_known && now_ms - c->end_ms > COMPLAINT_SURVIVED_MS)
 		c->end = (struct rank_end){ .exit_code = -1, .rank = -1 };
 	if (c->follower_count > 0 && now_ms - c->followed_ms > COMPLAINT_SURVIVED_MS)
 		c->follower_count = 0;
+}
+
+/* Other ranks, and another pipe, may still tell a step of before. */
+static bool is_last(const struct complaints *c, int64_t at_ms, int64_t now_ms)
+{
+	return at_ms != INT64_MIN && now_ms - at_ms <= COMPLAINT_SURVIVED_MS &&
+	       (c->step_ms == INT64_MIN || c->step_ms - at_ms <= FOLLOWED_MS);
+}
+
+bool complaints_end_is_last(const struct complaints *c, int64_t now_ms)
+{
+	return c->end.is_known && is_last(c, c->last_end_ms, now_ms);
+}
+
+bool complaints_raised_last(const struct complaints *c, int64_t now_ms)
+{
+	return is_last(c, c->raised_ms, now_ms);
 }
 
 const struct complaint *complaints_best(const struct complaints *c, int64_t now_ms)

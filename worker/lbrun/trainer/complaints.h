@@ -46,13 +46,15 @@ struct complaints {
 	struct complaint best, last; /* `last`: the last line of stderr */
 	struct rank_end end;
 	int64_t end_ms;
+	/* when any rank's end was told last, an exception, a step; INT64_MIN = never */
+	int64_t last_end_ms, raised_ms, step_ms;
 	int64_t named_rank;    /* by a launcher, before it says how that ended; -1 = none */
 	int64_t followers[16]; /* ranks that said they end because of another, in turn; */
 	size_t follower_count;
-	int64_t followed_ms; /* the newest said so */
-	bool launcher_ends;  /* it has said that it ends all that is left */
-	int frame_lines;     /* so many lines may hold the frame of `best` */
-	bool in_traceback;
+	int64_t followed_ms;         /* the newest said so */
+	bool launcher_ends;          /* it has said that it ends all that is left */
+	int frame_lines;             /* so many lines may hold the frame of `best` */
+	bool in_traceback, is_aside; /* its traceback is of what Python ignored, or of a thread */
 	int64_t traceback_rank;
 	char traceback_mark[MARK_BYTES]; /* stood in front of its first line */
 };
@@ -85,6 +87,10 @@ void complaints_rank_ended(struct complaints *c, const struct rank_end *end, int
 bool complaints_follows(const struct complaints *c, int64_t rank);
 /* The training went on. */
 void complaints_step(struct complaints *c, int64_t now_ms);
+
+/* Did no step come behind the end of a rank, or behind what was raised, a moment ago? */
+bool complaints_end_is_last(const struct complaints *c, int64_t now_ms);
+bool complaints_raised_last(const struct complaints *c, int64_t now_ms);
 
 /* What explains the end best; NULL = nothing does. Borrowed. */
 const struct complaint *complaints_best(const struct complaints *c, int64_t now_ms);
