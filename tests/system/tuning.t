@@ -107,6 +107,8 @@ bad() {	# bad ERE SED
 bad "adapter_config.json: use_dora is not supported" 's/"bias"/"use_dora": true, "bias"/'
 bad "adapter_config.json: bias is not supported" 's/"none"/"all"/'
 bad "adapter_config.json: r and lora_alpha must be above 0" 's/"r": 2/"r": 0/'
+bad 'adapter_config.json: init_lora_weights = "pissa_niter_4" changes the model that it adapts: save it as a plain one' \
+	's/"bias"/"init_lora_weights": "pissa_niter_4", "bias"/'
 bad "adapter_config.json: peft_type must be LORA" 's/LORA/IA3/'
 head -c 100 "$T/adapted/$last/adapter_model.safetensors" >"$T/bad/adapter_model.safetensors"
 cp "$T/adapted/$last/adapter_config.json" "$T/bad"

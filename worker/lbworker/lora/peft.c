@@ -94,6 +94,19 @@ static bool is_nothing(const json_t *v)
 	       (json_is_string(v) && strcmp(json_string_value(v), "none") == 0);
 }
 
+/* Adapters that begin otherwise (pissa, olora, corda, ...) are of weights that peft has changed
+ * first. */
+static bool begins_beside(const json_t *o)
+{
+	static const char *const names[] = { "", "gaussian", "eva", "orthogonal", "mica" };
+	const char *name = js_str(o, "init_lora_weights", "");
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strcmp(name, names[i]) == 0)
+			return true;
+	return false;
+}
+
 static int read_config(struct lora_merge *g, const char *path, struct err *err)
 {
 	static const char *const plain[] = {
@@ -113,6 +126,13 @@ static int read_config(struct lora_merge *g, const char *path, struct err *err)
 		if (!is_nothing(json_object_get(o, plain[i])))
 			rc = err_set(err, ERR_USAGE, "%s: %s is not supported: plain LoRA only",
 				     path, plain[i]);
+	if (rc == 0 && !begins_beside(o))
+		rc = err_set(
+			err, ERR_USAGE,
+			"%s: init_lora_weights = \"%.40s\" changes the model that it adapts: save "
+			"it as a plain one (peft: path_initial_model_for_weight_conversion), or "
+			"merge it with peft",
+			path, js_str(o, "init_lora_weights", ""));
 	g->factor = js_bool(o, "use_rslora", false) ? alpha / sqrt(rank) : alpha / rank;
 	json_decref(o);
 	return rc;
