@@ -14,6 +14,7 @@
 #include "common/base/mem.h"
 #include "common/base/paths.h"
 #include "common/base/strv.h"
+#include "common/config/kept_env.h"
 #include "daemon/control/control.h"
 #include "daemon/folders.h"
 #include "daemon/loop.h"
@@ -77,6 +78,16 @@ static void forbid_core(void)
 #endif
 }
 
+/* Our own files are for their owner and the team; jobs that cron starts have what we came with. */
+static void take_umask(void)
+{
+	char *told = kept_umask();
+
+	setenv("SLURM_UMASK", told, 1);
+	free(told);
+	umask(027);
+}
+
 static int serve(struct daemon *d, struct daemon_options *o, struct err *err)
 {
 	int rc;
@@ -126,11 +137,12 @@ int main(int argc, char **argv)
 	struct err err = { 0 };
 	int rc = 0;
 
+	file_fill_stdio();
 	daemon_options_read(argc, argv, &o);
 	log_init("lbd", o.verbose ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO);
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN); /* a full quota is an error of write(2), not the end */
-	umask(027);
+	take_umask();
 	forbid_core();
 	if (o.home == NULL)
 		o.home = path_lb_home(&err);

@@ -40,6 +40,10 @@ int file_write_once(const char *path, const void *data, size_t len, mode_t mode,
 /* write(2) until all of it is written; -1 with errno. */
 int file_write_all(int fd, const void *bytes, size_t len);
 
+/* Whoever started us may have closed 0, 1 or 2: /dev/null takes their place, or the next file that
+ * we open would be somebody's stdout. For the beginning of main(). */
+void file_fill_stdio(void);
+
 /* The process's own; not while other threads make files. */
 mode_t file_umask(void);
 

@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include "common/base/bytes.h"
+#include "common/base/files.h"
+#include "common/base/json.h"
 #include "common/base/mem.h"
 
 /* What a trainer needs to find its programs and libraries again. A list, not the whole
@@ -48,9 +50,17 @@ static void add_family(json_t *env, const char *family)
 	}
 }
 
+char *kept_umask(void)
+{
+	const char *told = getenv("SLURM_UMASK");
+
+	return told ? xstrdup(told) : xasprintf("0%03o", (unsigned)file_umask() & 0777);
+}
+
 json_t *kept_environment(void)
 {
 	json_t *env = json_object();
+	char *mask = kept_umask();
 
 	for (size_t i = 0; i < sizeof(kept_variables) / sizeof(kept_variables[0]); i++) {
 		const char *value = getenv(kept_variables[i]);
@@ -60,5 +70,7 @@ json_t *kept_environment(void)
 	}
 	for (size_t i = 0; i < sizeof(kept_families) / sizeof(kept_families[0]); i++)
 		add_family(env, kept_families[i]);
+	js_set_str(env, "SLURM_UMASK", mask);
+	free(mask);
 	return env;
 }

@@ -7,5 +7,7 @@
 
 /* {NAME: value}, a new reference. */
 json_t *kept_environment(void);
+/* The umask that a job is to have, as SLURM_UMASK tells it; owned by the caller. */
+char *kept_umask(void);
 
 #endif

@@ -9,10 +9,10 @@
 #include <unistd.h>
 
 #include "common/base/bytes.h"
-#include "common/base/files.h"
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "common/base/paths.h"
+#include "common/config/kept_env.h"
 #include "ctl/act/submission.h"
 #include "ctl/base/command.h"
 #include "slurm/batch/self_submission.h"
@@ -49,12 +49,6 @@ static void add_limits(json_t *env)
 	}
 }
 
-static void add_umask(json_t *env)
-{
-	if (!getenv("SLURM_UMASK"))
-		set_var(env, "SLURM_UMASK", xasprintf("0%03o", (unsigned)file_umask() & 0777));
-}
-
 json_t *batch_environment(void)
 {
 	json_t *env = json_object();
@@ -71,7 +65,7 @@ json_t *batch_environment(void)
 		free(name);
 	}
 	add_limits(env);
-	add_umask(env);
+	set_var(env, "SLURM_UMASK", kept_umask());
 	errno = 0;
 	nice = getpriority(PRIO_PROCESS, 0);
 	if (nice != -1 || errno == 0)

@@ -87,6 +87,7 @@ told() {	# NAME
 	run=$(cd "$LB_HOME/runs" && echo tell*)
 	run_reaches "$run" completed 60
 	is "$(python3 "$T/compare.py" "$LB_HOME/runs/$run/env")" "" "$1: its environment is as promised"
+	is "$(stat -c %a "$LB_HOME/runs/$run/env")" 644 "$1: so are the modes of its files"
 	lbd_stop
 	rm -rf "$LB_HOME/runs" "$LB_HOME"/ledger.db*
 }

@@ -39,6 +39,12 @@ exits 5 "status of one that ended" lbctl daemon status
 like "$out" 'it ended .* ago: stopped \(SIGTERM\)' "why"
 exits 0 "stopping it twice is no error" lbctl daemon stop
 
+ok "started by who has closed input and output, as behind ssh" \
+	timeout 20 sh -c 'exec lbd --home "$LB_HOME" <&- >&- 2>&-'
+follow_pid
+like "$(tail -n 1 "$LB_HOME/lbd.log")" 'lbd .* serves ' "it has its log"
+exits 0 "and stops" lbctl daemon stop
+
 ok "started again" lbctl daemon start
 follow_pid
 kill -KILL "$lbd_pid"

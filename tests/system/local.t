@@ -78,9 +78,12 @@ exits 0 "so are options that nobody reads" lbctl submit --dry-run "$T/late.slurm
 like "$err" 'late.slurm:3: #SBATCH behind the first command is not read' "with their place"
 exits 0 "of a sweep" lbctl submit --dry-run --name parts --sweep lr=1,2 --set slurm.partition=gpu -- echo "{lr}"
 is "$err" "lbctl: without Slurm this means nothing: --partition" "once"
-exits 0 "of a command" lbctl submit --name parts --set slurm.partition=gpu -- true
+umask 007
+exits 0 "of a command" lbctl submit --name parts --set slurm.partition=gpu -- sh -c "umask >$T/mask"
+umask 022
 is "$err" "lbctl: without Slurm this means nothing: --partition" "as well"
 run_reaches parts completed 20
+is "$(cat "$T/mask")" 0007 "it has the umask of who submitted it, not that of lbd"
 like "$(lbctl events parts)" 'created .*without Slurm this means nothing: --partition' "and it can be read later"
 exits 0 "what one machine has, a script may ask for" lbctl submit --name script --hold "$T/script"
 lbctl release script >/dev/null

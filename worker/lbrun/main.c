@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/run/attempt.h"
@@ -54,16 +55,13 @@ static void close_lock_on_exec(void)
 	unsetenv("LB_LOCK_FD");
 }
 
-/* A descriptor of ours must never become 0, 1 or 2. */
-static void fill_stdio(void)
+/* As slurmstepd does: that of lbd, which is a job's parent without Slurm, is for lbd's files. */
+static void take_umask(void)
 {
-	int fd;
+	const char *told = getenv("SLURM_UMASK");
 
-	do
-		fd = open("/dev/null", O_RDWR);
-	while (fd >= 0 && fd <= STDERR_FILENO);
-	if (fd >= 0)
-		close(fd);
+	if (told && !getenv("SLURM_JOB_ID"))
+		umask((mode_t)strtoul(told, NULL, 8));
 }
 
 /* Names of files are added to it, and it stands in lines of the log. */
@@ -95,6 +93,7 @@ static int run_attempt(const char *folder)
 		return EXIT_BROKEN;
 	}
 	close_lock_on_exec();
+	take_umask();
 	status = watchdog_run(shepherd_main, path);
 	free(path);
 	return status;
@@ -128,7 +127,7 @@ int main(int argc, char **argv)
 
 	if (requeue_is_called(argv[0]))
 		return requeue_main(argv);
-	fill_stdio();
+	file_fill_stdio();
 	log_init("lbrun", LOG_LEVEL_INFO);
 	core_forbid();
 	if (failpoint_init("lbrun", &why) < 0) {

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/base/failpoint.h"
+#include "common/base/files.h"
 #include "common/config/keys.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
@@ -160,6 +161,7 @@ int main(int argc, char **argv)
 	const char *name = argc > 1 ? argv[1] : "help";
 	struct err err = { 0 };
 
+	file_fill_stdio();
 	if (strcmp(name, "--version") == 0)
 		name = "version";
 	else if (is_help(name))
