@@ -15,6 +15,8 @@ struct cron_state {
 	int64_t written_s; /* seen_s as it is in the ledger */
 	bool busy;         /* a tick is being submitted */
 	bool silent;       /* people were told that it does not succeed */
+	int64_t run_id;    /* of it that runs, as the last turn saw; 0: none */
+	int64_t begun_ms;  /* its begin, monotonic */
 };
 
 struct cron {

@@ -302,15 +302,28 @@ static void submit_waiting(struct cron *cron, const struct cron_entry *entry)
 	cron_submit(cron, entry, tick.scheduled_s, NULL, NULL);
 }
 
+/* Whatever the wall clock was set to since it was first seen. */
+static int64_t age_ms(struct cron_state *state, const struct ledger_run *run)
+{
+	int64_t now_ms = clock_mono_ms(), seen_ms = clock_wall_ms() - run->created_ms;
+
+	if (state->run_id != run->id) {
+		state->run_id = run->id;
+		state->begun_ms = now_ms - (seen_ms > 0 ? seen_ms : 0);
+	}
+	return now_ms - state->begun_ms;
+}
+
 void cron_look_after(struct cron *cron, const struct cron_entry *entry)
 {
+	struct cron_state *state = cron_state_of(cron, entry->name);
 	int64_t timeout_ms = entry->settings.timeout_ms;
 	struct ledger_run run = { 0 };
 
-	if (cron_state_of(cron, entry->name)->busy)
+	if (state->busy)
 		return;
 	if (cron_last_is_over(cron, entry->name, &run))
 		submit_waiting(cron, entry);
-	else if (timeout_ms > 0 && clock_wall_ms() - run.created_ms > timeout_ms)
+	else if (timeout_ms > 0 && age_ms(state, &run) > timeout_ms)
 		end_run(cron, &run, "it ran longer than its TIMEOUT");
 }

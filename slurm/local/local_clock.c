@@ -11,7 +11,8 @@
 #include "slurm/local/local_state.h"
 
 enum {
-	KILL_WAIT_SECONDS = 30, /* Slurm's: from the time limit to SIGKILL */
+	KILL_WAIT_MS = 30 * 1000, /* Slurm's: from the time limit to SIGKILL */
+	KILL_AGAIN_MS = 1000,
 	ENDING_GRACE_MS = 5000, /* for lbrun's second process to clear up by itself */
 	ENDING_LOOK_MS = 100,
 	ADOPTED_LOOK_MS = 1000, /* a job that is not our child tells nobody that it ended */
@@ -35,30 +36,35 @@ static void time_out(struct local *l, struct local_job *job)
 	proc_signal(&job->proc, SIGTERM);
 }
 
-/* When the job is next to be looked at for its time limit, in seconds since the epoch. */
-static int64_t limit_turn(struct local *l, struct local_job *job)
+/* When the job is next to be looked at for its time limit, by the monotonic clock. One that is told
+ * late, by an lbd that was away or on a machine that slept, has its half minute all the same. */
+static int64_t limit_turn(struct local *l, struct local_job *job, int64_t now_ms)
 {
-	int64_t now = clock_wall_ms() / 1000, end = job->status.start_time + job->time_seconds;
+	int64_t end_ms = job->began_ms + 1000 * job->time_seconds;
+	int64_t warn_ms = end_ms - 1000 * job->warn_seconds;
 
 	if (job->time_seconds <= 0)
 		return INT64_MAX;
-	if (!job->is_warned && job->warn_seconds > 0 && now >= end - job->warn_seconds) {
+	if (!job->is_warned && job->warn_seconds > 0 && now_ms >= warn_ms) {
 		job->is_warned = true;
 		proc_signal(&job->proc, SIGUSR1);
 	}
-	if (!job->is_timed_out && now >= end)
+	if (!job->is_timed_out && now_ms < end_ms)
+		return job->is_warned || job->warn_seconds <= 0 ? end_ms : warn_ms;
+	if (!job->is_timed_out)
 		time_out(l, job);
-	if (now >= end + KILL_WAIT_SECONDS)
-		local_kill(job);
-	if (job->is_timed_out)
-		return now >= end + KILL_WAIT_SECONDS ? now + 1 : end + KILL_WAIT_SECONDS;
-	return job->is_warned || job->warn_seconds <= 0 ? end : end - job->warn_seconds;
+	if (job->kill_ms == 0)
+		job->kill_ms = now_ms + KILL_WAIT_MS;
+	if (now_ms < job->kill_ms)
+		return job->kill_ms;
+	local_kill(job);
+	return now_ms + KILL_AGAIN_MS;
 }
 
 /* In how many ms the job is to be looked at again. */
 static int64_t job_turn(struct local *l, struct local_job *job)
 {
-	int64_t due, now_ms = clock_wall_ms();
+	int64_t due, now_ms = clock_mono_ms();
 
 	if (job->status.phase == JOB_RUNNING && !job->is_child &&
 	    !local_job_is_alive(&l->jobs, job)) {
@@ -72,9 +78,9 @@ static int64_t job_turn(struct local *l, struct local_job *job)
 	}
 	if (job->status.phase != JOB_RUNNING)
 		return INT64_MAX;
-	due = limit_turn(l, job);
+	due = limit_turn(l, job, now_ms);
 	if (due < INT64_MAX)
-		due = due * 1000 > now_ms ? due * 1000 - now_ms : 1;
+		due -= now_ms;
 	return !job->is_child && due > ADOPTED_LOOK_MS ? ADOPTED_LOOK_MS : due;
 }
 

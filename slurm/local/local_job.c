@@ -73,6 +73,7 @@ void local_job_run(struct local_job *job)
 	set_phase(job, JOB_RUNNING, "RUNNING");
 	job->status.reason[0] = '\0';
 	job->status.start_time = clock_wall_ms() / 1000;
+	job->began_ms = clock_mono_ms();
 	drop_env(job);
 }
 

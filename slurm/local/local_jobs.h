@@ -48,7 +48,10 @@ struct local_job {
 	bool is_cancelled;                  /* somebody asked for its end */
 	bool is_warned;                     /* by this lbd, of its time limit */
 	bool is_timed_out;
-	int64_t ending_since_ms; /* monotonic, this lbd's; while JOB_ENDING */
+	/* monotonic, this lbd's: */
+	int64_t began_ms;        /* its start, whatever the wall clock was set to since */
+	int64_t kill_ms;         /* when its time is over for good; 0: it is not told so far */
+	int64_t ending_since_ms; /* while JOB_ENDING */
 };
 
 /* local_job.c: held, without anything but its names. */

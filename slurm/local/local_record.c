@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/base/bytes.h"
+#include "common/base/clock.h"
 #include "common/base/json.h"
 #include "common/base/strv.h"
 #include "slurm/local/local_jobs.h"
@@ -150,6 +151,8 @@ static void parse_process(const json_t *o, struct local_job *job)
 
 static void parse_phase(const json_t *o, struct local_job *job, enum job_phase phase)
 {
+	int64_t age_ms;
+
 	if (phase == JOB_PENDING)
 		local_job_wait(job);
 	if (phase == JOB_RUNNING)
@@ -160,6 +163,8 @@ static void parse_phase(const json_t *o, struct local_job *job, enum job_phase p
 	if (phase == JOB_ENDED)
 		local_job_ended(job);
 	job->status.start_time = js_int(o, "start", 0);
+	age_ms = clock_wall_ms() - 1000 * job->status.start_time;
+	job->began_ms = clock_mono_ms() - (age_ms > 0 ? age_ms : 0);
 	job->status.end_time = js_int(o, "end", 0);
 }
 

@@ -6,7 +6,7 @@
 
 faketime=$(ls /usr/lib/*/faketime/libfaketime.so.1 2>/dev/null)
 [ -n "$faketime" ] || bail_out "libfaketime is missing: apt-get install libfaketime"
-plan 52
+plan 55
 export ASAN_OPTIONS="$ASAN_OPTIONS:verify_asan_link_order=0:detect_leaks=0"
 export TZ=Europe/Berlin
 cron=$LB_HOME/cron
@@ -146,6 +146,48 @@ run=$(job 0.last.run)
 wait_for '[ "$(run_state "$run")" = completed ]' 20
 like "$(lbctl logs "$run")" '^made it: counts$' \
 	"what a script says to sbatch counts; what makes no sense here does no harm"
+lbd_stop
+
+# --- the clock is set while jobs run --------------------------------------------------------------
+cat >"$T/saves" <<'END'
+#!/bin/sh
+trap 'sleep 1; : >"$1/saved"; exit 0' TERM
+while :; do sleep 0.1; done
+END
+chmod +x "$T/saves"
+now=$(($(date +%s) / 60 * 60 + 57))	# the minute is over soon
+printf 'NAME=due\n%s * * * true\nTIMEOUT=1h\nNAME=long\n0 0 29 2 * sleep %s\n' \
+	"$(date -d "@$((now + 3600))" '+%M %H')" "$mark" >"$cron/crontab"
+lbd_start
+long=$(lbctl cron run long)
+lbctl submit --name limited --set slurm.time=1h -- "$T/saves" "$T" >/dev/null
+run_reaches limited running 20
+run_reaches "$long" running 20
+lbd_stop
+set_clock() { echo "@$1" >"$T/clock.new" && mv "$T/clock.new" "$T/clock"; }
+set_clock $now
+LB_DEBUGGER="env LD_PRELOAD=$faketime FAKETIME_FMT=%s FAKETIME_NO_CACHE=1 FAKETIME_DONT_FAKE_MONOTONIC=1 \
+	FAKETIME_TIMESTAMP_FILE=$T/clock" lbd_start
+lbctl cron >/dev/null
+set_clock $((now + 7200))
+wait_for '[ -n "$(runs due)" ]' 20
+is "$(run_state "$long")" running "a TIMEOUT is not over because the clock was set"
+is "$(grep 'has reached its time limit' "$T/lbd.log")" "" "nor is a time limit"
+lbd_stop
+python3 - "$LB_HOME"/local/*.json <<'END'
+import json, sys
+for path in sys.argv[1:]:
+    job = json.load(open(path))
+    if job["time_seconds"] == 3600:
+        job["start"] -= 7200
+        json.dump(job, open(path, "w"))
+END
+lbd_start
+wait_for '[ -e "$T/saved" ]' 20
+passed "one that passed while no lbd ran leaves the trainer its half minute"
+lbctl kill --now limited "$long" >/dev/null
+run_reaches limited killed 20
+lbctl rm --yes limited >/dev/null
 lbd_stop
 
 # --- at once, with why not, and with an environment -----------------------------------------------
