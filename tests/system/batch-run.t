@@ -172,11 +172,13 @@ for how in login input; do
 	is "$(squeue -h -t all -n $how -o %i | wc -l)" 2 "… and there is none beside the two"
 done
 
-# A program does so at a signal: in a script whose output is a file of srun's, and as it is.
+# A program does so at a signal, in a script whose output is a file of srun's, and as it is; then it
+# goes on until Slurm ends its job, as Lightning does.
 cat >saves.py <<'END'
-import os, subprocess, sys
+import os, signal, subprocess, sys
 if os.environ["LB_ATTEMPT"] == "1":
     subprocess.call(["scontrol", "requeue", os.environ["SLURM_JOB_ID"]])
+    signal.pause()
 END
 printf '#!/bin/sh\n#SBATCH --mem=100M --signal=USR1@60\nsrun -o saves.log python3 saves.py\n' >saves.slurm
 lbctl submit --name steps saves.slurm >/dev/null
@@ -184,6 +186,7 @@ lbctl submit --name bare --set slurm.mem=100M -- python3 saves.py >/dev/null
 for how in steps bare; do
 	run_reaches $how completed 90
 	is "$(lbctl status $how --json | json attempts.#)" 2 "$how: a trainer that asks for a requeue is not completed"
+	is "$(lbctl status $how --json | json attempts.0.cause)" preempted "… but ended, as a requeue would"
 done
 
 sed 's,--parsable --dependency[^ ]*,--begin=now+1day,; s,chain,nightly,' chain.slurm >nightly.slurm

@@ -80,6 +80,7 @@ static const struct {
 	{{.wait_status = EXITED(0), .requeue_asked = true}, CAUSE_PREEMPTED, 0, 0, 143},
 	{{.wait_status = EXITED(1), .requeue_asked = true}, CAUSE_PREEMPTED, 1, 0, 1},
 	{{.wait_status = EXITED(0), .requeue_asked = true, .stop = STOP_ORDERED}, CAUSE_KILLED, 0, 0, 143},
+	{{.wait_status = KILLED(SIGTERM), .requeue_asked = true, .stop = STOP_REQUEUED}, CAUSE_PREEMPTED, -1, SIGTERM, 143},
 	/* one that submits itself again goes on as long as it finds something to do */
 	{{.wait_status = EXITED(0), .submitted_itself = true, .warned = true}, CAUSE_TIMEOUT, 0, 0, 143},
 	{{.wait_status = EXITED(143), .submitted_itself = true, .warned = true}, CAUSE_TIMEOUT, 143, 0, 143},

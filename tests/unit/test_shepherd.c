@@ -181,6 +181,10 @@ static const struct {
 	 {LAUNCHED, .launch.srun_ends_ms = NOW - LEFT_MS, .is_warned = true, .stop = ASKED(STOP_WARNED, NEVER)},
 	 NEXT_WAIT, NEVER},
 
+	{"it asked for a requeue", {LAUNCHED, .launch.is_requeue_asked = true}, NEXT_HEED, STOP_REQUEUED},
+	{"and is to end already",
+	 {LAUNCHED, .launch.is_requeue_asked = true, .stop = ASKED(STOP_REQUEUED, NOW + 7)}, NEXT_WAIT, NOW + 7},
+
 	{"a node is lost", {LAUNCHED, .lost_node = "n2"}, NEXT_HEED, STOP_NODE},
 	{"a node is lost while it is to end well",
 	 {LAUNCHED, .lost_node = "n2", .order = ORDER_STOP, .heeded = ORDER_STOP,

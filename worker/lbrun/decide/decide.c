@@ -284,6 +284,8 @@ static struct next running(const struct shepherd_facts *f, const struct shepherd
 		return wait_until(next_ms);
 	if (now_ms >= left_over_ms(f, policy))
 		return heed(f, STOP_LEFT_OVER, false);
+	if (f->launch.is_requeue_asked)
+		return heed(f, STOP_REQUEUED, false);
 	next_ms = earlier(next_ms, left_over_ms(f, policy));
 	return now_ms >= f->hung_at_ms ? on_hang(f) : wait_until(earlier(next_ms, f->hung_at_ms));
 }

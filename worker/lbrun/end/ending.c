@@ -162,6 +162,7 @@ static enum cause cause_when_stopped(const struct launch_facts *f, const struct 
 		return is_crash_signal(end->signal) ? CAUSE_CRASH : CAUSE_TIMEOUT;
 	case STOP_NOT:
 	case STOP_LEFT_OVER:
+	case STOP_REQUEUED:
 	case STOP_SIGNALLED:
 	case STOP_FENCED:
 	case STOP_WHY_COUNT:
@@ -208,7 +209,7 @@ void ending_decide(const struct launch_facts *f, struct ending *out)
 	const char *said = f->complaint ? f->complaint->text : "";
 	bool is_unreached = strncmp(said, COMPLAINT_NOT_LAUNCHED,
 				    sizeof(COMPLAINT_NOT_LAUNCHED) - 1) == 0;
-	bool is_natural = f->stop == STOP_NOT || f->stop == STOP_LEFT_OVER;
+	bool is_natural = f->stop <= STOP_REQUEUED;
 	bool hides;
 	char how[200], why[80];
 

@@ -15,6 +15,7 @@
 enum stop_why { /* weakest first */
 		STOP_NOT,
 		STOP_LEFT_OVER, /* srun ends the launch, because of a rank, and others go on */
+		STOP_REQUEUED,  /* it asked for a requeue, by which Slurm would end the job */
 		STOP_HUNG,      /* nothing moves any more; lbrun's own verdict */
 		STOP_NODE,      /* a node of the launch is lost: all ends at once */
 		STOP_WARNED,    /* SIGUSR1, SIGUSR2: the time limit is near */

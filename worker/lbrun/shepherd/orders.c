@@ -9,6 +9,7 @@
 #include "common/run/request.h"
 #include "worker/lbrun/shepherd/predecessor.h"
 #include "worker/lbrun/shepherd/shepherd.h"
+#include "worker/lbrun/trainer/requeue.h"
 
 enum {
 	LOOK_EVERY_MS = 2000,
@@ -91,6 +92,7 @@ static void look_for_requests(struct shepherd *s)
 
 	if (!s->facts.launch.is_open || s->facts.launch.has_ended)
 		return;
+	s->facts.launch.is_requeue_asked |= s->params.is_script && requeue_was_asked(s->folder);
 	if (trainer_request_take(s->folder, TRAINER_REQUEST_SAVE, by, sizeof(by)))
 		orders_want_save(s, by);
 	/* Stacks are written one at a time; the wish waits. */

@@ -27,6 +27,9 @@ static void describe(struct shepherd *s, const struct next *next, int64_t now_ms
 		snprintf(out, size, "srun ended the launch %.0f s ago, and some ranks go on",
 			 (double)(now_ms - s->facts.launch.srun_ends_ms) / 1000);
 		break;
+	case STOP_REQUEUED:
+		snprintf(out, size, "it asked for a requeue, and goes on in another job");
+		break;
 	case STOP_NODE:
 		if (s->facts.cut_off)
 			snprintf(out, size, "%s", s->facts.cut_off);
