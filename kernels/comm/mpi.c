@@ -28,7 +28,7 @@ static const double answer_s = 0.5;
 
 struct mpi {
 	struct comm comm;
-	double deadline_s;
+	_Atomic double deadline_s; /* may be set while another thread waits */
 	MPI_Request *request;
 	int *whose; /* of each request */
 	int requests, room;

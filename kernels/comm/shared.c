@@ -39,8 +39,8 @@ struct room {
 struct shared {
 	struct comm comm;
 	struct room *room;
-	double deadline_s;
-	size_t *sent, *got; /* bytes of the present exchange, by rank */
+	_Atomic double deadline_s; /* may be set while another thread waits */
+	size_t *sent, *got;        /* bytes of the present exchange, by rank */
 };
 
 static size_t room_bytes(int size)

@@ -178,7 +178,7 @@ int __wrap_squares_sum(struct ranks *ranks, struct ranks *pipe, const struct mes
 	return rc;
 }
 
-/* --- other-data, other-config, other-version: on rank 1 only ---------------------------------- */
+/* --- other-data, other-config, other-version: on rank 1 only; late: it takes $LB_LATE seconds - */
 
 int __real_ranks_compare(struct ranks *ranks, const struct ranks_facts *mine, struct err *err);
 int __wrap_ranks_compare(struct ranks *ranks, const struct ranks_facts *mine, struct err *err);
@@ -186,6 +186,8 @@ int __wrap_ranks_compare(struct ranks *ranks, const struct ranks_facts *mine, st
 {
 	struct ranks_facts facts = *mine;
 
+	if (ranks->rank == 1 && is_control("late"))
+		sleep((unsigned)strtoul(getenv("LB_LATE"), NULL, 10));
 	if (ranks->rank == 1 && is_control("other-data"))
 		facts.data[0] ^= 1;
 	if (ranks->rank == 1 && is_control("other-config"))

@@ -73,6 +73,33 @@ ok $? "one stands still: all end, soon after the deadline"
 ! pgrep -f "$T/long.toml" >/dev/null
 ok $? "and none is left"
 
+# What takes longer than a rank may be silent: a save that is waited for, one that the next waits
+# for, and what comes before the first step (tests/ranks/controls.c).
+slowly() { # slowly FOLDER [OPTION...]
+	slow_folder=$1
+	shift
+	LB_CHECKPOINT_DIR=$T/$slow_folder "$program" train "$T/long.toml" --device cpu --ranks 2 --training.steps 4 \
+		--checkpoint.interval 2 "$@" >"$T/$slow_folder.log" 2>"$T/$slow_folder.err" &
+}
+program=$B/lbworker
+export LB_FAILPOINT="manifest.before:delay:$((3 * patience / 2))s@1"
+slowly waited --checkpoint.async_mode disabled
+waited=$!
+slowly behind
+behind=$!
+unset LB_FAILPOINT
+program=$B/controls/lbworker
+LB_CONTROL=late LB_LATE=$((3 * patience / 2)) slowly late
+late=$!
+for slow in "$waited waited" "$behind behind"; do
+	wait "${slow% *}" || sed "s/^/${slow#* }: /" "$T/${slow#* }.err"
+done >"$T/out"
+[ ! -s "$T/out" ] && grep -q '^step 4 waited [1-9].* s for the checkpoint before' "$T/behind.log"
+ok $? "a checkpoint may take longer to write than a rank may be silent"
+sed 's/^/# /' "$T/out"
+wait $late
+ok $? "and a rank longer to begin"
+
 # Each rank's times, and its trace of a step; over a slow link, at which nobody waits who can
 # compute (tests/ranks/controls.c).
 traced() { # traced CONTROL: $overlap, milliseconds of exchanges beside operations

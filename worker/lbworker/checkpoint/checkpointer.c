@@ -138,6 +138,24 @@ int checkpointer_wait(struct checkpointer *k, struct err *err)
 	return was_there ? heard(k, &r, err) : 0;
 }
 
+static bool is_through(void *arg, double seconds)
+{
+	const struct checkpointer *k = arg;
+
+	return !k->saver || saver_is_through(k->saver, seconds);
+}
+
+/* No rank goes on before the one in flight is written. */
+static int wait_together(struct checkpointer *k, struct err *err)
+{
+	double start_us = clock_mono_us();
+
+	if (ranks_wait_for_first(k->parts.ranks, is_through, k, err))
+		return -1;
+	k->waited_s += k->saver ? (clock_mono_us() - start_us) * 1e-6 : 0;
+	return checkpointer_wait(k, err);
+}
+
 /* Only one is in flight: the next waits for it, which is said. */
 static int make_room(struct checkpointer *k, struct err *err)
 {
@@ -145,12 +163,12 @@ static int make_room(struct checkpointer *k, struct err *err)
 
 	if (checkpointer_collect(k, err))
 		return -1;
-	if (!saver_busy(k->saver))
-		return 0;
-	if (checkpointer_wait(k, err))
+	bool is_busy = k->saver && saver_busy(k->saver);
+	if (wait_together(k, err))
 		return -1;
-	printf("step %" PRId64 " waited %.2f s for the checkpoint before\n", k->state->step,
-	       k->waited_s - waited_s);
+	if (is_busy)
+		printf("step %" PRId64 " waited %.2f s for the checkpoint before\n", k->state->step,
+		       k->waited_s - waited_s);
 	return 0;
 }
 
@@ -183,6 +201,11 @@ static int ask_first(struct checkpointer *k, bool *wanted, struct err *err)
 	return ranks->size > 1 ? ranks_from_first(ranks, wanted, sizeof(*wanted), err) : 0;
 }
 
+static bool is_waited_for(const struct checkpointer *k)
+{
+	return k->config->async_mode == ASYNC_DISABLED;
+}
+
 int checkpointer_save(struct checkpointer *k, struct err *err)
 {
 	double copy_s;
@@ -190,12 +213,12 @@ int checkpointer_save(struct checkpointer *k, struct err *err)
 
 	if (!k->saver && !k->gives)
 		return 0;
-	if (k->saver && make_room(k, err))
+	if (make_room(k, err) || ask_first(k, &wanted, err))
 		return -1;
-	if (ask_first(k, &wanted, err))
+	if (k->gives && wanted && checkpoint_copy_give(&k->parts, err))
 		return -1;
 	if (k->gives)
-		return wanted ? checkpoint_copy_give(&k->parts, err) : 0;
+		return wanted && is_waited_for(k) ? wait_together(k, err) : 0;
 	if (!wanted) {
 		report_checkpoint(k->report, k->saved_step, k->saved_path);
 		return 0;
@@ -209,9 +232,9 @@ int checkpointer_save(struct checkpointer *k, struct err *err)
 	k->saves++;
 	timeline_copied(k->timeline);
 	timeline_add(k->timeline, "checkpoint begins at step", k->state->step);
-	if (k->config->async_mode != ASYNC_DISABLED)
+	if (!is_waited_for(k))
 		return 0;
-	if (checkpointer_wait(k, err))
+	if (wait_together(k, err))
 		return -1;
 	k->spent_s += (double)(clock_mono_ms() - k->saved_ms) / 1000 - copy_s;
 	return 0;

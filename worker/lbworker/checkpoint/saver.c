@@ -7,10 +7,13 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "common/base/clock.h"
 #include "common/base/mem.h"
 #include "kernels/machine/cpus.h"
+
+enum { LOOK_MS = 2 };
 
 struct saver {
 	struct checkpoint_parts parts;
@@ -99,6 +102,16 @@ int saver_start(struct saver *s, double *seconds, struct err *err)
 bool saver_busy(const struct saver *s)
 {
 	return s->in_flight;
+}
+
+bool saver_is_through(const struct saver *s, double seconds)
+{
+	const struct timespec pause = { 0, LOOK_MS * 1000000L };
+	double until_us = clock_mono_us() + seconds * 1e6;
+
+	while (s->in_flight && !atomic_load(&s->is_written) && clock_mono_us() < until_us)
+		nanosleep(&pause, NULL);
+	return !s->in_flight || atomic_load(&s->is_written);
 }
 
 bool saver_collect(struct saver *s, bool wait, struct saver_result *out)

@@ -304,8 +304,10 @@ const struct key training_keys[] = {
 		"parallelism", "reduction", reduction, "exact|fast", "\"exact\"",
 		"fast: each rank adds up its own passes, one reduction a step; other bits for each "
 		"number of ranks"),
-	KEY_DURATION("comm", "init_timeout_seconds", init_timeout_ms, 100, 86400000, "300",
-		     "when ranks of a launcher do not all begin within so long, all end"),
+	KEY_DURATION(
+		"comm", "init_timeout_seconds", init_timeout_ms, 100, 86400000, "300",
+		"when ranks of a launcher do not all begin within so long, or one is not heard of for "
+		"so long before the first step is done, all end"),
 	KEY_DURATION("comm", "train_timeout_seconds", timeout_ms, 100, 86400000, "100",
 		     "when a rank is not heard of for so long, all end"),
 	KEY_FLAG("validation", "enable", validation_enable, "false",

@@ -61,13 +61,20 @@ static void name_place(int place, bool is_forked)
 	setenv("LOCAL_RANK", text, is_forked);
 }
 
+/* One reads data, or weights, for longer than others. */
+static double deadline_to_begin(const struct ranks_options *o)
+{
+	return o->begin_s > o->deadline_s ? o->begin_s : o->deadline_s;
+}
+
 /* By a launcher, all at once; who never comes is named. */
 static struct comm *open_launched(const struct comm_table *table, const struct ranks_options *o,
 				  char *why)
 {
 	const char *node = getenv("SLURMD_NODENAME");
 	char host[COMM_NODE_BYTES] = "";
-	struct comm_options options = { .deadline_s = o->deadline_s, .node = node ? node : host };
+	struct comm_options options = { .deadline_s = deadline_to_begin(o),
+					.node = node ? node : host };
 
 	gethostname(host, sizeof(host) - 1);
 	struct meeting *meeting = meeting_begin(env_number("PMI_RANK"), env_number("PMI_SIZE"),
@@ -88,9 +95,17 @@ void ranks_alone(struct ranks *r)
 		name_place(place_beside(r), false);
 }
 
+void ranks_have_begun(struct ranks *r)
+{
+	if (!r->comm || r->deadline_s == r->train_s)
+		return;
+	r->deadline_s = r->train_s;
+	r->table->set_deadline(r->comm, r->train_s);
+}
+
 int ranks_open(struct ranks *r, const struct ranks_options *o, struct err *err)
 {
-	const struct comm_options forked = { o->room, o->rank, o->deadline_s, NULL };
+	const struct comm_options forked = { o->room, o->rank, deadline_to_begin(o), NULL };
 	char why[COMM_TEXT_BYTES] = "";
 
 	*r = (struct ranks){ .size = 1, .beside = 1 };
@@ -110,7 +125,8 @@ int ranks_open(struct ranks *r, const struct ranks_options *o, struct err *err)
 	r->size = r->comm->size;
 	r->beside = r->size;
 	r->begin_s = o->begin_s;
-	r->deadline_s = o->deadline_s;
+	r->deadline_s = deadline_to_begin(o);
+	r->train_s = o->deadline_s;
 	if (!o->room)
 		count_neighbours(r, r->size);
 	name_place(o->room ? r->rank : place_beside(r), o->room != NULL);
@@ -292,6 +308,23 @@ int ranks_from_first(struct ranks *r, void *at, size_t bytes, struct err *err)
 		r->receive[i] = r->rank != 0 && i == 0 ? all : nothing;
 	}
 	return ranks_exchange(r, r->send, r->receive, err);
+}
+
+int ranks_wait_for_first(struct ranks *r, bool (*is_done)(void *arg, double seconds), void *arg,
+			 struct err *err)
+{
+	const double share = 0.25, most_s = 1;
+	double seconds = r->size > 1 && r->deadline_s * share < most_s ? r->deadline_s * share
+								       : most_s;
+	bool done = false;
+
+	while (!done) {
+		if (r->rank == 0)
+			done = is_done(arg, seconds);
+		if (ranks_from_first(r, &done, sizeof(done), err))
+			return -1;
+	}
+	return 0;
 }
 
 void ranks_fail(struct ranks *r, const struct err *err)

@@ -32,8 +32,8 @@ struct ranks {
 	struct comm_lane *lane;                  /* makes all exchanges of the comm */
 	const struct arrays_table *arrays_table; /* arrays.h; the world's */
 	struct arrays *arrays;                   /* NULL: arrays go as words do */
-	double begin_s, deadline_s;
-	struct comm_part *send, *receive; /* [size], for gathers */
+	double begin_s, deadline_s, train_s;     /* train_s: deadline_s from the first step on */
+	struct comm_part *send, *receive;        /* [size], for gathers */
 	struct err failure;
 	bool is_told;  /* by another rank: nothing is left to say */
 	bool all_know; /* all have found the failure by themselves, and end: none is to be told */
@@ -42,7 +42,7 @@ struct ranks {
 struct ranks_options {
 	void *room; /* of those that one process has forked (local_ranks.h), and which one we are */
 	int rank;
-	double begin_s;    /* so long ranks wait for each other to begin, */
+	double begin_s;    /* so long ranks wait for each other to begin, and before they have, */
 	double deadline_s; /* and for each other's bytes */
 };
 
@@ -53,6 +53,9 @@ void ranks_alone(struct ranks *ranks);
  * nothing to close. Afterwards *ranks stays where it is. */
 int ranks_open(struct ranks *ranks, const struct ranks_options *options, struct err *err);
 void ranks_close(struct ranks *ranks);
+
+/* The first step is done: from now on nobody is late because of what he reads. */
+void ranks_have_begun(struct ranks *ranks);
 
 /* `size` of the ranks, of which we are one: first, first + stride, ... They say to each other what
  * all could, by the same functions; failures and what is counted are the world's, which is
@@ -79,6 +82,10 @@ size_t ranks_note(struct ranks *ranks, struct comm_span *span, size_t room);
 int ranks_gather(struct ranks *ranks, const void *mine, size_t bytes, void *all, struct err *err);
 /* What rank 0 has there. */
 int ranks_from_first(struct ranks *ranks, void *at, size_t bytes, struct err *err);
+/* All wait for what rank 0 does, for however long: they hear from it meanwhile. is_done, on rank 0
+ * only, waits for up to so many seconds. */
+int ranks_wait_for_first(struct ranks *ranks, bool (*is_done)(void *arg, double seconds), void *arg,
+			 struct err *err);
 
 /* A failure as other ranks hear it: without our number, where this rank itself has told it; else
  * NULL. */

@@ -321,6 +321,8 @@ static int step(struct training *t, struct err *err)
 	snprintf(name, sizeof(name), "step %" PRId64, s.step);
 	backend_range(t->backend, t->device, name);
 	int rc = compute(t, &s, err);
+	if (rc == 0)
+		ranks_have_begun(t->ranks);
 	backend_range_end(t->backend, t->device);
 	end_trace(t, s.step, start_us);
 	return rc != 0 ? rc : tell(t, &s, err);
