@@ -48,6 +48,8 @@ struct job_status {
 	int exit_code;    /* -1: none */
 	int signal;       /* 0: none */
 	int64_t start_time, end_time; /* seconds; 0: not yet */
+	/* of one that runs: when its time limit ends it; 0: never, or not known */
+	int64_t limit_time;
 	int64_t restart_count;
 	char state[24];              /* the scheduler's own word: "PENDING", "NODE_FAIL", … */
 	char reason[48];             /* "Resources", "JobHeldUser", … */

@@ -99,7 +99,7 @@ bool wire_is_asked(const struct wire_row *r, const char *ledger_id)
 /* In the place of names, where there are none. */
 static const char NO_NODES[] = "-";
 
-enum { NUMBERS = 11, DIGITS = 20 };
+enum { NUMBERS = 12, DIGITS = 20 };
 
 /* Each puts a blank behind it. */
 static char *put_text(char *at, const char *text, size_t max)
@@ -131,9 +131,9 @@ static char *put_number(char *at, int64_t number)
 void wire_row_add(struct buf *out, const struct wire_row *r)
 {
 	const int64_t numbers[NUMBERS] = {
-		r->job_id,           r->submit_time, r->state,    r->reason,   r->exit_code,
-		r->is_held,          r->start_time,  r->end_time, r->restarts, r->idle_excluded,
-		r->controller_start,
+		r->job_id,     r->submit_time, r->state,         r->reason,
+		r->exit_code,  r->is_held,     r->start_time,    r->end_time,
+		r->limit_time, r->restarts,    r->idle_excluded, r->controller_start,
 	};
 	char line[TOKEN_HEX + LEDGER_ID_HEX + NUMBERS * (DIGITS + 2) + JOB_FAILED_BYTES +
 		  JOB_NODES_BYTES + 3];
@@ -190,6 +190,7 @@ static bool take_row(const char *at, struct job_status *job, struct slurm_word *
 		&is_held,
 		&job->start_time,
 		&job->end_time,
+		&job->limit_time,
 		&job->restart_count,
 		&job->idle_excluded,
 		&job->controller_start,

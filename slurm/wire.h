@@ -21,6 +21,7 @@
  *        down:   "unreachable":true when no controller answers anybody
  *        any:    "unfit":true when the controller does not speak this helper's version
  *        submit: "job_id", "submit_time"
+ *        release: "held":true when it was held until then, or tasks of it were
  *        poll:   "last", and "same":true or "rows":N, for so many rows (wire_row_add), each a line
  *                of its own before this one: the only lines that are no JSON
  *        why:    "pending", "reason", "detail" (Slurm's own), "partition", "priority", "nodes",
@@ -55,7 +56,7 @@ enum { WIRE_MAX_REQUEST = 16 << 20, WIRE_MAX_REPLY = 64 << 20, WIRE_NAME_DIGITS 
 struct wire_row {
 	char token[TOKEN_HEX + 1], ledger_id[LEDGER_ID_HEX + 1];
 	int64_t job_id, submit_time, state, reason, exit_code, is_held, start_time, end_time,
-		restarts, idle_excluded, controller_start;
+		limit_time, restarts, idle_excluded, controller_start;
 	/* borrowed, without blanks; "": none. failed: struct job_status. */
 	const char *failed, *nodes;
 };

@@ -111,8 +111,10 @@ static bool may_stay(const struct engine *e, const struct run *run, const struct
 	int64_t begins_ms = 1000 * js_int(row, "begins", 0);
 	int64_t start_ms = a->last_seen.start_time > 0 ? 1000 * a->last_seen.start_time
 						       : a->started_ms;
-	int64_t end_ms = start_ms + b->limit_ms;
-	bool has_end = start_ms > 0 && b->limit_ms > 0 && engine_wall(e) < end_ms;
+	int64_t end_ms = a->last_seen.limit_time > 0       ? 1000 * a->last_seen.limit_time
+			 : start_ms > 0 && b->limit_ms > 0 ? start_ms + b->limit_ms
+							   : 0;
+	bool has_end = engine_wall(e) < end_ms;
 
 	return begins_ms <= start_ms || (has_end && begins_ms >= end_ms) || is_invited(b, row);
 }

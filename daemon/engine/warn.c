@@ -21,12 +21,12 @@ void engine_warn_of_limit(struct engine *e, struct run *run)
 {
 	static const char kind[] = "eta_past_limit";
 	struct attempt *a = &run->attempt;
-	int64_t start_ms = a->last_seen.start_time * 1000, limit_ms = run->spec.time_ms;
-	int64_t left_ms = pace_left_ms(&a->pace, run->target_step, limit_ms);
-	int64_t until_ms = start_ms + limit_ms - a->pace.last_ms;
+	int64_t start_ms = a->last_seen.start_time * 1000, end_ms = a->last_seen.limit_time * 1000;
+	int64_t left_ms = pace_left_ms(&a->pace, run->target_step, end_ms - start_ms);
+	int64_t until_ms = end_ms - a->pace.last_ms;
 	char needs[CLOCK_TEXT_MAX], has[CLOCK_TEXT_MAX];
 
-	if (a->is_limit_reported || limit_ms == 0 || start_ms == 0 || left_ms <= until_ms)
+	if (a->is_limit_reported || end_ms == 0 || start_ms == 0 || left_ms <= until_ms)
 		return;
 	a->is_limit_reported = true;
 	if (!was_told(e, run, kind, start_ms))

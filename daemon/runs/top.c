@@ -140,8 +140,8 @@ static void add_limit(const struct lbd *lbd, struct run *run, json_t *o)
 	if (run->gpus < 0)
 		run->gpus = batch_job_gpus(&lbd->config, run);
 
-	if (run->spec.time_ms > 0 && a->last_seen.start_time > 0)
-		js_set_time(o, "limit", a->last_seen.start_time * 1000 + run->spec.time_ms);
+	if (a->last_seen.limit_time > 0)
+		js_set_time(o, "limit", a->last_seen.limit_time * 1000);
 	js_set_int(o, "gpus", run->gpus);
 }
 

@@ -198,7 +198,15 @@ static uint32_t reason_of(const char *text)
 	return slurm_reason_from_word(word);
 }
 
-/* The start of a job that has not started, and the end of one that has not ended, are estimates. */
+/* Of a job without a limit Slurm tells an end after a year. */
+static int64_t limit_of(const struct wire_row *row)
+{
+	enum { YEAR_S = 365 * 24 * 3600 };
+
+	return row->start_time > 0 && row->end_time < row->start_time + YEAR_S ? row->end_time : 0;
+}
+
+/* The start of a job that has not started is an estimate; the end of one that runs, its limit. */
 static int read_line(const char *line, struct seen *job)
 {
 	char text[VALUE_BYTES];
@@ -213,8 +221,10 @@ static int read_line(const char *line, struct seen *job)
 	job->is_ending = strcmp(text, "COMPLETING") == 0;
 	if ((row->state & SJ_MASK) == SJ_PENDING)
 		row->start_time = 0;
-	if ((row->state & SJ_MASK) <= SJ_SUSPENDED)
+	if ((row->state & SJ_MASK) <= SJ_SUSPENDED) {
+		row->limit_time = limit_of(row);
 		row->end_time = 0;
+	}
 	value_of(line, REASON, text);
 	row->reason = reason_of(text);
 	value_of(line, TASK, text);

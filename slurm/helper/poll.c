@@ -39,7 +39,7 @@ SAME(SR_EXIT_CODE, FAIL_EXIT_CODE);
 SAME(SR_TIME_LIMIT, FAIL_TIMEOUT);
 SAME(SR_DEPENDENCY_NEVER, WAIT_DEP_INVALID);
 
-/* The start of a job that has not started, and the end of one that has not ended, are estimates. */
+/* The start of a job that has not started is an estimate; the end of one that runs, its limit. */
 static void fill_row(struct wire_row *row, const slurm_job_info_t *job)
 {
 	uint32_t base = job->job_state & SJ_MASK;
@@ -54,6 +54,9 @@ static void fill_row(struct wire_row *row, const slurm_job_info_t *job)
 	row->is_held = job->priority == 0;
 	row->start_time = has_started ? (int64_t)job->start_time : 0;
 	row->end_time = has_ended ? (int64_t)job->end_time : 0;
+	row->limit_time = has_started && !has_ended && job->time_limit != INFINITE
+				  ? (int64_t)job->end_time
+				  : 0;
 	row->restarts = job->restart_cnt;
 	row->nodes = job->nodes ? job->nodes : ""; /* Slurm takes no names but ASCII ones */
 }

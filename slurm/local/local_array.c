@@ -71,14 +71,15 @@ static bool has_failed(const struct job_status *task)
 
 void local_jobs_fold(struct local_job *const *tasks, size_t count, struct job_status *out)
 {
-	const struct job_status *shown = &tasks[0]->status, *failed = NULL;
+	const struct job_status *failed = NULL;
+	const struct local_job *shown = tasks[0];
 	int64_t start = 0, end = 0;
 
 	for (size_t i = 0; i < count; i++) {
 		const struct job_status *task = &tasks[i]->status;
 
-		if (weight_of(task) > weight_of(shown))
-			shown = task;
+		if (weight_of(task) > weight_of(&shown->status))
+			shown = tasks[i];
 		if (!failed && has_failed(task))
 			failed = task;
 		if (task->start_time > 0 && (start == 0 || task->start_time < start))
@@ -86,7 +87,9 @@ void local_jobs_fold(struct local_job *const *tasks, size_t count, struct job_st
 		if (task->end_time > end)
 			end = task->end_time;
 	}
-	*out = *shown;
+	*out = shown->status;
+	if (out->phase == JOB_RUNNING && shown->time_seconds > 0)
+		out->limit_time = out->start_time + shown->time_seconds;
 	if (tasks[0]->task.array_id == 0)
 		return;
 	out->ref.job_id = tasks[0]->task.array_id;

@@ -87,6 +87,7 @@ static void test_rows(void **state)
 		.exit_code = 0x300,
 		.start_time = 1001,
 		.end_time = 1002,
+		.limit_time = 1003,
 		.restarts = 4,
 		.failed = "n2",
 		.nodes = "n[1-2]",
@@ -105,6 +106,7 @@ static void test_rows(void **state)
 	assert_int_equal(job.exit_code, 3);
 	assert_int_equal(job.start_time, 1001);
 	assert_int_equal(job.end_time, 1002);
+	assert_int_equal(job.limit_time, 1003);
 	assert_int_equal(job.restart_count, 4);
 	assert_string_equal(job.nodes, "n[1-2]");
 	assert_string_equal(job.failed_nodes, "n2");
@@ -137,6 +139,7 @@ static void test_rows_take_old_places(void **state)
 	assert_int_equal(job.signal, fresh.signal);
 	assert_int_equal(job.start_time, 0);
 	assert_int_equal(job.end_time, 0);
+	assert_int_equal(job.limit_time, 0);
 	assert_int_equal(job.restart_count, 0);
 	assert_int_equal(job.idle_excluded, 0);
 	assert_int_equal(job.controller_start, 0);
@@ -185,7 +188,7 @@ static void test_large_rows(void **state)
 /* Each number in turn is none. */
 static void test_bad_rows(void **state)
 {
-	enum { NUMBERS = 11 };
+	enum { NUMBERS = 12 };
 	char row[512];
 	struct job_status job;
 
