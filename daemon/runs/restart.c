@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* restart.c - choose a checkpoint → settings on top of the spec → (lbworker's check) → row.
+/* restart.c - choose a checkpoint → settings on top of the spec → (lbworker's check, the
+ * scheduler's word) → row.
  *
  * Everything that can be wrong is found first. The new spec.toml is in place before the row is
  * committed: a crash in between leaves a finished run whose next restart uses it. */
@@ -21,6 +22,7 @@
 #include "daemon/runs/trainer_check.h"
 #include "daemon/job/job.h"
 #include "daemon/runs/orders.h"
+#include "daemon/runs/probe.h"
 #include "daemon/runs/submission.h"
 #include "daemon/runs/switchboard.h"
 
@@ -29,7 +31,7 @@ enum { SPEC_MAX_BYTES = 1024 * 1024, TOLD_MAX_BYTES = 400, TOLD_STEPS = 8 };
 struct restart {
 	struct request *request;
 	struct lbd *lbd;
-	int64_t run_id;
+	int64_t run_id, attempt; /* the number of its next one */
 	enum run_state from;
 	char *dir, *checkpoints;
 	bool is_of_slurm;
@@ -71,6 +73,7 @@ static const json_t *sets(const struct restart *s)
 static int find(struct restart *s, struct err *err)
 {
 	struct ledger_run run = { 0 };
+	struct ledger_attempt newest;
 
 	if (request_run(s->request, &run, err) < 0)
 		return -1;
@@ -89,6 +92,9 @@ static int find(struct restart *s, struct err *err)
 	if (s->is_of_slurm && s->lbd->slurm == NULL)
 		return err_set(err, ERR_SCHEDULER,
 			       "%s ran under Slurm, which this lbd cannot reach", run_name(s));
+	s->attempt = ledger_attempt_newest(s->lbd->ledger, s->run_id, &newest, NULL) == 0
+			     ? newest.number + 1
+			     : 1;
 	return 0;
 }
 
@@ -120,16 +126,33 @@ static int apply_sets(struct restart *s, struct err *err)
 	return 0;
 }
 
+/* The run as it will be; borrows from the restart. */
+static struct run as_run(const struct restart *s)
+{
+	struct run run = {
+		.dir = s->dir,
+		.owner_uid = s->request->peer.uid,
+		.spec = s->spec,
+		.scheduler = s->is_of_slurm ? s->lbd->slurm : s->lbd->local,
+		.attempt = { .number = s->attempt },
+	};
+
+	snprintf(run.name, sizeof(run.name), "%s", run_name(s));
+	return run;
+}
+
 /* What is asked of the scheduler is judged now, not when the job is due. */
 static int check_options(const struct restart *s, struct err *err)
 {
-	struct run run = { .dir = s->dir, .spec = s->spec };
+	struct run run = as_run(s);
 	struct batch_job job;
 	int rc;
 
 	if (json_array_size(sets(s)) == 0)
 		return 0;
 	rc = batch_job_read(&job, &s->lbd->config, &run, err);
+	if (rc == 0)
+		rc = spec_check_job(&run, job.fields, err);
 	batch_job_clear(&job);
 	return rc;
 }
@@ -334,12 +357,28 @@ static void finish(struct restart *s)
 	restart_free(s);
 }
 
-static void on_checked(void *arg, const struct err *problem)
+static void on_probed(void *arg, const struct err *problem)
 {
 	if (problem)
 		refuse(arg, problem);
 	else
 		finish(arg);
+}
+
+/* Other settings make another job, of which Slurm may have to say what it said of none before. */
+static void ask_scheduler(struct restart *s)
+{
+	struct run run = as_run(s);
+
+	probe_ask(s->lbd, &run, on_probed, s);
+}
+
+static void on_checked(void *arg, const struct err *problem)
+{
+	if (problem)
+		refuse(arg, problem);
+	else
+		ask_scheduler(arg);
 }
 
 static void check_training_config(struct restart *s)
@@ -369,6 +408,8 @@ void restart_run(struct request *request)
 		refuse(s, &err);
 	else if (!run_spec_is_command(&s->spec) && s->old_text)
 		check_training_config(s);
+	else if (s->old_text)
+		ask_scheduler(s);
 	else
 		finish(s);
 }

@@ -52,6 +52,8 @@ int submission_make_folder(struct submission *s, struct err *err);
 int submission_fill_folder(const struct submission *s, struct err *err);
 /* What must be there as surely as the row that will be committed. */
 int submission_sync_folder(const struct submission *s, struct err *err);
+/* Could its job, of these fields, run there? As far as that is known without asking anybody. */
+int spec_check_job(const struct run *run, const json_t *fields, struct err *err);
 /* The run that it will be; borrows from the submission. */
 struct run submission_as_run(const struct submission *s);
 

@@ -107,8 +107,7 @@ struct run submission_as_run(const struct submission *s)
 	return run;
 }
 
-/* What is known without asking anybody. */
-static int check_fields(const struct run *run, const json_t *fields, struct err *err)
+int spec_check_job(const struct run *run, const json_t *fields, struct err *err)
 {
 	const struct scheduler *to = run->scheduler;
 	const struct job_request job = { .fields = fields };
@@ -186,7 +185,7 @@ static int check_options(struct submission *s, struct err *err)
 	int rc = batch_job_read(&job, &s->lbd->config, &run, err);
 
 	if (rc == 0)
-		rc = check_fields(&run, job.fields, err);
+		rc = spec_check_job(&run, job.fields, err);
 	if (rc == 0)
 		note_unused(s, &run, job.fields);
 	if (rc == 0 && s->spec.script)

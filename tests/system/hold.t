@@ -158,6 +158,7 @@ like "$err" 'no checkpoint of step 25' "is said"
 exits 2 "no step at all" lbctl restart c --from yesterday
 exits 2 "a bad setting" lbctl restart c --set restart.in_place=many
 exits 2 "a run keeps its name" lbctl restart c --set run.name=d
+exits 6 "what this machine does not have" lbctl restart c --set slurm.nodes=2
 is "$(cat "$LB_HOME/runs/c/spec.toml")" "$spec" "a refused restart changes nothing"
 is "$(run_state c)" completed "and starts nothing"
 printf x >>"$C/step-00000020/w"
