@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "common/base/failpoint.h"
+#include "common/base/json.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
 #include "daemon/engine/state.h"
@@ -165,6 +166,19 @@ static void take_memory(struct attempt *a, const struct scheduler_reply *reply)
 	snprintf(a->recalled.state, sizeof(a->recalled.state), "%s (accounting)", job->state);
 }
 
+/* What may not have been done is tried again. */
+static void take_release(struct engine *e, struct run *run, struct attempt *a,
+			 const struct scheduler_reply *reply)
+{
+	if (reply->result == SCHEDULER_DOWN || reply->result == SCHEDULER_UNCLEAR)
+		return;
+	a->is_let_go = false;
+	if (reply->result == SCHEDULER_OK && js_bool(reply->body, "held", false))
+		engine_event(e, run, "release", run->let_go_by, "it was held in Slurm");
+	else if (reply->result == SCHEDULER_REFUSED)
+		engine_event(e, run, "release", run->let_go_by, "refused: %s", reply->text);
+}
+
 static void take_answer(struct engine *e, struct run *run, struct attempt *a,
 			enum decision_kind kind, const struct scheduler_reply *reply)
 {
@@ -174,8 +188,8 @@ static void take_answer(struct engine *e, struct run *run, struct attempt *a,
 		engine_prepare_early(e, run, a);
 	call->state = call_state_of(reply->result);
 	call->reply_ms = engine_now(e);
-	if (kind == DECISION_RELEASE)
-		a->is_let_go = false;
+	if (kind == DECISION_RELEASE && a->is_let_go)
+		take_release(e, run, a, reply);
 	if (kind == DECISION_SUBMIT || kind == DECISION_RELEASE)
 		snprintf(a->call_text, sizeof(a->call_text), "%s", reply->text);
 	if (kind == DECISION_ASK_ROOM)

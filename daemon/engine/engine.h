@@ -121,11 +121,14 @@ int engine_adopt(struct engine *engine, const char *name, struct err *err);
 /* The same for a run whose row or spec may have changed under a live one (a held run,
  * restarted). */
 int engine_adopt_anew(struct engine *engine, const char *name, struct err *err);
-/* A person's order, already in the ledger. */
+/* A person's order, already in the ledger; or the release of a run that is not on hold: then of
+ * what somebody holds in the scheduler. */
 void engine_order(struct engine *engine, const char *name, enum run_order wanted, const char *by,
 		  const char *reason);
-/* Does somebody hold its job in the scheduler, or perhaps tasks of its array, though it was
- * released and nobody has put the run on hold? */
+/* Was its job released, by lbd or somebody else, and nobody has put the run on hold? Whether
+ * somebody holds it, or tasks of its array, since, the scheduler knows. */
+bool engine_is_released(const struct run *run);
+/* And does somebody hold it, as far as polls tell? */
 bool engine_is_held(const struct run *run);
 /* The switches may have changed: look at them for every run. */
 void engine_on_switches(struct engine *engine);

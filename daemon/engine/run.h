@@ -30,6 +30,7 @@ struct run {
 	enum run_order wanted;
 	char *wanted_by, *wanted_reason;
 	char *by_switch;           /* the switch file that `wanted` came from; NULL: a command */
+	char *let_go_by;           /* who wants what is held in the scheduler released */
 	char *excluded;            /* nodes that the newest attempt was told to avoid */
 	bool has_no_eligible_node; /* since it last ran an attempt had no node left for that */
 	bool is_short;             /* the newest attempt waited too long for all its nodes */
@@ -44,8 +45,12 @@ struct run {
 	int64_t target_step;      /* -1 = not told */
 	int64_t tasks_changed_ns; /* of an array: when its marks changed last; 0 = not looked at */
 	int64_t tasks_done;       /* of an array, when they were counted last */
-	int64_t checkpoint_step;  /* of the last valid one heard of; -1 = none */
-	int64_t dense_steps;      /* stored since its metrics were last thinned by this process */
+	int64_t *failed_tasks; /* of the newest attempt, sorted, that people were told of; owned */
+	size_t failed_count;
+	int64_t failed_attempt;    /* its number; 0 = not looked at */
+	int64_t failed_changed_ns; /* as tasks_changed_ns */
+	int64_t checkpoint_step;   /* of the last valid one heard of; -1 = none */
+	int64_t dense_steps;       /* stored since its metrics were last thinned by this process */
 	/* percent of each GPU in the last minute, by rank; -1 = not told. Of this launch; owned */
 	int8_t *gpu_use;
 	size_t gpu_count;

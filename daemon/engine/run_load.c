@@ -20,11 +20,13 @@ void run_destroy(struct run *run)
 	free(run->wanted_by);
 	free(run->wanted_reason);
 	free(run->by_switch);
+	free(run->let_go_by);
 	free(run->resume_from);
 	free(run->excluded);
 	free(run->spec_problem);
 	free(run->prequeued_excluded);
 	free(run->gpu_use);
+	free(run->failed_tasks);
 	free(run->prequeued);
 	free(run->suspects.items);
 	free(run);

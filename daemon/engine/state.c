@@ -75,16 +75,19 @@ struct poller *engine_poller(struct engine *e, const struct run *run)
 
 /* --- orders and hints from outside ------------------------------------------------------------ */
 
+bool engine_is_released(const struct run *run)
+{
+	const struct attempt *a = &run->attempt;
+
+	return run->wanted == ORDER_RUN && run->scheduler && run->has_attempt &&
+	       (a->state == ATTEMPT_QUEUED || a->state == ATTEMPT_RUNNING);
+}
+
 bool engine_is_held(const struct run *run)
 {
 	const struct attempt *a = &run->attempt;
-	bool is_released = run->has_attempt &&
-			   (a->state == ATTEMPT_QUEUED || a->state == ATTEMPT_RUNNING);
-	/* while others run nobody is told of tasks that are held */
-	bool may_have_tasks = a->state == ATTEMPT_RUNNING && run->tasks_changed_ns != 0;
 
-	return is_released && run->wanted == ORDER_RUN &&
-	       ((a->seen_poll_ms > 0 && a->last_seen.phase == JOB_HELD) || may_have_tasks);
+	return engine_is_released(run) && a->seen_poll_ms > 0 && a->last_seen.phase == JOB_HELD;
 }
 
 void engine_order(struct engine *e, const char *name, enum run_order wanted, const char *by,
@@ -94,7 +97,9 @@ void engine_order(struct engine *e, const char *name, enum run_order wanted, con
 
 	if (run == NULL)
 		return;
-	run->attempt.is_let_go = wanted == ORDER_RUN && engine_is_held(run);
+	run->attempt.is_let_go = wanted == ORDER_RUN && engine_is_released(run);
+	free(run->let_go_by);
+	run->let_go_by = xstrdup(by);
 	run->wanted = wanted;
 	free(run->wanted_by);
 	run->wanted_by = xstrdup(by);

@@ -70,7 +70,8 @@ static bool releases(const struct request *r, const struct chosen *run, enum run
 {
 	enum run_state state = run->row->state;
 	const struct run *live = engine_live(r->lbd->engine, run->name);
-	bool is_held = run->row->wanted == ORDER_HOLD || (live && engine_is_held(live));
+	bool is_on_hold = run->row->wanted == ORDER_HOLD, is_held = live && engine_is_held(live);
+	bool may_be_held = live && run->is_named && engine_is_released(live);
 
 	(void)order;
 	if (run_state_is_final(state) || run->row->wanted > ORDER_HOLD) {
@@ -80,8 +81,13 @@ static bool releases(const struct request *r, const struct chosen *run, enum run
 			run->name, run_state_name(state), run->name);
 		return false;
 	}
-	if (!is_held)
+	if (!is_on_hold && !is_held && !(may_be_held && r->peer.role >= ROLE_SUBMITTER))
 		return false;
+	if (!is_on_hold && r->peer.role < ROLE_SUBMITTER) {
+		err_set(err, ERR_REFUSED, "%s is held in Slurm: only its owner may release it",
+			run->name);
+		return false;
+	}
 	if (!may_release(r, run->row)) {
 		err_set(err, ERR_REFUSED,
 			"%s was put on hold by %s: only they and the owner "
@@ -136,13 +142,14 @@ static json_t *write_order(struct request *r, const struct chosen *run, bool *ac
 	const struct order_kind *kind = kind_of(r);
 	enum run_state state = run->row->state;
 	int64_t id = run->row->id;
+	bool is_news = run->row->wanted != kind->order; /* else it is for the scheduler alone */
 	bool applies = kind->applies(r, run, kind->order, err);
 
 	if (err->code != ERR_NONE || (!applies && !run->is_named))
 		return NULL;
 	if (applies && !run->dry_run) {
-		if (order_write(r->lbd, id, kind->order, kind->event, r->peer.user, run->reason,
-				err) < 0)
+		if (is_news && order_write(r->lbd, id, kind->order, kind->event, r->peer.user,
+					   run->reason, err) < 0)
 			return NULL;
 		state = next_state(state, kind->order);
 		*acts = true;

@@ -67,6 +67,17 @@ static bool is_held_still(const struct seen *job)
 	       (job->row.reason == SR_HELD_USER || job->row.reason == SR_HELD_ADMIN);
 }
 
+/* Of an array: tasks that wait. */
+static bool has_held(const struct look *look)
+{
+	bool has = false;
+
+	for (size_t i = 0; i < look->count; i++)
+		has |= is_waiting(&look->jobs[i]) && look->jobs[i].row.is_held;
+	return has;
+}
+
+/* One that nobody holds would lose its place in line. */
 void op_release(const json_t *request, struct answer *a)
 {
 	char id[ID_TEXT];
@@ -74,9 +85,11 @@ void op_release(const json_t *request, struct answer *a)
 	const struct seen *job;
 	struct look look;
 
-	if (find(request, a, &look, &job, id) == 0 && act(words, a) == 0)
+	if (find(request, a, &look, &job, id) == 0 && has_held(&look) && act(words, a) == 0) {
+		js_set_bool(a->body, "held", true);
 		confirm(request, a, is_held_still,
 			"scontrol released the job, but it is held still");
+	}
 	look_clear(&look);
 }
 

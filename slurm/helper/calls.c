@@ -225,20 +225,20 @@ static bool is_ours(const slurm_job_info_t *job, const char *token, int64_t subm
 	       strcmp(found, token) == 0 && (int64_t)job->submit_time == submit_time;
 }
 
-int slurm_find(struct answer *a, const json_t *request, uint32_t *job_id)
+int slurm_find(struct answer *a, const json_t *request, job_info_msg_t **list)
 {
-	job_info_msg_t *list;
+	uint32_t job_id = (uint32_t)js_int(request, "job_id", 0);
 	const slurm_job_info_t *job;
 
-	*job_id = (uint32_t)js_int(request, "job_id", 0);
+	*list = NULL;
 	if (slurm_ready(a))
 		return -1;
-	job = slurm_record(a, *job_id, &list);
-	if (job &&
-	    !is_ours(job, js_str(request, "token", "-"), js_int(request, "submit_time", -1))) {
-		answer_set(a, SCHEDULER_GONE, "job %u is another one now", *job_id);
-		job = NULL;
-	}
-	slurm_free_job_info_msg(list);
-	return job ? 0 : -1;
+	job = slurm_record(a, job_id, list);
+	if (job && is_ours(job, js_str(request, "token", "-"), js_int(request, "submit_time", -1)))
+		return 0;
+	if (job)
+		answer_set(a, SCHEDULER_GONE, "job %u is another one now", job_id);
+	slurm_free_job_info_msg(*list);
+	*list = NULL;
+	return -1;
 }

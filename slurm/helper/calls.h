@@ -36,9 +36,9 @@ int slurm_failed(struct answer *a, int rc, bool has_acted, const char *what);
  * something. */
 int slurm_failed_in_words(struct answer *a, const char *words, const char *what);
 
-/* The job that the request names by token, job id and submit time. 0: it is there, and ours; -1:
- * *a says why not. */
-int slurm_find(struct answer *a, const json_t *request, uint32_t *job_id);
+/* The records of the job that the request names by token, job id and submit time. 0: it is there,
+ * and ours, and the caller releases *list; -1: *a says why not. */
+int slurm_find(struct answer *a, const json_t *request, job_info_msg_t **list);
 
 /* The record of one job id; NULL with *a set. The caller releases *list, not the record. */
 const slurm_job_info_t *slurm_record(struct answer *a, uint32_t job_id, job_info_msg_t **list);

@@ -8,6 +8,7 @@
 
 #include "common/base/json.h"
 #include "common/base/mem.h"
+#include "slurm/job_result.h"
 #include "slurm/helper/calls.h"
 
 enum { ID_TEXT = 16 };
@@ -36,40 +37,59 @@ void slurm_set_comment(char *id, char *comment)
 	update(&desc, id, &rc);
 }
 
-/* As slurm_find, as text; the caller is about to change the job. */
-static int find_to_change(const json_t *request, struct answer *a, char id[ID_TEXT])
+static void id_text(const json_t *request, char id[ID_TEXT])
 {
-	uint32_t job_id;
-
-	if (slurm_find(a, request, &job_id))
-		return -1;
-	snprintf(id, ID_TEXT, "%u", job_id);
-	answer_acting(a);
-	return 0;
+	snprintf(id, ID_TEXT, "%u", (uint32_t)js_int(request, "job_id", 0));
 }
 
+/* Of an array: tasks that wait. */
+static bool has_held(const job_info_msg_t *list)
+{
+	bool has = false;
+
+	for (uint32_t i = 0; i < list->record_count; i++)
+		has |= (list->job_array[i].job_state & SJ_MASK) == SJ_PENDING &&
+		       list->job_array[i].priority == 0;
+	return has;
+}
+
+/* One that nobody holds would lose its place in line. */
 void op_release(const json_t *request, struct answer *a)
 {
 	char id[ID_TEXT];
+	job_info_msg_t *list;
 	job_desc_msg_t desc;
+	bool is_held;
 	int rc;
 
-	if (find_to_change(request, a, id))
+	if (slurm_find(a, request, &list))
 		return;
+	is_held = has_held(list);
+	slurm_free_job_info_msg(list);
+	if (!is_held)
+		return;
+	id_text(request, id);
+	answer_acting(a);
 	libslurm_init_desc(&desc);
 	desc.priority = INFINITE;
 	if (update(&desc, id, &rc))
 		slurm_failed(a, rc, true, "releasing the job");
+	else
+		js_set_bool(a->body, "held", true);
 }
 
 static void kill_job(const json_t *request, struct answer *a, int signo, uint16_t flags,
 		     const char *what)
 {
+	job_info_msg_t *list;
 	char id[ID_TEXT];
 	int rc;
 
-	if (find_to_change(request, a, id))
+	if (slurm_find(a, request, &list))
 		return;
+	slurm_free_job_info_msg(list);
+	id_text(request, id);
+	answer_acting(a);
 	rc = libslurm_kill_job(id, (uint16_t)signo, flags);
 	/* What Slurm says of a job without processes: a lasting no to this signal. */
 	if (rc && signo != SIGKILL && errno == ESLURM_TRANSITION_STATE_NO_UPDATE)
@@ -82,15 +102,11 @@ static void kill_job(const json_t *request, struct answer *a, int signo, uint16_
  * still start, once, to find out. What cannot be cancelled here does just that. */
 static void cancel_waiting_tasks(const json_t *request, struct answer *a)
 {
+	uint32_t job_id = (uint32_t)js_int(request, "job_id", 0);
 	job_info_msg_t *list;
-	uint32_t job_id;
 
-	if (slurm_find(a, request, &job_id))
+	if (slurm_find(a, request, &list))
 		return;
-	if (!slurm_record(a, job_id, &list)) {
-		slurm_free_job_info_msg(list);
-		return;
-	}
 	for (uint32_t i = 0; i < list->record_count; i++) {
 		const slurm_job_info_t *job = &list->job_array[i];
 		int len = job->array_task_str ? (int)strcspn(job->array_task_str, "%") : 0;

@@ -86,6 +86,8 @@ is "$(printf '%s' "$why" | grep -c 'reason [0-9]')" 0 "no number stands for a re
 # The proposal is true.
 lbctl hold three >/dev/null
 run_reaches three held 30
+exits 6 "settings that Slurm would refuse" lbctl restart three --set slurm.partition=nope
+like "$err" 'slurm.partition: there is no partition "nope"' "are refused, as those of a submission"
 ok "with that time" lbctl restart three --set "slurm.time=${minutes}m"
 run_reaches three running 20
 passed "it starts before the job that was ahead"
@@ -188,9 +190,12 @@ run_reaches tasks completed 40
 lbctl submit --name more --array=1-2%1 --wrap 'until [ -e "$LB_RUN_DIR/go" ]; do sleep 0.1; done' >/dev/null
 wait_for '[ "$(lbctl status more --json | json target_step)" = 2 ]' 30
 job=$(lbctl status more --json | json attempts.0.job_id)
+lbctl release more >/dev/null
 scontrol uhold "${job}_2"
 lbctl release more >/dev/null
 wait_for '! squeue -h -r -j "$job" -o %r | grep -q Held' 20 && passed "… also while other tasks run"
+wait_for 'lbctl events more | grep -q " release "' 20
+is "$(lbctl events more | grep -c " release ")" 1 "a release is told of where there was something to release"
 touch "$LB_HOME/runs/more/go"
 run_reaches more completed 40
 partition DOWN

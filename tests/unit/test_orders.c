@@ -50,14 +50,50 @@ static int leave_the_end(void *self, const struct run *run, struct err *err)
 	return is_disk_full ? err_set(err, ERR_IO, "no space left") : 0;
 }
 
+static bool never_claimed(void *self, const struct run *run)
+{
+	(void)self;
+	(void)run;
+	return false;
+}
+
 static const struct world world = {
 	.wall_ms = clock_now,
 	.mono_ms = clock_now,
 	.spec = a_spec,
 	.switched = no_switch,
 	.end_all = leave_the_end,
+	.claimed = never_claimed,
 };
-static const struct scheduler_ops ops = { .name = "test" };
+
+/* The release that the scheduler was asked for last. */
+static struct {
+	int count;
+	scheduler_done done;
+	void *arg;
+} release;
+
+static void note_release(struct scheduler *s, const struct job_ref *job, scheduler_done done,
+			 void *arg)
+{
+	(void)s;
+	(void)job;
+	release.count++;
+	release.done = done;
+	release.arg = arg;
+}
+
+static void answer_release(enum scheduler_result result, const char *body)
+{
+	struct scheduler_reply reply = { .result = result, .text = "" };
+	json_t *object = json_loads(body, 0, NULL);
+
+	reply.body = object;
+	release.done(release.arg, &reply);
+	json_decref(object);
+}
+
+static const struct scheduler_ops ops = { .name = "test", .release = note_release };
 static struct scheduler scheduler = { .ops = &ops };
 static const struct poll_times times = { .busy_ms = 1000, .idle_ms = 15000, .spool_ms = 500 };
 
@@ -87,18 +123,23 @@ static void fail_at(const char *point)
 	ok(failpoint_init("lbd", &err), &err);
 }
 
-static json_t *give(struct lbd *lbd, enum verb verb, struct err *err)
+static json_t *give_as(struct lbd *lbd, enum verb verb, enum role role, struct err *err)
 {
 	struct request r = {
 		.lbd = lbd,
 		.verb = verb,
-		.peer = { .uid = 1002, .user = "bob", .role = ROLE_MEMBER },
+		.peer = { .uid = 1002, .user = "bob", .role = role },
 		.args = json_pack("{s:s, s:s}", "run", "first", "reason", "it hangs"),
 	};
 	json_t *answer = verb == VERB_SAVE ? requests_ask(&r, err) : order_give(&r, err);
 
 	json_decref(r.args);
 	return answer;
+}
+
+static json_t *give(struct lbd *lbd, enum verb verb, struct err *err)
+{
+	return give_as(lbd, verb, ROLE_MEMBER, err);
 }
 
 static enum run_state settled_state(struct lbd *lbd)
@@ -260,6 +301,53 @@ static void what_was_not_settled_is_undone(void **state)
 	close_lbd(&lbd);
 }
 
+/* Who holds a job behind our back since the last poll the scheduler knows; it is told of a release
+ * that was one, and asked until it has answered. */
+static void what_somebody_may_hold_is_released(void **state)
+{
+	struct ledger_run row = a_run("first");
+	struct err err = { 0 };
+	struct lbd lbd;
+	int64_t id, attempt;
+
+	(void)state;
+	open_lbd(&lbd);
+	row.state = RUN_QUEUED;
+	row.wanted = ORDER_RUN;
+	row.scheduler = "local";
+	ok(ledger_run_insert(lbd.ledger, &row, &id, &err), &err);
+	attempt = add_attempt(lbd.ledger, id, 1);
+	ok(ledger_attempt_set_job(lbd.ledger, attempt, 7, 6, &err), &err);
+	ok(ledger_attempt_released(lbd.ledger, attempt, 7, &err), &err);
+	commit(lbd.ledger);
+	ok(engine_load(lbd.engine, &err), &err);
+
+	json_decref(give(&lbd, VERB_RELEASE, &err)); /* to a colleague it is not held */
+	settled_state(&lbd);
+	assert_int_equal(release.count, 0);
+	json_decref(give_as(&lbd, VERB_RELEASE, ROLE_OWNER, &err));
+	settled_state(&lbd);
+	assert_int_equal(release.count, 1);
+	answer_release(SCHEDULER_DOWN, "{}");
+	now_ms += 10 * 1000;
+	settled_state(&lbd);
+	assert_int_equal(release.count, 2);
+	assert_int_equal(events(&lbd), 0);
+	answer_release(SCHEDULER_OK, "{\"held\":true}");
+	now_ms += 10 * 1000;
+	assert_int_equal(settled_state(&lbd), RUN_QUEUED);
+	assert_int_equal(release.count, 2);
+	assert_int_equal(events(&lbd), 1);
+
+	json_decref(give_as(&lbd, VERB_RELEASE, ROLE_OWNER, &err));
+	settled_state(&lbd);
+	answer_release(SCHEDULER_OK, "{}");
+	settled_state(&lbd);
+	assert_int_equal(release.count, 3);
+	assert_int_equal(events(&lbd), 1);
+	close_lbd(&lbd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -268,6 +356,7 @@ int main(void)
 		TEST(no_run_is_over_before_its_survivors_know),
 		TEST(a_request_that_is_not_committed_is_not_left),
 		TEST(what_was_not_settled_is_undone),
+		TEST(what_somebody_may_hold_is_released),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

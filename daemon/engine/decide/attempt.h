@@ -101,7 +101,9 @@ struct attempt {
 	int64_t seen_poll_ms;
 	/* some poll well after the release showed it not held */
 	bool was_waiting;
-	bool is_let_go; /* a person wants it released, whoever holds it, or tasks of it, since */
+	/* a person wants it released, whoever holds it or tasks of it, and the scheduler has not
+	 * answered yet */
+	bool is_let_go;
 	/* when its present phase was first seen, once it is over; else 0 */
 	int64_t ended_ms;
 
