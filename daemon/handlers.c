@@ -3,9 +3,11 @@
 #include "daemon/recover/backup.h"
 #include "daemon/handlers.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "common/run/array_tasks.h"
 #include "common/run/attempt_logs.h"
 #include "common/base/clock.h"
 #include "common/base/bytes.h"
@@ -139,6 +141,25 @@ static json_t *on_ls(struct request *r, struct err *err)
 	return NULL;
 }
 
+/* Those tasks of an array that did not complete in its newest attempt. */
+static void add_failed_tasks(json_t *run)
+{
+	const json_t *attempts = json_object_get(run, "attempts");
+	const json_t *newest = json_array_get(attempts, json_array_size(attempts) - 1);
+	char *folder = path_join("%s/attempts/%lld", js_str(run, "dir", ""),
+				 (long long)js_int(newest, "number", 0));
+	int64_t changed_ns = 0, *tasks;
+	json_t *list = json_array();
+	size_t count;
+
+	tasks = array_tasks_failed(folder, &changed_ns, &count);
+	for (size_t i = 0; i < count; i++)
+		json_array_append_new(list, json_integer(tasks[i]));
+	json_object_set_new(run, "failed_tasks", list);
+	free(tasks);
+	free(folder);
+}
+
 static json_t *on_status(struct request *r, struct err *err)
 {
 	struct ledger_run run = { 0 };
@@ -152,6 +173,7 @@ static json_t *on_status(struct request *r, struct err *err)
 	waits_for = engine_waits_for(r->lbd->engine, js_str(o, "name", ""));
 	js_set_str(o, "waits_for", waits_for[0] ? waits_for : NULL);
 	why_add_text(o, waits_for);
+	add_failed_tasks(o);
 	return o;
 }
 

@@ -9,25 +9,27 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "common/base/clock.h"
 #include "common/base/compare.h"
 #include "common/base/files.h"
 #include "common/base/mem.h"
 #include "common/base/paths.h"
 
 /* "task-12" → 12; -1 for anything else. */
-static int64_t task_number(const char *name)
+static int64_t number_behind(const char *prefix, const char *name)
 {
-	const char *digits = name + strlen("task-");
+	const char *digits = name + strlen(prefix);
 	char *end;
 	long long number;
 
-	if (strncmp(name, "task-", strlen("task-")) != 0 || *digits == '\0')
+	if (strncmp(name, prefix, strlen(prefix)) != 0 || *digits == '\0')
 		return -1;
 	number = strtoll(digits, &end, 10);
 	return *end == '\0' ? number : -1;
 }
 
-int64_t *array_task_folders(const char *folder, size_t *count)
+/* Sorted. */
+static int64_t *numbers_behind(const char *prefix, const char *folder, size_t *count)
 {
 	DIR *dir = opendir(folder);
 	const struct dirent *entry;
@@ -35,7 +37,7 @@ int64_t *array_task_folders(const char *folder, size_t *count)
 
 	*count = 0;
 	while (dir && (entry = readdir(dir))) {
-		int64_t number = task_number(entry->d_name);
+		int64_t number = number_behind(prefix, entry->d_name);
 
 		if (number < 0)
 			continue;
@@ -47,6 +49,39 @@ int64_t *array_task_folders(const char *folder, size_t *count)
 	if (*count > 1)
 		qsort(all, *count, sizeof(*all), compare_int64);
 	return all;
+}
+
+int64_t *array_task_folders(const char *folder, size_t *count)
+{
+	return numbers_behind("task-", folder, count);
+}
+
+void array_task_failed(const char *attempt, const char *task)
+{
+	char *path = path_join("%s/failed-%s", attempt, task);
+
+	file_write_visible(path, "", 0, 0640, NULL);
+	free(path);
+}
+
+/* Another change may hide behind the same time, which on some file systems has whole seconds. */
+static bool has_changed(const char *folder, int64_t *changed_ns)
+{
+	enum { UNSURE_MS = 2000 };
+	struct stat st;
+	int64_t now_ns, before_ns = *changed_ns;
+
+	if (stat(folder, &st) < 0)
+		return false;
+	now_ns = st.st_mtim.tv_sec * INT64_C(1000000000) + st.st_mtim.tv_nsec;
+	*changed_ns = now_ns;
+	return now_ns != before_ns || clock_wall_ms() < now_ns / 1000000 + UNSURE_MS;
+}
+
+int64_t *array_tasks_failed(const char *attempt, int64_t *changed_ns, size_t *count)
+{
+	*count = 0;
+	return has_changed(attempt, changed_ns) ? numbers_behind("failed-", attempt, count) : NULL;
 }
 
 static void put(const char *run_dir, const char *name, const char *text)
@@ -123,15 +158,8 @@ static int64_t count_marks(const char *folder)
 bool array_tasks_count(const char *run_dir, int64_t *changed_ns, int64_t *done, int64_t *all)
 {
 	char *folder = path_join("%s/tasks", run_dir), *path = path_join("%s/all", folder), *text;
-	struct stat st;
-	bool is_news = false;
+	bool is_news = has_changed(folder, changed_ns);
 
-	if (stat(folder, &st) == 0) {
-		int64_t now_ns = st.st_mtim.tv_sec * INT64_C(1000000000) + st.st_mtim.tv_nsec;
-
-		is_news = now_ns != *changed_ns;
-		*changed_ns = now_ns;
-	}
 	if (is_news) {
 		text = file_read(path, 32, NULL, NULL);
 		*done = count_marks(folder);

@@ -14,6 +14,12 @@
 /* The numbers of those that have one there, sorted; owned; NULL and *count 0: none has. */
 int64_t *array_task_folders(const char *folder, size_t *count);
 
+/* A task has ended otherwise than completed in the attempt of this folder: a mark beside its own.
+ * And the numbers of all those, as above; NULL, too, when they are those that they were at
+ * *changed_ns, which it sets (0 at first). */
+void array_task_failed(const char *attempt, const char *task);
+int64_t *array_tasks_failed(const char *attempt, int64_t *changed_ns, size_t *count);
+
 /* `task`: its number, as text. */
 bool array_task_is_done(const char *run_dir, const char *task);
 void array_task_done(const char *run_dir, const char *task);
@@ -24,8 +30,8 @@ bool array_tasks_any_done(const char *run_dir, int64_t attempt);
 /* How many there are; told once. */
 void array_tasks_are(const char *run_dir, const char *count);
 
-/* False when the folder is not there (no array, or none has begun), or has not changed since
- * *changed_ns, which it sets (0 at first). */
+/* False when the folder is not there (no array, or none has begun), or has for sure not changed
+ * since *changed_ns, which it sets (0 at first). */
 bool array_tasks_count(const char *run_dir, int64_t *changed_ns, int64_t *done, int64_t *all);
 
 #endif

@@ -104,6 +104,33 @@ static void show_step(const struct ctl *ctl, const struct progress *p)
 	putchar('\n');
 }
 
+/* "2, 4, 7-12" */
+static void show_failed_tasks(const struct ctl *ctl, const json_t *run)
+{
+	enum { MANY = 8 };
+	const json_t *tasks = json_object_get(run, "failed_tasks");
+	size_t count = json_array_size(tasks), to;
+	int shown = 0;
+
+	if (count == 0)
+		return;
+	label(ctl, "failed");
+	fputs(count > 1 ? "tasks" : "task", stdout);
+	for (size_t from = 0; from < count && shown < MANY; from = to, shown++) {
+		json_int_t first = json_integer_value(json_array_get(tasks, from)), last = first;
+
+		for (to = from + 1;
+		     to < count && json_integer_value(json_array_get(tasks, to)) == last + 1; to++)
+			last++;
+		printf("%s %lld", shown > 0 ? "," : "", (long long)first);
+		if (last > first)
+			printf("-%lld", (long long)last);
+		if (shown + 1 == MANY && to < count)
+			printf(", ... (%zu in all)", count);
+	}
+	putchar('\n');
+}
+
 static void show_loss(const struct ctl *ctl, const struct progress *p, const struct history *h)
 {
 	char text[NUMBER_TEXT_MAX];
@@ -357,6 +384,7 @@ static void show_page(struct ctl *ctl, const json_t *run, const struct history *
 	if (p.step < 0 && strcmp(state, "running") == 0)
 		show_output(ctl, ctl->operands.words[0]);
 	show_step(ctl, &p);
+	show_failed_tasks(ctl, run);
 	show_loss(ctl, &p, h);
 	show_speed(ctl, run, &p);
 	show_start(ctl, run);

@@ -79,6 +79,11 @@ struct world {
 		      int64_t *all);
 	/* As array_tasks_any_done, of its newest attempt; together with `tasks`. */
 	bool (*any_task_done)(void *self, const struct run *run);
+	/* As array_tasks_failed, and how one of them ended; together with `tasks`. */
+	int64_t *(*failed_tasks)(void *self, const struct run *run, int64_t *changed_ns,
+				 size_t *count);
+	bool (*task_ended)(void *self, const struct run *run, int64_t task,
+			   struct attempt_exit *out);
 	/* As spool_read or spool_read_plain, on the spool of the run's newest attempt. */
 	int64_t (*spool)(void *self, const struct run *run, int64_t *offset, int64_t max_bytes,
 			 int (*on_line)(const struct spool_line *line, void *arg),

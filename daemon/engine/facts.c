@@ -101,6 +101,8 @@ void engine_look_at_files(struct engine *e, struct run *run, int64_t now_ms)
 		look_for_exit(e, run, now_ms);
 	if (a->claimed)
 		engine_count_tasks(e, run);
+	if (a->claimed)
+		engine_tell_failed_tasks(e, run);
 	if (a->claimed && engine_ingest(e, run)) {
 		a->heard_ms = now_ms;
 		e->written |= WROTE_LINES;

@@ -476,6 +476,8 @@ void engine_count_tasks(struct engine *e, struct run *run)
 	if (!run->spec.script || !e->world->tasks ||
 	    !e->world->tasks(e->world->self, run, &run->tasks_changed_ns, &done, &all))
 		return;
+	if (!is_first_look && done == run->tasks_done && all == run->target_step)
+		return;
 	run->target_step = all;
 	if (run->resume_from[0])
 		resume_was_heeded(e, run);

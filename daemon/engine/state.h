@@ -173,4 +173,7 @@ bool engine_ingest(struct engine *e, struct run *run);
 /* How many tasks of an array are done, where that has changed. */
 void engine_count_tasks(struct engine *e, struct run *run);
 
+/* tasks.c: which tasks of an array did not complete, as soon as each has ended */
+void engine_tell_failed_tasks(struct engine *e, struct run *run);
+
 #endif

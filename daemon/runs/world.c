@@ -244,6 +244,30 @@ static bool real_any_task_done(void *self, const struct run *run)
 	return array_tasks_any_done(run->dir, run->attempt.number);
 }
 
+static int64_t *real_failed_tasks(void *self, const struct run *run, int64_t *changed_ns,
+				  size_t *count)
+{
+	char *folder = job_folder(run);
+	int64_t *tasks = array_tasks_failed(folder, changed_ns, count);
+
+	(void)self;
+	free(folder);
+	return tasks;
+}
+
+static bool real_task_ended(void *self, const struct run *run, int64_t task,
+			    struct attempt_exit *out)
+{
+	char *folder = job_folder(run);
+	char *of_task = path_join("%s/task-%lld", folder, (long long)task);
+	bool has_ended = attempt_exit_read(of_task, out, NULL) == 0;
+
+	(void)self;
+	free(of_task);
+	free(folder);
+	return has_ended;
+}
+
 static int64_t real_spool(void *self, const struct run *run, int64_t *offset, int64_t max_bytes,
 			  int (*on_line)(const struct spool_line *line, void *arg),
 			  void (*on_bad)(int64_t at, const struct err *why, void *arg), void *arg,
@@ -281,6 +305,8 @@ void world_init(struct world *world, struct lbd *lbd)
 		.depends = real_depends,
 		.tasks = real_tasks,
 		.any_task_done = real_any_task_done,
+		.failed_tasks = real_failed_tasks,
+		.task_ended = real_task_ended,
 		.spool = real_spool,
 	};
 }

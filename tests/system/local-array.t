@@ -63,9 +63,17 @@ task 4 of 5' "lbctl logs shows them by number"
 
 # --- one fails ------------------------------------------------------------------------------------
 submit fails --set restart.in_place=0
-go fails 0 0 1 2 4
+go fails 0 0 1 2
 go fails 3 3
+wait_for 'lbctl events fails | grep -q "task_failed *task 3: error: exit status 3$"' 60
+is "$(field fails state) $(field fails failed_tasks.#) $(field fails failed_tasks.0)" "running 1 3" \
+	"a task that fails is told of while others run"
+like "$(lbctl status fails)" '^ *failed  *task 3$' "and shown"
+lbd_kill9
+lbd_start
+go fails 0 4
 wait_for '[ "$(begun fails)" -ge 5 ] && [ "$(field fails attempts.#)" = 2 ]' 60
+is "$(lbctl events fails | grep -c task_failed)" 1 "once, although lbd died"
 go fails 0 3
 run_reaches fails completed 60
 is "$(field fails attempts.#) $(field fails attempts.0.cause)" "2 error" "a task that fails: another attempt"

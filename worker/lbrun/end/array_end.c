@@ -66,11 +66,8 @@ static int64_t count_done(const char *attempt)
 	return count;
 }
 
-static void add_tasks(struct sum *sum, const char *attempt)
+static void add_tasks(struct sum *sum, const char *attempt, const int64_t *tasks, size_t count)
 {
-	size_t count;
-	int64_t *tasks = array_task_folders(attempt, &count);
-
 	for (size_t i = 0; i < count; i++) {
 		char *folder = path_join("%s/task-%lld", attempt, (long long)tasks[i]);
 		struct attempt_exit e;
@@ -79,7 +76,18 @@ static void add_tasks(struct sum *sum, const char *attempt)
 			add(sum, tasks[i], &e);
 		free(folder);
 	}
-	free(tasks);
+}
+
+/* For lbd, which tells of it while others still run. */
+static void mark_own(const char *attempt)
+{
+	const char *task = array_end_task();
+	char *folder = path_join("%s/task-%s", attempt, task ? task : "");
+	struct attempt_exit e;
+
+	if (task && attempt_exit_read(folder, &e, NULL) == 0 && e.cause != CAUSE_COMPLETED)
+		array_task_failed(attempt, task);
+	free(folder);
 }
 
 static void describe(const struct sum *sum, int64_t all, char *out, size_t size)
@@ -101,9 +109,16 @@ void array_end_sum_up(const char *attempt, const char *token)
 	int64_t all = text ? strtoll(text, NULL, 10) : 0;
 	struct sum sum = { .worst = { .cause = CAUSE_COMPLETED, .time_ms = clock_wall_ms() } };
 	struct attempt_exit e;
+	int64_t *tasks;
+	size_t begun;
 
+	mark_own(attempt);
 	sum.ended = count_done(attempt);
-	add_tasks(&sum, attempt);
+	tasks = array_task_folders(attempt, &begun);
+	/* ends are files, of which an array may have thousands: read once all have begun */
+	if (sum.ended + (int64_t)begun >= all)
+		add_tasks(&sum, attempt, tasks, begun);
+	free(tasks);
 	if (all <= 0 || sum.ended < all)
 		return;
 	e = sum.worst;
