@@ -165,7 +165,7 @@ run_reaches limited running 20
 run_reaches "$long" running 20
 lbd_stop
 set_clock() { echo "@$1" >"$T/clock.new" && mv "$T/clock.new" "$T/clock"; }
-set_clock $now
+set_clock "$now"
 LB_DEBUGGER="env LD_PRELOAD=$faketime FAKETIME_FMT=%s FAKETIME_NO_CACHE=1 FAKETIME_DONT_FAKE_MONOTONIC=1 \
 	FAKETIME_TIMESTAMP_FILE=$T/clock" lbd_start
 lbctl cron >/dev/null
