@@ -96,6 +96,13 @@ char *path_lb_home(struct err *err)
 	return NULL;
 }
 
+const char *path_tmp(void)
+{
+	const char *tmp = getenv("TMPDIR");
+
+	return tmp && tmp[0] == '/' && access(tmp, W_OK | X_OK) == 0 ? tmp : "/tmp";
+}
+
 int path_own_program(char out[PATH_MAX], struct err *err)
 {
 	static const char gone[] = " (deleted)";

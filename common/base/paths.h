@@ -17,6 +17,10 @@ char *path_lb_home(struct err *err);
 enum { PATH_HOME_MAX = 1000 };
 int path_check_home(const char *home, struct err *err);
 
+/* $TMPDIR, or /tmp where we may write nothing there: an environment often comes from another
+ * machine, or from a job that is over. Borrowed. */
+const char *path_tmp(void);
+
 /* Where the running program is, or, after an upgrade, where its file was: what stands there now is
  * to be started then. -1 with err. */
 int path_own_program(char out[PATH_MAX], struct err *err);

@@ -132,8 +132,7 @@ static int copy_index(const struct git *g, const char *theirs, struct err *err)
 
 static char *make_scratch(struct err *err)
 {
-	const char *tmp = getenv("TMPDIR");
-	char *path = path_join("%s/lbctl-git.XXXXXX", tmp && tmp[0] == '/' ? tmp : "/tmp");
+	char *path = path_join("%s/lbctl-git.XXXXXX", path_tmp());
 
 	if (mkdtemp(path))
 		return path;

@@ -28,6 +28,9 @@ code=$LB_HOME/runs/clean/code.json
 is "$(json commit <"$code") $(json changed_files <"$code")" "$commit 0" "its folder has them"
 ok "and no patch" test ! -e "$LB_HOME/runs/clean/code.patch"
 
+(TMPDIR=$T/of-a-job-that-is-over; export TMPDIR; submit stale)
+like "$(lbctl status stale)" "code +$(echo "$commit" | cut -c1-10) " "so does one from a shell whose TMPDIR is gone"
+
 # --- changes, and files that git does not know --------------------------------------------------
 printf 'lr = 2\n\tx\n' >"$T/exp/src/train.py"
 printf 'def f(): pass\n' >"$T/exp/src/a new file.py"

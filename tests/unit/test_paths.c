@@ -55,6 +55,19 @@ static void test_relative_home(void **state)
 	free(path);
 }
 
+static void test_tmp(void **state)
+{
+	(void)state;
+	set("TMPDIR", NULL);
+	assert_string_equal(path_tmp(), "/tmp");
+	set("TMPDIR", "here");
+	assert_string_equal(path_tmp(), "/tmp");
+	set("TMPDIR", "/tmp/of-a-job-that-is-over");
+	assert_string_equal(path_tmp(), "/tmp");
+	set("TMPDIR", "/dev/shm");
+	assert_string_equal(path_tmp(), "/dev/shm");
+}
+
 static void test_sibling(void **state)
 {
 	struct err err = { 0 };
@@ -112,9 +125,8 @@ static void test_own_program(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_lb_home),
-		cmocka_unit_test(test_relative_home),
-		cmocka_unit_test(test_sibling),
+		cmocka_unit_test(test_lb_home),     cmocka_unit_test(test_relative_home),
+		cmocka_unit_test(test_tmp),         cmocka_unit_test(test_sibling),
 		cmocka_unit_test(test_own_program),
 	};
 

@@ -20,10 +20,10 @@ enum { PATH_BYTES_MAX = sizeof(((struct sockaddr_un *)0)->sun_path) - 1 };
 
 static int listen_privately(struct trainer_server *server, struct err *err)
 {
-	const char *tmp = getenv("TMPDIR");
+	const char *tmp = path_tmp();
 	char *folder;
 
-	if (!tmp || tmp[0] != '/' || strlen(tmp) > PATH_BYTES_MAX - sizeof("/lb.XXXXXX/sock"))
+	if (strlen(tmp) > PATH_BYTES_MAX - sizeof("/lb.XXXXXX/sock"))
 		tmp = "/tmp";
 	folder = path_join("%s/lb.XXXXXX", tmp);
 	if (!mkdtemp(folder)) {

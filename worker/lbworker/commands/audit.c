@@ -234,14 +234,14 @@ static int judge(struct audit *a, struct err *err)
 
 static int make_scratch(struct audit *a, struct err *err)
 {
-	const char *given = getenv("LB_CHECKPOINT_DIR"), *tmp = getenv("TMPDIR");
+	const char *given = getenv("LB_CHECKPOINT_DIR");
 
 	a->is_given = given && given[0] != '\0' && strcmp(given, a->folder) != 0;
 	if (a->is_given) {
 		a->scratch = xstrdup(given);
 		return folder_make(a->scratch, 0755, err);
 	}
-	a->scratch = path_join("%s/lb-audit.XXXXXX", tmp && tmp[0] ? tmp : "/tmp");
+	a->scratch = path_join("%s/lb-audit.XXXXXX", path_tmp());
 	return mkdtemp(a->scratch) ? 0 : err_errno(err, "%s", a->scratch);
 }
 
