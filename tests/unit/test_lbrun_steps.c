@@ -108,6 +108,18 @@ static void test_frameworks(void **state)
 		{"train:  50%|#####     | 5/10 [00:05<00:05,  1.02s/it, loss=2.5, lr=1e-4]\n",
 		 "5/10 loss=2.5 lr=0.0001"},
 		{"123it [00:05, 24.31it/s, loss=2.5]\n", "123 loss=2.5"},
+		/* Lightning, whose dataset does not tell its length */
+		{"Epoch 0: |          | 29/? [00:01<00:00, 24.31it/s, v_num=0, loss=2.500]\rEpoch 0: |          | 30/? [00:01<00:00, 24.31it/s, v_num=0, loss=2.500]\r"
+		 "Epoch 1: |          | 0/? [00:00<?, ?it/s, v_num=0, loss=2.500]\rEpoch 1: |          | 1/? [00:00<00:00, 24.31it/s, v_num=0, loss=2.250]\n", "29 loss=2.5; 30 loss=2.5; 31 loss=2.25"},
+		/* which draws its bar anew before it gives it the next number */
+		{"Epoch 0: 100%|##| 20/20 [00:01<00:00, 9.0it/s, loss=2]\rEpoch 0:   0%|  | 0/20 [00:00<?, ?it/s, loss=2]\rEpoch 1:   0%|  | 0/20 [00:00<?, ?it/s, loss=2]\r"
+		 "Epoch 1:   5%|  | 1/20 [00:00<00:19, 1.0it/s, loss=3]\r", "20 loss=2; 21 loss=3"},
+		{"Epoch 0: |          | 9/? [00:01<00:00, 9it/s, loss=2]\rEpoch 0: |          | 0/? [00:00<?, ?it/s, loss=2]\rEpoch 1: |          | 1/? [00:00<00:00, 9it/s, loss=3]\r",
+		 "9 loss=2; 10 loss=3"},
+		{"Epoch 0/2 \xe2\x94\x81\xe2\x94\x81\xe2\x94\x81 30/-- 0:00:02 \xe2\x80\xa2 -:--:-- 14.33it/s loss: 0.500\n"
+		 "Epoch 1/2 \xe2\x94\x81\xe2\x94\x81\xe2\x94\x81 30/-- 0:00:02 \xe2\x80\xa2 -:--:-- 14.33it/s loss: 0.250\n", "30 loss=0.5; 60 loss=0.25"},
+		{"Epoch 0: 9it [00:01, 24.31it/s, loss=2.5]\nEpoch 1: 1it [00:00, 24.31it/s, loss=2.25]\nValidation DataLoader 0: |          | 2/? [00:00<00:00, 24.31it/s]\n",
+		 "9 loss=2.5; 10 loss=2.25"},
 		{"Epoch 1/3:  10%|#         | 10/100 [00:01<00:09, 10.0it/s]\n"
 		 "Epoch 2/3:  10%|#         | 10/100 [00:01<00:09, 10.0it/s]\n", "10/300; 110/300"},
 		/* bars of batches that are wiped out before they are full, inside one of epochs */

@@ -305,11 +305,16 @@ static bool is_epoch_bar(struct steps *s, struct match *m)
 	snprintf(label, sizeof(label), "%.*s", (int)(m->label_len < 60 ? m->label_len : 60),
 		 m->label ? m->label : "");
 	at = strcasestr(label, "epoch");
-	if (!at || m->batches < 0)
+	if (!at)
 		return false;
 	at += strlen("epoch") + strspn(at + strlen("epoch"), " :=#[(");
 	/* NOLINTNEXTLINE(cert-err34-c): the label is short, and any number will do */
 	n = sscanf(at, "%9" SCNd64 "/%9" SCNd64, &m->epoch, &m->epochs);
+	/* Lightning draws it anew while it is still called the epoch that is over. */
+	if (n >= 1 && m->batch == 0 && s->last) {
+		m->step = js_int(s->last, "step", -1);
+		return true;
+	}
 	if (n >= 1 && ends_with(m, "steps")) {
 		m->step = m->batch;
 		m->target_step = m->batches;
