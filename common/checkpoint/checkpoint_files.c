@@ -211,13 +211,24 @@ static bool is_smaller(const struct checkpoint *c, const struct checkpoint_part 
 	       (is_newest && ends_with_a_page(p->bytes));
 }
 
+/* "d/4a3da44d9d263a840cf9b21357c560e1", as TensorStore calls its data: each time another one. */
+static bool is_random(const char *name)
+{
+	enum { DIGITS_LEAST = 16 };
+	const char *base = path_base(name);
+	size_t len = strspn(base, "0123456789abcdef");
+
+	return base[len] == '\0' && len >= DIGITS_LEAST && strpbrk(base, "abcdef");
+}
+
 int checkpoint_compare(const struct checkpoint *c, const struct checkpoint *older, bool is_newest,
 		       struct err *err)
 {
 	for (size_t i = 0; i < older->part_count; i++) {
 		const struct checkpoint_part *p = &older->parts[i], *mine = sister(c, p);
 
-		if (older->bytes == 0 || name_is_temporary(path_base(p->name)))
+		if (older->bytes == 0 || name_is_temporary(path_base(p->name)) ||
+		    is_random(p->name))
 			continue;
 		if (!mine)
 			return err_set(err, ERR_NOT_FOUND,

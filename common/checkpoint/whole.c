@@ -264,6 +264,30 @@ static int check_hdf5(const struct file *f, struct look *look, struct err *err)
 	return 0;
 }
 
+/* --- OCDBT of TensorStore: the top of its tree, with its own size behind the magic ------------- */
+
+static const unsigned char ocdbt[] = { 0x0c, 0xdb, 0x3a, 0x2a };
+
+static bool is_ocdbt(const struct file *f)
+{
+	return begins(f, ocdbt, sizeof(ocdbt)) || has_suffix(f, "manifest.ocdbt");
+}
+
+static int check_ocdbt(const struct file *f, struct look *look, struct err *err)
+{
+	uint64_t bytes = 0;
+
+	(void)look;
+	if (!begins(f, ocdbt, sizeof(ocdbt)) || f->head_len < sizeof(ocdbt) + sizeof(bytes))
+		return err_set(err, ERR_IO, "does not begin as a manifest of OCDBT does");
+	memcpy(&bytes, f->head + sizeof(ocdbt), sizeof(bytes));
+	bytes = le64toh(bytes);
+	if (bytes != (uint64_t)f->bytes)
+		return err_set(err, ERR_IO, "%lld bytes, its header says %llu", (long long)f->bytes,
+			       (unsigned long long)bytes);
+	return 0;
+}
+
 /* --- all of them ------------------------------------------------------------------------------ */
 
 static const struct format {
@@ -275,6 +299,7 @@ static const struct format {
 	{ is_npy, check_npy, true },
 	{ is_zip, check_zip, true },
 	{ is_hdf5, check_hdf5, true },
+	{ is_ocdbt, check_ocdbt, true },
 	{ is_pickle, check_pickle, false },
 	{ is_json, check_json, true },
 };

@@ -270,6 +270,24 @@ static void test_frameworks(void **state)
 		assert_int_equal(newest("oc"), step);
 		assert_string_equal(found_layout, "folder");
 	}
+	/* what TensorStore writes, for a script or Levanter: names by chance, a manifest of any size */
+	for (int step = 10; step <= 20; step += 10) {
+		char path[80], manifest[100] = "\x0c\xdb\x3a\x2a";
+
+		snprintf(path, sizeof(path), "ts/step-%d/d/%08x9d434b4dd37ed542b9958986", step,
+			 step);
+		put_text(path, "x");
+		manifest[4] = (char)(100 - step);
+		snprintf(path, sizeof(path), "ts/step-%d/manifest.ocdbt", step);
+		put(path, manifest, (size_t)(100 - step));
+		assert_int_equal(newest("ts"), 10);
+		snprintf(path, sizeof(path), "ts/step-%d/metadata.json", step);
+		put_text(path, "{}");
+		assert_int_equal(newest("ts"), step);
+	}
+	assert_int_equal(truncate("ts/step-20/manifest.ocdbt", 79), 0);
+	assert_int_equal(newest("ts"), 10);
+	assert_contains(told, "manifest.ocdbt 79 bytes, its header says 80");
 	/* OLMo, kohya's sd-scripts */
 	put_zip("ol/step1000-unsharded/model.pt");
 	put_zip("ol/step2000-unsharded/model.pt");
