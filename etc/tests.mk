@@ -106,7 +106,7 @@ $(B)/unit/test_ettr: $(B)/ettr.a
 
 # The fault tests' negative controls: the real programs, each with one protection taken out.
 CONTROLS := $(B)/controls/lbd $(B)/controls/lbrun $(B)/controls/lbworker $(if $(HAVE_SLURM),$(B)/controls/lbd-slurm)
-WRAP_lbworker  := clock_gettime device_open reduction_push reduction_finish ranks_alone ranks_open ranks_exchange comm_lane_open arrays_begin arrays_wait data_sample squares_sum sharded_stream ranks_compare model_sum_norms slice_is_whole model_queue layer_backward optimizer_update context_position
+WRAP_lbworker  := clock_gettime checkpoint_newest_valid device_open reduction_push reduction_finish ranks_alone ranks_open ranks_exchange comm_lane_open arrays_begin arrays_wait data_sample squares_sum sharded_stream ranks_compare model_sum_norms slice_is_whole model_queue layer_backward optimizer_update context_position
 WRAP_lbrun     := attempt_claim_take attempt_newest_claim predecessor_may_live
 WRAP_lbd       := reconcile job_submit
 WRAP_lbd-slurm := slurm_submit_batch_job

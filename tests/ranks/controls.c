@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "common/base/mem.h"
+#include "common/checkpoint/manifest.h"
 #include "kernels/comm.h"
 #include "worker/lbworker/base/device.h"
 #include "worker/lbworker/data/data.h"
@@ -195,6 +196,25 @@ int __wrap_ranks_compare(struct ranks *ranks, const struct ranks_facts *mine, st
 	if (ranks->rank == 1 && is_control("other-version"))
 		facts.version[0] ^= 1;
 	return __real_ranks_compare(ranks, &facts, err);
+}
+
+/* late-search: rank 0 takes $LB_LATE seconds to find a checkpoint. */
+int __real_checkpoint_newest_valid(const char *parent, struct checkpoint_found *out,
+				   void (*on_bad)(const char *path, const struct err *why,
+						  void *arg),
+				   void *arg, struct err *err);
+int __wrap_checkpoint_newest_valid(const char *parent, struct checkpoint_found *out,
+				   void (*on_bad)(const char *path, const struct err *why,
+						  void *arg),
+				   void *arg, struct err *err);
+int __wrap_checkpoint_newest_valid(const char *parent, struct checkpoint_found *out,
+				   void (*on_bad)(const char *path, const struct err *why,
+						  void *arg),
+				   void *arg, struct err *err)
+{
+	if (is_control("late-search"))
+		sleep((unsigned)strtoul(getenv("LB_LATE"), NULL, 10));
+	return __real_checkpoint_newest_valid(parent, out, on_bad, arg, err);
 }
 
 /* --- slices of a model, and of sequences; stages ---------------------------------------------- */

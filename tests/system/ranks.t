@@ -99,6 +99,10 @@ ok $? "a checkpoint may take longer to write than a rank may be silent"
 sed 's/^/# /' "$T/out"
 wait $late
 ok $? "and a rank longer to begin"
+LB_CONTROL=late-search LB_LATE=$((3 * patience / 2)) slowly behind --training.steps 5 \
+	--comm.init_timeout_seconds "$patience"
+wait $! && grep -q '^resumed from .* at step 4' "$T/behind.log"
+ok $? "and to find what to go on from"
 
 # Each rank's times, and its trace of a step; over a slow link, at which nobody waits who can
 # compute (tests/ranks/controls.c).

@@ -138,19 +138,12 @@ int checkpointer_wait(struct checkpointer *k, struct err *err)
 	return was_there ? heard(k, &r, err) : 0;
 }
 
-static bool is_through(void *arg, double seconds)
-{
-	const struct checkpointer *k = arg;
-
-	return !k->saver || saver_is_through(k->saver, seconds);
-}
-
 /* No rank goes on before the one in flight is written. */
 static int wait_together(struct checkpointer *k, struct err *err)
 {
 	double start_us = clock_mono_us();
 
-	if (ranks_wait_for_first(k->parts.ranks, is_through, k, err))
+	if (ranks_wait_for_first(k->parts.ranks, k->saver ? saver_is_through(k->saver) : NULL, err))
 		return -1;
 	k->waited_s += k->saver ? (clock_mono_us() - start_us) * 1e-6 : 0;
 	return checkpointer_wait(k, err);

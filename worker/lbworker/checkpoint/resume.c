@@ -4,6 +4,9 @@
 
 #include <inttypes.h>
 #include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -146,18 +149,64 @@ struct choice {
 /* 1 with *path, 0 when there is none, -1. */
 typedef int find_function(const struct config *c, char **path, struct err *err);
 
+/* By rank 0, in a thread of its own: all of a checkpoint may be read. */
+struct search {
+	find_function *find;
+	const struct config *config;
+	char *path;
+	int found;
+	struct err err;
+	atomic_bool is_over;
+};
+
+static void *search(void *arg)
+{
+	struct search *s = arg;
+
+	s->found = s->find(s->config, &s->path, &s->err);
+	atomic_store(&s->is_over, true);
+	return NULL;
+}
+
+/* Signals are for the thread that trains. */
+static void *search_beside(void *arg)
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, NULL);
+	return search(arg);
+}
+
+/* While all wait; on rank 0 as find(). */
+static int find_together(struct ranks *ranks, struct search *s, struct err *err)
+{
+	pthread_t thread;
+	bool is_thread = ranks->rank == 0 && ranks->size > 1 &&
+			 pthread_create(&thread, NULL, search_beside, s) == 0;
+
+	if (ranks->rank == 0 && !is_thread)
+		search(s);
+	int rc = ranks_wait_for_first(ranks, &s->is_over, err);
+	if (is_thread)
+		pthread_join(thread, NULL);
+	return rc == 0 && s->found < 0 ? err_set(err, s->err.code, "%s", s->err.text) : rc;
+}
+
 /* All ranks read what the first one finds, and read the same. */
 static int choose(const struct checkpoint_parts *p, const struct config *c, find_function *find,
 		  char **path, struct err *err)
 {
+	struct search s = { .find = find, .config = c };
 	struct choice choice = { 0 };
 
-	if (p->ranks->rank == 0) {
-		choice.found = find(c, path, err);
-		if (choice.found < 0)
-			return -1;
-		snprintf(choice.path, sizeof(choice.path), "%s", *path ? *path : "");
+	if (find_together(p->ranks, &s, err)) {
+		free(s.path);
+		return -1;
 	}
+	*path = s.path;
+	choice.found = s.found;
+	snprintf(choice.path, sizeof(choice.path), "%s", *path ? *path : "");
 	if (ranks_from_first(p->ranks, &choice, sizeof(choice), err))
 		return -1;
 	if (p->ranks->rank != 0 && choice.found > 0)

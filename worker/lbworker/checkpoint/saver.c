@@ -5,15 +5,11 @@
 
 #include <pthread.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "common/base/clock.h"
 #include "common/base/mem.h"
 #include "kernels/machine/cpus.h"
-
-enum { LOOK_MS = 2 };
 
 struct saver {
 	struct checkpoint_parts parts;
@@ -35,6 +31,7 @@ struct saver *saver_create(const struct checkpoint_parts *parts,
 		return NULL;
 	struct saver *s = xcalloc(1, sizeof(*s));
 	*s = (struct saver){ .parts = *parts, .rules = *rules, .copy = copy };
+	atomic_init(&s->is_written, true);
 	return s;
 }
 
@@ -104,14 +101,9 @@ bool saver_busy(const struct saver *s)
 	return s->in_flight;
 }
 
-bool saver_is_through(const struct saver *s, double seconds)
+const atomic_bool *saver_is_through(const struct saver *s)
 {
-	const struct timespec pause = { 0, LOOK_MS * 1000000L };
-	double until_us = clock_mono_us() + seconds * 1e6;
-
-	while (s->in_flight && !atomic_load(&s->is_written) && clock_mono_us() < until_us)
-		nanosleep(&pause, NULL);
-	return !s->in_flight || atomic_load(&s->is_written);
+	return &s->is_written;
 }
 
 bool saver_collect(struct saver *s, bool wait, struct saver_result *out)

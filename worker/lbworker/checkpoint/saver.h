@@ -6,6 +6,7 @@
 #ifndef LBWORKER_SAVER_H
 #define LBWORKER_SAVER_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 
 #include "common/base/err.h"
@@ -31,8 +32,8 @@ void saver_destroy(struct saver *saver);
  * took. -1: another rank has failed meanwhile. */
 int saver_start(struct saver *saver, double *seconds, struct err *err);
 bool saver_busy(const struct saver *saver);
-/* Waits for up to so many seconds; false when one is still being written. */
-bool saver_is_through(const struct saver *saver, double seconds);
+/* None is being written; set by the writer. */
+const atomic_bool *saver_is_through(const struct saver *saver);
 
 /* True with *out when the one in flight is through; with `wait` it waits for that. False when there
  * is none, or it is still being written. */

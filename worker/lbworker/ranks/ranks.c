@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "common/base/clock.h"
@@ -310,8 +311,18 @@ int ranks_from_first(struct ranks *r, void *at, size_t bytes, struct err *err)
 	return ranks_exchange(r, r->send, r->receive, err);
 }
 
-int ranks_wait_for_first(struct ranks *r, bool (*is_done)(void *arg, double seconds), void *arg,
-			 struct err *err)
+static bool wait_for_flag(const atomic_bool *flag, double seconds)
+{
+	enum { LOOK_MS = 2 };
+	const struct timespec pause = { 0, LOOK_MS * 1000000L };
+	double until_us = clock_mono_us() + seconds * 1e6;
+
+	while (!atomic_load(flag) && clock_mono_us() < until_us)
+		nanosleep(&pause, NULL);
+	return atomic_load(flag);
+}
+
+int ranks_wait_for_first(struct ranks *r, const atomic_bool *is_done, struct err *err)
 {
 	const double share = 0.25, most_s = 1;
 	double seconds = r->size > 1 && r->deadline_s * share < most_s ? r->deadline_s * share
@@ -320,7 +331,7 @@ int ranks_wait_for_first(struct ranks *r, bool (*is_done)(void *arg, double seco
 
 	while (!done) {
 		if (r->rank == 0)
-			done = is_done(arg, seconds);
+			done = wait_for_flag(is_done, seconds);
 		if (ranks_from_first(r, &done, sizeof(done), err))
 			return -1;
 	}

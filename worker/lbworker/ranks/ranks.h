@@ -10,6 +10,7 @@
 #ifndef LBWORKER_RANKS_H
 #define LBWORKER_RANKS_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -82,10 +83,9 @@ size_t ranks_note(struct ranks *ranks, struct comm_span *span, size_t room);
 int ranks_gather(struct ranks *ranks, const void *mine, size_t bytes, void *all, struct err *err);
 /* What rank 0 has there. */
 int ranks_from_first(struct ranks *ranks, void *at, size_t bytes, struct err *err);
-/* All wait for what rank 0 does, for however long: they hear from it meanwhile. is_done, on rank 0
- * only, waits for up to so many seconds. */
-int ranks_wait_for_first(struct ranks *ranks, bool (*is_done)(void *arg, double seconds), void *arg,
-			 struct err *err);
+/* All wait until another thread of rank 0 has set the flag, for however long: they hear from rank 0
+ * meanwhile. NULL on other ranks. */
+int ranks_wait_for_first(struct ranks *ranks, const atomic_bool *is_done, struct err *err);
 
 /* A failure as other ranks hear it: without our number, where this rank itself has told it; else
  * NULL. */
