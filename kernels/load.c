@@ -81,6 +81,18 @@ static void *open_with_wheels(const char *path)
 	return library;
 }
 
+/* Behind a failure of the loader; one of the toolkit's libraries may be what it misses. */
+static void say_lacking(const char *whose, char *why)
+{
+	const char *error = dlerror();
+	bool is_theirs = strncmp(error, "lib", 3) == 0 && strstr(error, "cannot open shared");
+
+	snprintf(why, BACKEND_TEXT_BYTES, "%s: %.120s%s", whose, error,
+		 is_theirs ? "; the module of that CUDA has it, or pip install its nvidia-cublas "
+			     "in the Python on PATH"
+			   : "");
+}
+
 static void *open_library(char *why)
 {
 	static const char *const places[] = { "liblbcuda.so", "../lib/lowbits/liblbcuda.so" };
@@ -91,7 +103,7 @@ static void *open_library(char *why)
 	if (given && given[0] != '\0') {
 		library = open_with_wheels(given);
 		if (!library)
-			snprintf(why, BACKEND_TEXT_BYTES, "LB_CUDA_LIBRARY: %.200s", dlerror());
+			say_lacking("LB_CUDA_LIBRARY", why);
 		return library;
 	}
 	/* Without a driver the half gigabyte behind our library need not be mapped to find that
@@ -109,7 +121,7 @@ static void *open_library(char *why)
 			continue;
 		library = open_with_wheels(path);
 		if (!library) {
-			snprintf(why, BACKEND_TEXT_BYTES, "cuda: %.220s", dlerror());
+			say_lacking("cuda", why);
 			return NULL;
 		}
 	}

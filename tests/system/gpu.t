@@ -285,6 +285,12 @@ LB_CUDA_LIBRARY=$T/nowhere.so "$B/lbworker" train "$T/small.toml" --job.dump_fol
 status=$?
 [ "$status" = 0 ] && [ "$(grep -c 'the CPU computes' "$T/out")" = 1 ] && [ ! -s "$T/err" ] && grep -q '^cpu:' "$T/out"
 ok $? "without the library the CPU computes, and one line says so"
+echo >"$T/empty.c"
+gcc -shared -fPIC -Wl,-soname,libcublasLt.so.99 -o "$T/libcublasLt.so.99" "$T/empty.c" &&
+	gcc -shared -fPIC -o "$T/needy.so" "$T/empty.c" -Wl,--no-as-needed "$T/libcublasLt.so.99" && rm "$T/libcublasLt.so.99"
+LB_CUDA_LIBRARY=$T/needy.so "$B/lbworker" train "$T/small.toml" --job.dump_folder "$T/no" --device cuda >"$T/out" 2>"$T/said"
+[ $? = 1 ] && grep -q 'LB_CUDA_LIBRARY: libcublasLt.so.99: cannot open .*; the module of that CUDA has it, or pip install' "$T/said"
+ok $? "a library of the toolkit that is missing is said with where it is to be had"
 # in_job GPUS NAME: the same in a job that was given these
 in_job() {
 	LB_RUN=some CUDA_VISIBLE_DEVICES=$1 LB_CUDA_LIBRARY=$T/nowhere.so "$B/lbworker" train "$T/small.toml" \
