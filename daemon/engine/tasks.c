@@ -22,9 +22,8 @@ static void remember(struct run *run, int64_t task)
 
 static bool is_remembered(const struct run *run, int64_t task)
 {
-	return run->failed_count > 0 &&
-	       bsearch(&task, run->failed_tasks, run->failed_count, sizeof(int64_t),
-		       compare_int64) != NULL;
+	return run->failed_count > 0 && bsearch(&task, run->failed_tasks, run->failed_count,
+						sizeof(int64_t), compare_int64) != NULL;
 }
 
 static int recall_event(const struct ledger_event *event, void *arg)
@@ -59,7 +58,8 @@ static void tell(struct engine *e, struct run *run, int64_t task, const struct a
 
 	engine_event(e, run, kind, "lbrun", "task %lld: %s%s%s%s", (long long)task,
 		     cause_name(exit->cause), exit->text[0] ? ": " : "", exit->text,
-		     is_last ? "; others that fail in this attempt are not told of one by one" : "");
+		     is_last ? "; others that fail in this attempt are not told of one by one"
+			     : "");
 	e->written |= WROTE_LINES;
 }
 

@@ -4,6 +4,8 @@
  * real ones. */
 #include "tests/unit/ledger_home.h"
 
+#include <signal.h>
+
 #include "daemon/engine/engine.h"
 #include "daemon/engine/state.h"
 
@@ -141,6 +143,57 @@ static struct run run_on_two_nodes(void)
 	return run;
 }
 
+struct scored {
+	const char *name;
+	double score;
+};
+
+static int see_score(const struct ledger_node *node, void *arg)
+{
+	struct scored *scored = arg;
+
+	if (strcmp(node->name, scored->name) == 0)
+		scored->score = node->score;
+	return 0;
+}
+
+static double score_of(struct ledger *ledger, const char *name)
+{
+	struct scored scored = { .name = name };
+
+	assert_int_equal(ledger_node_each(ledger, see_score, &scored, NULL), 0);
+	return scored.score;
+}
+
+/* A task of an array ends on a node of its own, which need not be the first task's. */
+static void test_blame_of_arrays(void **state)
+{
+	struct decision crash = { .cause = CAUSE_CRASH, .signal = SIGSEGV, .blame_run = true };
+	struct decision fire = { .cause = CAUSE_NODE_FAIL };
+	struct ledger *ledger = open_ledger();
+	struct engine *e = engine_create(ledger, &scheduler, NULL, &world, &times);
+	struct run run = run_on_two_nodes();
+	char *failed;
+
+	(void)state;
+	run.tasks_changed_ns = 1;
+	run.attempt.claimed = true;
+	engine_blame_nodes(e, &run, &crash, "");
+	assert_int_equal(run.suspects.count, 0);
+	run.attempt.seen_poll_ms = 1;
+	snprintf(run.attempt.last_seen.nodes, sizeof(run.attempt.last_seen.nodes), "n3");
+	snprintf(run.attempt.last_seen.failed_nodes, sizeof(run.attempt.last_seen.failed_nodes),
+		 "n3,n4");
+	failed = engine_failed_nodes(&run);
+	assert_string_equal(failed, "n3");
+	engine_blame_nodes(e, &run, &fire, failed);
+	assert_true(score_of(ledger, "n1") == 0);
+	assert_true(score_of(ledger, "n3") > 0);
+	free(failed);
+	engine_destroy(e);
+	ledger_close(ledger);
+}
+
 /* Asks once more, and hears that. */
 static void ask_outages(struct engine *e, const char *json)
 {
@@ -256,6 +309,7 @@ int main(void)
 		TEST(test_pauses),
 		TEST(test_who_must_leave),
 		TEST(test_no_word_of_outages),
+		TEST(test_blame_of_arrays),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
