@@ -317,6 +317,13 @@ static bool has_attempt(const struct logs *l, int64_t number)
 	return false;
 }
 
+static int64_t newest_attempt(const struct logs *l)
+{
+	size_t count = json_array_size(l->list);
+
+	return count ? js_int(json_array_get(l->list, count - 1), "attempt", 0) : 0;
+}
+
 static int show(struct logs *l, struct err *err)
 {
 	int64_t only = l->ctl->options.attempt;
@@ -328,8 +335,8 @@ static int show(struct logs *l, struct err *err)
 		return 0;
 	}
 	if (only > 0 && !has_attempt(l, only) && !l->ctl->options.follow)
-		return err_set(err, ERR_NOT_FOUND, "%s has no attempt %lld; it has %zu", l->run,
-			       (long long)only, json_array_size(l->list));
+		return err_set(err, ERR_NOT_FOUND, "%s has no attempt %lld; it has %lld", l->run,
+			       (long long)only, (long long)newest_attempt(l));
 	return l->ctl->options.follow ? follow_files(l, err) : print_all(l, err);
 }
 

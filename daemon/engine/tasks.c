@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* tasks.c - the tasks of an array that did not complete: people hear of each when it has ended, once,
- * and not only when all others have. */
+/* tasks.c - the tasks of an array that did not complete: people hear of each when it has ended, not
+ * only when all others have, and once. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -60,6 +60,7 @@ task 1 of 5
 task 2 of 5
 task 3 of 5
 task 4 of 5' "lbctl logs shows them by number"
+like "$(lbctl logs --attempt 7 tasks 2>&1)" 'no attempt 7; it has 1$' "tasks are no attempts"
 
 # --- one fails ------------------------------------------------------------------------------------
 submit fails --set restart.in_place=0
