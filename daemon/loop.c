@@ -124,15 +124,20 @@ static void on_turn(uv_timer_t *timer)
 	uv_timer_start(timer, on_turn, wait_ms > 0 ? (uint64_t)wait_ms : 0, 0);
 }
 
-/* Whose file is gone must not wait for the next write to notice. And what one large answer took
- * goes back to the system: left alone, malloc keeps most of it for as long as lbd lives. */
+/* Whose file is gone must not wait for the next write to notice; a socket that is gone comes back.
+ * And what one large answer took goes back to the system: left alone, malloc keeps most of it for
+ * as long as lbd lives. */
 static void on_lease(uv_timer_t *timer)
 {
 	struct daemon *d = timer->data;
 
 	malloc_trim(0);
-	if (is_ours(d, lock_renew) && ledger_check_place(d->lbd.ledger, NULL) < 0)
+	if (!is_ours(d, lock_renew))
+		return;
+	if (ledger_check_place(d->lbd.ledger, NULL) < 0)
 		uv_timer_start(&d->turn, on_turn, 0, 0);
+	if (!d->stopping)
+		control_look(d->lbd.control);
 }
 
 static void on_hand_over(uv_timer_t *timer)

@@ -3,11 +3,13 @@
 #include "common/base/accounts.h"
 #include "daemon/control/state.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/base/log.h"
 #include "common/base/paths.h"
 #include "common/base/sock.h"
 #include "daemon/base/lbd.h"
@@ -29,6 +31,16 @@ static int give_to_team(const struct control *control, struct err *err)
 	return 0;
 }
 
+static int listen_there(const struct control *control, struct err *err)
+{
+	int fd = sock_listen(control->path, 0600, err);
+
+	if (fd < 0 || give_to_team(control, err) == 0)
+		return fd;
+	close(fd);
+	return -1;
+}
+
 static void on_closed(uv_handle_t *handle)
 {
 	control_release(handle->data);
@@ -44,10 +56,8 @@ struct control *control_open(struct lbd *lbd, void (*handle)(struct request *), 
 	control->on_sweep = control_on_sweep;
 	control->last = &control->conns;
 	control->path = path_join("%s/lbd.sock", lbd->config.home);
-	control->fd = sock_listen(control->path, 0600, err);
-	if (control->fd < 0 || give_to_team(control, err) < 0) {
-		if (control->fd >= 0)
-			close(control->fd);
+	control->fd = listen_there(control, err);
+	if (control->fd < 0) {
 		free(control->path);
 		free(control);
 		return NULL;
@@ -60,6 +70,25 @@ struct control *control_open(struct lbd *lbd, void (*handle)(struct request *), 
 	control->listener.data = control->serving.data = control->sweep.data = control;
 	uv_poll_start(&control->listener, UV_READABLE, control_on_listener);
 	return control;
+}
+
+void control_look(struct control *control)
+{
+	struct err err = { 0 };
+	int fd;
+
+	if (access(control->path, F_OK) == 0 || errno != ENOENT)
+		return;
+	fd = listen_there(control, &err);
+	if (fd < 0) {
+		log_warn("the socket is gone, and no other can be made: %s", err.text);
+		return;
+	}
+	uv_poll_stop(&control->listener);
+	dup3(fd, control->fd, O_CLOEXEC);
+	close(fd);
+	uv_poll_start(&control->listener, UV_READABLE, control_on_listener);
+	log_info("%s was gone, and is there again", control->path);
 }
 
 void control_close(struct control *control)

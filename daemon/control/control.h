@@ -38,6 +38,8 @@ int request_run(struct request *request, struct ledger_run *out, struct err *err
 /* Opens HOME/lbd.sock: 0660 and of the team's group when there is one, else 0600. Each request
  * whose peer has the role for it goes to `handle`. */
 struct control *control_open(struct lbd *lbd, void (*handle)(struct request *), struct err *err);
+/* Listens anew where somebody, or a cleaner of old files, has removed the socket. */
+void control_look(struct control *control);
 /* Asked before anything is opened: -1 when so few descriptors would leave none for a visitor. */
 int control_check_room(struct err *err);
 /* Closes everything; the memory goes when the loop has run the close callbacks. */

@@ -25,6 +25,10 @@ ok "a run is submitted" lbctl submit --name r -- sleep 60
 exits 0 "logs" lbctl daemon logs
 like "$out" 'lbd .* serves ' "shows the end of the log"
 
+rm "$LB_HOME/lbd.sock"
+wait_for 'lbctl ls' 20
+passed "a socket that a cleaner of old files has removed comes back"
+
 before=$lbd_pid
 exits 0 "restart" lbctl daemon restart
 follow_pid
