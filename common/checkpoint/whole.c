@@ -264,7 +264,7 @@ static int check_hdf5(const struct file *f, struct look *look, struct err *err)
 	return 0;
 }
 
-/* --- OCDBT of TensorStore: the top of its tree, with its own size behind the magic ------------- */
+/* --- OCDBT of TensorStore: the top of its tree, with its size behind the magic ----------------- */
 
 static const unsigned char ocdbt[] = { 0x0c, 0xdb, 0x3a, 0x2a };
 

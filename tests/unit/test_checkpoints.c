@@ -270,7 +270,7 @@ static void test_frameworks(void **state)
 		assert_int_equal(newest("oc"), step);
 		assert_string_equal(found_layout, "folder");
 	}
-	/* what TensorStore writes, for a script or Levanter: names by chance, a manifest of any size */
+	/* TensorStore's: names by chance, a manifest of any size */
 	for (int step = 10; step <= 20; step += 10) {
 		char path[80], manifest[100] = "\x0c\xdb\x3a\x2a";
 
