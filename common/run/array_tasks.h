@@ -14,7 +14,7 @@
 /* The numbers of those that have one there, sorted; owned; NULL and *count 0: none has. */
 int64_t *array_task_folders(const char *folder, size_t *count);
 
-/* A task has ended otherwise than completed in the attempt of this folder: a mark beside its own.
+/* A task has failed in the attempt of this folder, by nobody's order: a mark beside its own.
  * And the numbers of all those, as above; NULL, too, when they are those that they were at
  * *changed_ns, which it sets (0 at first). */
 void array_task_failed(const char *attempt, const char *task);

@@ -63,15 +63,13 @@ static void tell(struct engine *e, struct run *run, int64_t task, const struct a
 	e->written |= WROTE_LINES;
 }
 
-/* Those that end because somebody ended the run are no news. */
 void engine_tell_failed_tasks(struct engine *e, struct run *run)
 {
-	bool is_ending = run->wanted != ORDER_RUN || run->state == RUN_STOPPING;
 	struct attempt_exit exit;
 	int64_t *tasks;
 	size_t count;
 
-	if (!run->spec.script || !e->world->failed_tasks || is_ending)
+	if (!run->spec.script || !e->world->failed_tasks)
 		return;
 	if (run->failed_attempt != run->attempt.number)
 		begin_attempt(e, run);

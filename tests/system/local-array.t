@@ -91,6 +91,7 @@ children=$(cat "$LB_HOME"/runs/doomed/child.*)
 wait_for 'for child in $children; do ! lives "$child" || exit 1; done' 20
 passed "with all that its tasks had started"
 is "$(begun doomed)" 2 "those that waited never started"
+is "$(field doomed failed_tasks.#)" 0 "and none has failed"
 submit waits --array=1-4 --hold
 lbctl release waits >/dev/null
 go waits 0 1 2 3 4

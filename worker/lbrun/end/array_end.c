@@ -78,14 +78,16 @@ static void add_tasks(struct sum *sum, const char *attempt, const int64_t *tasks
 	}
 }
 
-/* For lbd, which tells of it while others still run. */
+/* For lbd, which tells of it while others still run. One that was ended by an order has not
+ * failed. */
 static void mark_own(const char *attempt)
 {
 	const char *task = array_end_task();
 	char *folder = path_join("%s/task-%s", attempt, task ? task : "");
 	struct attempt_exit e;
 
-	if (task && attempt_exit_read(folder, &e, NULL) == 0 && e.cause != CAUSE_COMPLETED)
+	if (task && attempt_exit_read(folder, &e, NULL) == 0 && e.cause != CAUSE_COMPLETED &&
+	    e.cause != CAUSE_KILLED)
 		array_task_failed(attempt, task);
 	free(folder);
 }
