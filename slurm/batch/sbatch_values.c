@@ -260,18 +260,24 @@ static void sort_indices(struct sbatch_indices *list)
 	list->count = kept;
 }
 
+/* Lists are often printed by a loop: as Slurm takes them, with a comma at the end, or blanks behind
+ * commas. */
 int sbatch_array(const char *text, int64_t max, struct sbatch_indices *out, struct err *err)
 {
+	static const char separators[] = ", ";
 	static const char what[] = "must be array indices like \"0-15\", \"1,3,5\", \"0-20:4\" or "
 				   "\"1-10%2\"";
 	struct sbatch_indices all = { 0 };
 	const char *at = text;
-	bool good;
+	bool good, is_more;
 
 	at += *at == '[';
-	do
+	at += strspn(at, separators);
+	do {
 		good = add_indices(&all, &at, max, out != NULL);
-	while (good && *at == ',' && at++);
+		is_more = *at == ',';
+		at += is_more ? strspn(at, separators) : 0;
+	} while (good && is_more && isdigit((unsigned char)*at));
 	at += good && *at == ']';
 	if (good && *at == '%') {
 		at++;

@@ -158,6 +158,8 @@ static void test_refusals(void **state)
 		{ "#SBATCH --array=0-99999999999", "train.slurm:2: --array: " },
 		{ "#SBATCH --array=0-9:0", "train.slurm:2: --array: " },
 		{ "#SBATCH --array=5-1", "train.slurm:2: --array: " },
+		{ "#SBATCH --array=,", "train.slurm:2: --array: " },
+		{ "#SBATCH --array='1 ,2'", "train.slurm:2: --array: " },
 		{ "#SBATCH -N1-2 --gpus-per-task=1 --ntasks-per-node=3",
 		  "--gpus-per-task: needs --ntasks or --gpus where --nodes is a range" },
 		{ "#SBATCH -N2 -m plane=2",

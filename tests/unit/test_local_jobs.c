@@ -130,7 +130,7 @@ static void records(void **state)
 	(void)state;
 	open_jobs(&jobs);
 	assert_int_equal(add(&jobs, NULL)->status.ref.job_id, 1);
-	assert_int_equal(add(&jobs, "9,1-3,2%2")->status.ref.job_id, 2);
+	assert_int_equal(add(&jobs, "9, 1-3,,2,%2")->status.ref.job_id, 2);
 	reopen(&jobs);
 	list = local_jobs_sorted(&jobs, &count);
 	assert_int_equal(count, 5);
@@ -180,7 +180,7 @@ static void half_written(void **state)
 
 static void not_an_array(void **state)
 {
-	static const char *const bad[] = { "", "x", "3-1", "1-3:0", "1-2000", "1,", "1-3%" };
+	static const char *const bad[] = { "", "x", "3-1", "1-3:0", "1-2000", ",", "1-3%" };
 	struct local_jobs jobs;
 
 	(void)state;
