@@ -92,6 +92,7 @@ static int serve(struct daemon *d, struct daemon_options *o, struct err *err)
 {
 	int rc;
 
+	background_leave_init();
 	if (!o->foreground && (o->ready_fd = enter_background(o->home, err)) < 0)
 		return -1;
 	d->lbd.started_ms = clock_wall_ms();

@@ -2,7 +2,9 @@
 /* background.c - fork, setsid, and a pipe on which the parent waits for "ready". */
 #include "daemon/process/background.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -54,6 +56,36 @@ int background_enter(const char *log_path, struct err *err)
 		close(null);
 	}
 	return ready[1];
+}
+
+static pid_t buried_for; /* the child that is lbd, while we bury others */
+
+static void pass_on(int signo)
+{
+	kill(buried_for, signo);
+}
+
+/* Nobody waits for them but us, until lbd itself ends. */
+static void __attribute__((noreturn)) bury_orphans(pid_t child)
+{
+	int status = 0;
+	pid_t pid;
+
+	buried_for = child;
+	signal(SIGTERM, pass_on);
+	signal(SIGINT, pass_on);
+	while ((pid = wait(&status)) != child)
+		if (pid < 0 && errno != EINTR)
+			exit(1);
+	exit(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
+}
+
+void background_leave_init(void)
+{
+	pid_t child = getpid() == 1 ? fork() : 0;
+
+	if (child > 0)
+		bury_orphans(child);
 }
 
 void background_say(const char *line)

@@ -126,6 +126,23 @@ exits 2 "restart with a lbd.toml that is wrong" lbctl daemon restart
 like "$err" 'nothing was done: .*lbd.toml:2: poll.intervall' "is refused"
 is "$(lbctl daemon status --json | json lbd.pid)" "$lbd_pid" "the one that serves goes on"
 ok "ended" lbctl daemon stop
+
+# a container without an init: what loses its parent is lbd's, and has to be buried
+if unshare -fp --mount-proc true 2>/dev/null; then
+	: >"$LB_HOME/lbd.toml"
+	unshare -fp --mount-proc sh -c 'exec lbd --foreground' >>"$T/lbd.log" 2>&1 &
+	contained=$!
+	wait_for 'lbctl ls' 20
+	lbctl submit --name buried -- true >/dev/null
+	run_reaches buried completed 30
+	init=$(pgrep -P $contained)
+	wait_for '! grep -qsx "State:	Z (zombie)" /dev/null $(pgrep -P $init | sed "s,.*,/proc/&/status,")' 20
+	passed "of a run nothing is left there"
+	kill "$init"
+	wait $contained
+	is $? 0 "which ends with lbd"
+	printf '[poll]\nintervall = "1s"\n' >"$LB_HOME/lbd.toml"
+fi
 exits 2 "what keeps lbd from starting" lbctl daemon start
 like "$err" 'poll.intervall' "is said"
 done_testing
