@@ -322,6 +322,49 @@ static bool is_for_people(const char *path)
 	return has_some && !has_others;
 }
 
+static bool has_file(const char *folder, const char *name)
+{
+	char *path = path_join("%s/%s", folder, name);
+	bool has = file_exists(path);
+
+	free(path);
+	return has;
+}
+
+static int64_t step_in_file(const char *folder, const char *name)
+{
+	char *path = path_join("%s/%s", folder, name);
+	int64_t step = file_step_inside(path);
+
+	free(path);
+	return step;
+}
+
+/* Lightning's, in parts of the ranks: "last.ckpt/", "epoch=1-val_loss=0.3.ckpt/". A name without the
+ * word does not tell the step, a file in it does. */
+static bool is_in_parts(const struct checkpoint_rules *rules, const char *name, const char *path,
+			int64_t *step)
+{
+	static const char *const signs[] = { "meta.pt", ".metadata", "__0_0.distcp", "checkpoint" };
+	static const char *const tellers[] = {
+		"meta.pt",
+		"checkpoint/mp_rank_00_model_states.pt",
+		"checkpoint/zero_pp_rank_0_mp_rank_00_model_states.pt",
+	};
+	bool is = false;
+
+	if (!layout_name_matches("*.ckpt", name, NULL) ||
+	    (rules->row && !layout_matches(rules->row, name, NULL)))
+		return false;
+	for (size_t i = 0; i < sizeof(signs) / sizeof(signs[0]); i++)
+		is |= has_file(path, signs[i]);
+	*step = strstr(name, "step") ? step_in_name(name) : -1;
+	for (size_t i = 0; is && *step < 0 && i < sizeof(tellers) / sizeof(tellers[0]); i++)
+		*step = step_in_file(path, tellers[i]);
+	*step = *step < 0 ? step_in_name(name) : *step;
+	return is;
+}
+
 /* Lightning's version_0, dates and the like hold checkpoints, but are none. */
 static bool is_folder_checkpoint(const struct walk *w, const struct place *at, const char *name,
 				 const char *path, int64_t *step)
@@ -329,6 +372,8 @@ static bool is_folder_checkpoint(const struct walk *w, const struct place *at, c
 	static const char *const unnumbered[] = { "last",       "latest", "current", "final",
 						  "checkpoint", "ckpt",   "state" };
 
+	if (is_in_parts(w->rules, name, path, step))
+		return true;
 	*step = -1;
 	if (has_special_row(w->rules, name, step)) {
 		*step = *step >= 0 ? *step : step_beside_siblings(at->path, name);

@@ -264,7 +264,7 @@ static int check_hdf5(const struct file *f, struct look *look, struct err *err)
 	return 0;
 }
 
-/* --- OCDBT of TensorStore: the top of its tree, with its size behind the magic ----------------- */
+/* --- OCDBT of TensorStore: the top of its tree, with its size behind the magic ---------------- */
 
 static const unsigned char ocdbt[] = { 0x0c, 0xdb, 0x3a, 0x2a };
 
@@ -407,20 +407,15 @@ static int64_t pickled_int(const unsigned char *p, size_t len)
 		at = 5;
 	else if (len > 0 && p[0] == 0x94)
 		at = 1;
-	if (at + 5 > len)
-		return -1;
 	p += at;
-	switch (p[0]) {
-	case 'K':
+	len -= at;
+	if (len >= 2 && p[0] == 'K')
 		return p[1];
-	case 'M':
+	if (len >= 3 && p[0] == 'M')
 		return p[1] | p[2] << 8;
-	case 'J':
-		return p[4] & 0x80 ? -1
-				   : (int64_t)(p[1] | p[2] << 8 | p[3] << 16) | (int64_t)p[4] << 24;
-	default:
-		return -1;
-	}
+	if (len >= 5 && p[0] == 'J' && !(p[4] & 0x80))
+		return (int64_t)(p[1] | p[2] << 8 | p[3] << 16) | (int64_t)p[4] << 24;
+	return -1;
 }
 
 static int64_t find_key(const unsigned char *data, size_t len, const char *key)

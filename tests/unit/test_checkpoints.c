@@ -218,6 +218,10 @@ static void test_neighbours(void **state)
 
 static void test_frameworks(void **state)
 {
+	/* {'step': 33}: a small number right before the end */
+	static const unsigned char last_key[] = "\x80\x02}X\4\0\0\0stepq\1K\x21s.";
+	unsigned char zip[600];
+
 	(void)state;
 	/* Hugging Face's Trainer */
 	put_safetensors("hf/checkpoint-20/model.safetensors");
@@ -270,6 +274,28 @@ static void test_frameworks(void **state)
 		assert_int_equal(newest("oc"), step);
 		assert_string_equal(found_layout, "folder");
 	}
+	/* Lightning's folders, by FSDP and DeepSpeed, which have no number or others */
+	put_zip("lf/checkpoints/epoch=0-step=200.ckpt/__0_0.distcp");
+	assert_int_equal(newest("lf"), -2);
+	assert_contains(told, "it is not complete: no meta.pt");
+	put_text("lf/checkpoints/epoch=0-step=200.ckpt/.metadata", "x");
+	put_zip("lf/checkpoints/epoch=0-step=200.ckpt/meta.pt");
+	assert_int_equal(newest("lf"), 200);
+	assert_string_equal(found_layout, "lightning-fsdp");
+	put_zip("lf/checkpoints/last.ckpt/__0_0.distcp");
+	put_text("lf/checkpoints/last.ckpt/.metadata", "x");
+	assert_int_equal(newest("lf"), 200);
+	put_zip("lf/checkpoints/last.ckpt/meta.pt");
+	assert_int_equal(newest("lf"), 300);
+	assert_string_equal(found, "lf/checkpoints/last.ckpt");
+	put_zip("ld/epoch=01-val_loss=0.35.ckpt/checkpoint/mp_rank_00_model_states.pt");
+	assert_int_equal(newest("ld"), -2);
+	assert_contains(told, "it is not complete: no latest");
+	put_text("ld/epoch=01-val_loss=0.35.ckpt/latest", "checkpoint");
+	assert_int_equal(newest("ld"), 300);
+	assert_string_equal(found_layout, "lightning-deepspeed");
+	put_zip("lr/my.ckpt/step_100.pt");
+	assert_int_equal(newest("lr"), 100);
 	/* TensorStore's: names by chance, a manifest of any size */
 	for (int step = 10; step <= 20; step += 10) {
 		char path[80], manifest[100] = "\x0c\xdb\x3a\x2a";
@@ -327,6 +353,8 @@ static void test_frameworks(void **state)
 	put_zip("nano/ckpt.pt");
 	assert_int_equal(newest("nano"), 300);
 	assert_string_equal(found_layout, "nanogpt");
+	put("nan/ckpt.pt", zip, zip_make(zip, "a/data.pkl", last_key, sizeof(last_key) - 1));
+	assert_int_equal(newest("nan"), 33);
 	put_zip("li/last.ckpt");
 	assert_int_equal(newest("li"), 300);
 	/* llm.c */
