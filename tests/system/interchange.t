@@ -265,6 +265,14 @@ for layout in hf meta litgpt torch dcp; do
 	exits 2 "$layout for a model of fewer layers" differs $layout --model.n_layers 1
 	like "$err" "^lbworker: checkpoint.initial_load_path: .*$layout.*: has (2 layers, model.n_layers is 1: |more than the 1 layers)" "is refused"
 done
+for layout in hf torch; do
+	rm -rf "$T/tied" && cp -r "$gold/$layout" "$T/tied"
+	sed -i 's/"tie_word_embeddings": false/"tie_word_embeddings": true/' "$T/tied/config.json"
+	exits 2 "$layout with a head of its own, whose config.json says that it is the embedding" lbworker convert "$T/tied" "$T/never"
+	like "$err" "^lbworker: $T/tied: lm_head.weight is not the embedding, though config.json says so: " "is refused"
+done
+exits 2 "dcp with such a head, for a model whose head is the embedding" differs dcp --model.tie_word_embeddings true
+like "$err" "^lbworker: checkpoint.initial_load_path: .*dcp: its head is not the embedding: model.tie_word_embeddings = false$" "is refused"
 for layout in hf meta dcp; do
 	rm -rf "$T/never"
 	exits 2 "$layout in a training of u-muP" differs $layout --u_mup.enable true --optimizer.weight_decay 0

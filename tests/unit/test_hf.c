@@ -332,6 +332,8 @@ static void write_part(const char *path, const char *name)
 	assert_int_equal(st_write(path, &t, 1, NULL, &err), 0);
 }
 
+static const struct model_shape any_shape;
+
 static void test_several_files(void **state)
 {
 	const struct model_tensor want[] = {
@@ -349,7 +351,7 @@ static void test_several_files(void **state)
 	write_part("several/two.safetensors", "b");
 	write_text("several/model.safetensors.index.json",
 		   "{\"weight_map\":{\"a\":\"one.safetensors\",\"b\":\"two.safetensors\"}}");
-	struct hf_weights *w = hf_weights_open("several", NULL, &err);
+	struct hf_weights *w = hf_weights_open("several", NULL, &any_shape, &err);
 	if (!w)
 		fail_msg("%s", err.text);
 	assert_non_null(hf_weights_find(w, &want[0], &err));
@@ -383,12 +385,12 @@ static void test_bad_indexes(void **state)
 
 	(void)state;
 	assert_int_equal(mkdir("bad", 0755), 0);
-	assert_null(hf_weights_open("bad", NULL, &err));
+	assert_null(hf_weights_open("bad", NULL, &any_shape, &err));
 	assert_contains(err.text, "holds neither");
 	for (size_t i = 0; i < COUNT(bad_indexes); i++) {
 		err_clear(&err);
 		write_text("bad/model.safetensors.index.json", bad_indexes[i].text);
-		assert_null(hf_weights_open("bad", NULL, &err));
+		assert_null(hf_weights_open("bad", NULL, &any_shape, &err));
 		assert_contains(err.text, bad_indexes[i].says);
 	}
 }

@@ -301,7 +301,7 @@ static int check_base(const struct checkpoint_parts *p, const char *folder, floa
 		      struct err *err)
 {
 	const struct model *m = p->model;
-	struct hf_weights *w = hf_weights_open(folder, NULL, err);
+	struct hf_weights *w = hf_weights_open(folder, NULL, &m->shape, err);
 	int rc = w ? 0 : -1;
 
 	m->backend->download(m->device, host, m->weights, m->parameters * sizeof(*host));

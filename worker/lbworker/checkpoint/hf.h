@@ -20,10 +20,11 @@ int hf_check_same(const struct model_shape *have, const struct model_shape *want
 /* The same of folder/config.json, with the u-muP of that shape. */
 int hf_check_config(const struct model_shape *want, const char *folder, struct err *err);
 
-/* The weights of a folder; `file` of it holds all of them, NULL: its usual one, or those of its
- * index. */
+/* The weights of a folder, of a model of that shape; `file` of it holds all of them, NULL: its
+ * usual one, or those of its index. */
 struct hf_weights;
-struct hf_weights *hf_weights_open(const char *folder, const char *file, struct err *err);
+struct hf_weights *hf_weights_open(const char *folder, const char *file,
+				   const struct model_shape *shape, struct err *err);
 void hf_weights_close(struct hf_weights *weights); /* NULL is fine */
 /* The tensor of that name and shape (columns 0: a vector), of any floating type; NULL with err. */
 const struct st_tensor *hf_weights_find(const struct hf_weights *weights,

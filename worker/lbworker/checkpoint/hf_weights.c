@@ -10,6 +10,7 @@
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "common/base/paths.h"
+#include "worker/lbworker/families/family.h"
 #include "worker/lbworker/model/slice.h"
 
 enum { MAX_INDEX_BYTES = 64 << 20, MAX_FILES = 1024, COPY_ELEMENTS = 1 << 16 };
@@ -80,44 +81,6 @@ static int open_indexed(struct hf_weights *w, const char *path, struct err *err)
 	return 0;
 }
 
-struct hf_weights *hf_weights_open(const char *folder, const char *file, struct err *err)
-{
-	struct hf_weights *w = xcalloc(1, sizeof(*w));
-	const char *name = file ? file : ONE_FILE;
-	char *one = path_join("%s/%s", folder, name), *index = path_join("%s/%s", folder, INDEX);
-	int rc;
-
-	w->folder = xstrdup(folder);
-	if (file_exists(one))
-		rc = add_file(w, name, err);
-	else if (file)
-		rc = err_set(err, ERR_NOT_FOUND, "%s: holds no %s", folder, file);
-	else if (file_exists(index))
-		rc = open_indexed(w, index, err);
-	else
-		rc = err_set(err, ERR_NOT_FOUND, "%s: holds neither %s nor %s", folder, ONE_FILE,
-			     INDEX);
-	free(one);
-	free(index);
-	if (rc == 0)
-		return w;
-	hf_weights_close(w);
-	return NULL;
-}
-
-void hf_weights_close(struct hf_weights *w)
-{
-	if (!w)
-		return;
-	for (size_t i = 0; i < w->files; i++) {
-		st_close(w->file[i]);
-		free(w->name[i]);
-	}
-	json_decref(w->index);
-	free(w->folder);
-	free(w);
-}
-
 static const struct st_tensor *look_up(const struct hf_weights *w, const char *tensor,
 				       const struct st_file **file)
 {
@@ -143,18 +106,81 @@ static const struct st_tensor *look_up_text(const struct hf_weights *w, const ch
 	return look_up(w, name, file);
 }
 
+/* The tensor that we call so, whatever its type and shape. */
+static const struct st_tensor *find_named(const struct hf_weights *w, const char *name,
+					  const struct st_file **file)
+{
+	const struct st_tensor *found = look_up(w, name, file);
+
+	/* Files of the bare model, without a head, lack the first part of the names. */
+	if (!found && strncmp(name, BARE, sizeof(BARE) - 1) == 0)
+		found = look_up(w, name + sizeof(BARE) - 1, file);
+	return found ? found : look_up_text(w, name, file);
+}
+
+/* Where the head is the embedding a file may have it once more, but no other one. */
+static int check_head(const struct hf_weights *w, const struct model_shape *s, struct err *err)
+{
+	const struct family *f = family_of(s->family);
+	const struct st_file *file;
+	const struct st_tensor *head = s->tied ? find_named(w, family_head(f), &file) : NULL;
+	const struct st_tensor *table = head ? find_named(w, family_table(f), &file) : NULL;
+
+	if (!table ||
+	    (head->bytes == table->bytes && memcmp(head->data, table->data, head->bytes) == 0))
+		return 0;
+	return err_set(err, ERR_USAGE,
+		       "%s: %s is not the embedding, though config.json says so: "
+		       "\"tie_word_embeddings\": false there",
+		       w->folder, family_head(f));
+}
+
+struct hf_weights *hf_weights_open(const char *folder, const char *file,
+				   const struct model_shape *shape, struct err *err)
+{
+	struct hf_weights *w = xcalloc(1, sizeof(*w));
+	const char *name = file ? file : ONE_FILE;
+	char *one = path_join("%s/%s", folder, name), *index = path_join("%s/%s", folder, INDEX);
+	int rc;
+
+	w->folder = xstrdup(folder);
+	if (file_exists(one))
+		rc = add_file(w, name, err);
+	else if (file)
+		rc = err_set(err, ERR_NOT_FOUND, "%s: holds no %s", folder, file);
+	else if (file_exists(index))
+		rc = open_indexed(w, index, err);
+	else
+		rc = err_set(err, ERR_NOT_FOUND, "%s: holds neither %s nor %s", folder, ONE_FILE,
+			     INDEX);
+	free(one);
+	free(index);
+	if (rc == 0 && check_head(w, shape, err) == 0)
+		return w;
+	hf_weights_close(w);
+	return NULL;
+}
+
+void hf_weights_close(struct hf_weights *w)
+{
+	if (!w)
+		return;
+	for (size_t i = 0; i < w->files; i++) {
+		st_close(w->file[i]);
+		free(w->name[i]);
+	}
+	json_decref(w->index);
+	free(w->folder);
+	free(w);
+}
+
 const struct st_tensor *hf_weights_find(const struct hf_weights *w, const struct model_tensor *t,
 					struct err *err)
 {
 	const uint64_t shape[ST_MAX_DIMENSIONS] = { t->rows, t->columns };
 	const struct st_file *file = NULL;
-	const struct st_tensor *found = look_up(w, t->name, &file);
+	const struct st_tensor *found = find_named(w, t->name, &file);
 
-	/* Files of the bare model, without a head, lack the first part of the names. */
-	if (!found && strncmp(t->name, BARE, sizeof(BARE) - 1) == 0)
-		found = look_up(w, t->name + sizeof(BARE) - 1, &file);
-	if (!found)
-		found = look_up_text(w, t->name, &file);
 	if (!found) {
 		err_set(err, ERR_USAGE, "%s: there is no tensor %s", w->folder, t->name);
 		return NULL;
@@ -312,7 +338,7 @@ int hf_load(struct model *m, const char *folder, const char *file, struct err *e
 
 	if (hf_check_config(&model_whole(m)->shape, folder, err))
 		return -1;
-	w = hf_weights_open(folder, file, err);
+	w = hf_weights_open(folder, file, &model_whole(m)->shape, err);
 	int rc = w ? load_tensors(m, w, err) : -1;
 	hf_weights_close(w);
 	return rc;

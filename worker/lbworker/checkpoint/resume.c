@@ -130,6 +130,10 @@ static int load_foreign(const struct foreign_layout *layout, const struct checkp
 
 	if (rc == 0 && !foreign_has_moments(layout)) /* torchtitan's do not say their shape */
 		rc = hf_check_same(&shape, want, c->initial_load_path, err);
+	else if (rc == 0 && want->tied && !shape.tied)
+		rc = err_set(err, ERR_USAGE,
+			     "%s: its head is not the embedding: model.tie_word_embeddings = false",
+			     c->initial_load_path);
 	if (rc == 0)
 		rc = read_all(f, m, NULL, host, err);
 	if (rc == 0)

@@ -30,7 +30,7 @@ struct weights *weights_open(const char *folder, const char *file, struct model_
 	if (layout)
 		w->foreign = foreign_open(layout, folder, shape, positions, err);
 	else if (hf_config_read(shape, positions, folder, err) == 0)
-		w->hf = hf_weights_open(folder, file, err);
+		w->hf = hf_weights_open(folder, file, shape, err);
 	if (w->hf || w->foreign)
 		return w;
 	weights_close(w);

@@ -37,7 +37,6 @@ bool model_is_rotary(enum model_family family)
 
 static const struct family_tensor *tensor_in(const struct family_tensor *row, enum param param)
 {
-
 	while (row->name && row->param != param)
 		row++;
 	return row;
@@ -46,6 +45,16 @@ static const struct family_tensor *tensor_in(const struct family_tensor *row, en
 static const struct family_tensor *tensor_of(const struct family *f, enum param param)
 {
 	return tensor_in(f->layer, param);
+}
+
+const char *family_table(const struct family *f)
+{
+	return tensor_in(f->first, PARAM_EMBEDDING)->name;
+}
+
+const char *family_head(const struct family *f)
+{
+	return tensor_in(f->last, PARAM_HEAD)->name;
 }
 
 bool family_norms_whole(const struct family *f)

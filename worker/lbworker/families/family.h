@@ -74,6 +74,9 @@ double umup_rate(const struct model_shape *shape, enum param param);
 double umup_unit_gradient(const struct model_shape *shape, enum param param);
 
 const struct family *family_of(enum model_family family);
+/* The tensors of the embedding, and of a head that is another one. */
+const char *family_table(const struct family *family);
+const char *family_head(const struct family *family);
 /* All query heads of a row are normed as one, and all key heads. */
 bool family_norms_whole(const struct family *family);
 extern const struct family family_llama, family_neox, family_gpt2, family_mistral, family_qwen3,

@@ -178,6 +178,22 @@ static size_t paired(size_t head_dim, size_t row)
 
 /* --- reading -------------------------------------------------------------------------------- */
 
+/* Where the head is the embedding a file may have it once more, but no other one. */
+static int check_head(const struct foreign *f, const struct model_shape *s, const char *folder,
+		      struct err *err)
+{
+	const char *table = family_table(family_of(s->family));
+	const char *head = family_head(family_of(s->family));
+
+	if (!s->tied || tensors_rows(f->tensors, head, 0) == 0 ||
+	    tensors_same(f->tensors, table, head))
+		return 0;
+	return err_set(err, ERR_USAGE,
+		       "%s: %s is not the embedding, though config.json says so: "
+		       "\"tie_word_embeddings\": false there",
+		       folder, head);
+}
+
 /* The shape says what the table is called (Hugging Face), or is read off the tensors (others). */
 static int read_shape(struct foreign *f, struct model_shape *shape, size_t *positions,
 		      const char *folder, struct err *err)
@@ -188,8 +204,11 @@ static int read_shape(struct foreign *f, struct model_shape *shape, size_t *posi
 	if (layout->names == NAMES_OURS) {
 		if (layout->read(shape, positions, folder, f->tensors, err))
 			return -1;
-		return tensors_find_prefix(f->tensors, family_of(shape->family)->first[0].name,
-					   err);
+		return tensors_find_prefix(f->tensors, family_table(family_of(shape->family)),
+					   err) ||
+				       check_head(f, shape, folder, err)
+			       ? -1
+			       : 0;
 	}
 	if (tensors_find_prefix(f->tensors, table, err))
 		return -1;
