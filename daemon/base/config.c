@@ -150,58 +150,50 @@ const struct key config_keys[] = {
 };
 const size_t config_key_count = sizeof(config_keys) / sizeof(config_keys[0]);
 
-static int read_file(struct config *out, const char *path, struct err *err)
+static int read_document(struct toml *toml, const char *path, struct err *err)
 {
-	struct toml toml = { 0 };
-	int rc = -1;
-
-	if (toml_load_guarded(&toml, path, err) == 0 &&
-	    keys_unknown(config_keys, config_key_count, &toml, NULL, err) == 0 &&
-	    keys_read(config_keys, config_key_count, &toml, out, err) == 0)
-		rc = 0;
-	toml_clear(&toml);
-	return rc;
+	return file_exists(path) ? toml_load_guarded(toml, path, err)
+				 : toml_parse(toml, "", 0, path, err);
 }
 
-static int read_defaults(struct config *out, struct err *err)
+/* --- what must hold of a value: said with its line ------------------------------------------- */
+static int wrap_where(const struct toml *toml, const char *key, struct err *err)
 {
-	struct toml toml = { 0 };
-	int rc;
+	char where[TOML_WHERE_BYTES];
 
-	if (toml_parse(&toml, "", 0, "lbd.toml", err) < 0)
-		return -1;
-	rc = keys_read(config_keys, config_key_count, &toml, out, err);
-	toml_clear(&toml);
-	return rc;
+	return err_wrap(err, "%s", toml_where(toml, key, where));
 }
 
-static int check_absolute(const char *path, const char *key, const char *file, struct err *err)
+static int check_absolute(const char *path, const char *key, const struct toml *toml,
+			  struct err *err)
 {
 	if (path == NULL || path[0] == '/')
 		return 0;
-	return err_set(err, ERR_USAGE, "%s: %s: \"%s\" must be an absolute path", file, key, path);
+	err_set(err, ERR_USAGE, "\"%s\" must be an absolute path", path);
+	return wrap_where(toml, key, err);
 }
 
-static int check_cron(const struct cron_config *cron, const char *file, struct err *err)
+static int check_cron(const struct cron_config *cron, const struct toml *toml, struct err *err)
 {
-	static const char *const names[] = { "hourly", "daily", "weekly", "monthly" };
+	static const char *const keys[] = { "cron.hourly", "cron.daily", "cron.weekly",
+					    "cron.monthly" };
 	struct cron_expr expr;
 	struct zone zone;
 
 	for (int p = 0; p < CRON_PERIODS; p++)
 		if (cron_expr_parse(cron->when[p], &expr, err) < 0)
-			return err_wrap(err, "%s: cron.%s", file, names[p]);
+			return wrap_where(toml, keys[p], err);
 	if (zone_load(&zone, cron->time_zone, 0, 0, err) < 0)
-		return err_wrap(err, "%s: cron.time_zone", file);
+		return wrap_where(toml, "cron.time_zone", err);
 	zone_clear(&zone);
-	return check_absolute(cron->folder, "cron.folder", file, err);
+	return check_absolute(cron->folder, "cron.folder", toml, err);
 }
 
-static int check_url(const char *url, const char *key, const char *file, struct err *err)
+static int check_url(const char *url, const char *key, const struct toml *toml, struct err *err)
 {
 	if (url == NULL || strncmp(url, "https://", 8) == 0 || strncmp(url, "http://", 7) == 0)
 		return 0;
-	return err_set(err, ERR_USAGE, "%s: %s: must begin with https:// or http://", file, key);
+	return keys_refuse(toml, key, "must begin with https:// or http://", err);
 }
 
 /* One that is found by PATH is as its owner's shell would find it. */
@@ -219,72 +211,88 @@ int config_check_hook(const struct config *config, struct err *err)
 	return why.code == ERR_REFUSED ? err_set(err, why.code, "%s", why.text) : 0;
 }
 
-static int check_notify(const struct config *config, const char *file, struct err *err)
+static int check_notify(const struct config *config, const struct toml *toml, struct err *err)
 {
 	if (config->notify_hook.count > 0 && config->notify_hook.items[0][0] == '\0')
-		return err_set(err, ERR_USAGE, "%s: notify.hook: must name a program", file);
+		return keys_refuse(toml, "notify.hook", "must name a program", err);
 	for (size_t i = 0; i < config->notify_on.count; i++) {
 		if (event_kind_check(config->notify_on.items[i], err) < 0)
-			return err_wrap(err, "%s: notify.on", file);
+			return wrap_where(toml, "notify.on", err);
 	}
 	if (config_check_hook(config, err) < 0)
-		return err_wrap(err, "%s: notify.hook", file);
-	if (check_url(config->notify_webhook, "notify.webhook", file, err) < 0 ||
-	    check_url(config->heartbeat_url, "notify.deadman_url", file, err) < 0 ||
-	    check_absolute(config->heartbeat_file, "notify.deadman_file", file, err) < 0)
+		return wrap_where(toml, "notify.hook", err);
+	if (check_url(config->notify_webhook, "notify.webhook", toml, err) < 0 ||
+	    check_url(config->heartbeat_url, "notify.deadman_url", toml, err) < 0 ||
+	    check_absolute(config->heartbeat_file, "notify.deadman_file", toml, err) < 0)
 		return -1;
 	return 0;
 }
 
-static int check_team(const struct config *config, const char *file, struct err *err)
+static int check_team(const struct config *config, const struct toml *toml, struct err *err)
 {
 	gid_t group;
 
-	if (config->team_group && !group_id(config->team_group, &group))
-		return err_set(err, ERR_USAGE, "%s: team.group: there is no group \"%s\"", file,
-			       config->team_group);
+	if (config->team_group && !group_id(config->team_group, &group)) {
+		err_set(err, ERR_USAGE, "there is no group \"%s\"", config->team_group);
+		return wrap_where(toml, "team.group", err);
+	}
 	if (config->team_folder && config->team_group == NULL)
-		return err_set(err, ERR_USAGE,
-			       "%s: team.folder: needs team.group, too: who is to be "
-			       "told",
-			       file);
-	return check_absolute(config->team_folder, "team.folder", file, err);
+		return keys_refuse(toml, "team.folder", "needs team.group, too: who is to be told",
+				   err);
+	return check_absolute(config->team_folder, "team.folder", toml, err);
 }
 
-static int check_local(const struct config *config, const char *file, struct err *err)
+static int check_memory(const char *text, const char *key, const struct toml *toml, struct err *err)
 {
-	struct err why = { 0 };
-
-	if (config->local_mem && mem_parse_mb(config->local_mem, &why) < 0)
-		return err_set(err, ERR_USAGE, "%s: local.mem: %s", file, why.text);
-	return 0;
+	if (text == NULL || mem_parse_mb(text, err) >= 0)
+		return 0;
+	return wrap_where(toml, key, err);
 }
 
 /* These words are lines of a job script. */
-static int check_in_slurm(const struct config *config, const char *file, struct err *err)
+static int check_in_slurm(const struct config *config, const struct toml *toml, struct err *err)
 {
+	static const char hand_over[] = "daemon.hand_over";
 	const struct in_slurm *s = &config->in_slurm;
-	const char *words[] = { s->partition, s->account, s->qos, s->mem };
+	const struct {
+		const char *key, *word;
+	} words[] = { { "daemon.partition", s->partition },
+		      { "daemon.account", s->account },
+		      { "daemon.qos", s->qos } };
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		if (words[i] && (words[i][0] == '\0' || strpbrk(words[i], " \t\n'\"#$`\\")))
-			return err_set(err, ERR_USAGE,
-				       "%s: daemon: \"%s\": one word without blanks and "
-				       "quotes is allowed",
-				       file, words[i]);
+		if (words[i].word &&
+		    (words[i].word[0] == '\0' || strpbrk(words[i].word, " \t\n'\"#$`\\")))
+			return keys_refuse(toml, words[i].key,
+					   "one word without blanks and quotes is allowed", err);
 	if (s->hand_over_ms + MINUTE_MS / 6 > s->time_ms)
-		return err_set(err, ERR_USAGE,
-			       "%s: daemon.hand_over: must be 10s shorter than "
-			       "daemon.time at least",
-			       file);
-	return 0;
+		return keys_refuse(toml, toml_line(toml, hand_over) > 0 ? hand_over : "daemon.time",
+				   "daemon.hand_over must be 10s shorter than daemon.time at least",
+				   err);
+	return check_memory(s->mem, "daemon.mem", toml, err);
 }
 
-static int check_plugin_options(const struct config *config, const char *file, struct err *err)
+static int check_plugin_options(const struct config *config, const struct toml *toml,
+				struct err *err)
 {
 	for (size_t i = 0; i < config->plugin_options.count; i++)
 		if (directives_check_plugin_option(config->plugin_options.items[i], err) < 0)
-			return err_wrap(err, "%s: slurm.plugin_options", file);
+			return wrap_where(toml, "slurm.plugin_options", err);
+	return 0;
+}
+
+static int check_values(const struct config *config, const struct toml *toml, struct err *err)
+{
+	if (check_absolute(config->ledger_path, "ledger.path", toml, err) < 0 ||
+	    check_absolute(config->cache_folder, "cache.folder", toml, err) < 0 ||
+	    check_absolute(config->runs_folder, "runs.folder", toml, err) < 0 ||
+	    check_absolute(config->lbrun, "runs.lbrun", toml, err) < 0)
+		return -1;
+	if (check_team(config, toml, err) < 0 || check_notify(config, toml, err) < 0 ||
+	    check_memory(config->local_mem, "local.mem", toml, err) < 0 ||
+	    check_cron(&config->cron, toml, err) < 0 || check_in_slurm(config, toml, err) < 0 ||
+	    check_plugin_options(config, toml, err) < 0)
+		return -1;
 	return 0;
 }
 
@@ -332,21 +340,16 @@ static int choose_interpreter(struct config *out, struct err *err)
 int config_load(struct config *out, const char *home, struct err *err)
 {
 	char *path = path_join("%s/lbd.toml", home);
-	int rc;
+	struct toml toml = { 0 };
+	int rc = -1;
 
 	memset(out, 0, sizeof(*out));
 	out->home = xstrdup(home);
-	rc = file_exists(path) ? read_file(out, path, err) : read_defaults(out, err);
-	if (rc == 0 && (check_absolute(out->ledger_path, "ledger.path", path, err) < 0 ||
-			check_absolute(out->cache_folder, "cache.folder", path, err) < 0 ||
-			check_absolute(out->runs_folder, "runs.folder", path, err) < 0 ||
-			check_absolute(out->lbrun, "runs.lbrun", path, err) < 0))
-		rc = -1;
-	if (rc == 0 &&
-	    (check_team(out, path, err) < 0 || check_notify(out, path, err) < 0 ||
-	     check_local(out, path, err) < 0 || check_cron(&out->cron, path, err) < 0 ||
-	     check_in_slurm(out, path, err) < 0 || check_plugin_options(out, path, err) < 0))
-		rc = -1;
+	if (read_document(&toml, path, err) == 0 &&
+	    keys_unknown(config_keys, config_key_count, &toml, NULL, err) == 0 &&
+	    keys_read(config_keys, config_key_count, &toml, out, err) == 0)
+		rc = check_values(out, &toml, err);
+	toml_clear(&toml);
 	if (rc == 0 && out->lbrun == NULL)
 		out->lbrun = path_sibling("lbrun", err);
 	if (rc == 0 && (out->lbrun == NULL || choose_interpreter(out, err) < 0))

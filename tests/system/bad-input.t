@@ -189,6 +189,24 @@ printf '[poll]\nintervall = "1s"\n' >"$LB_HOME/lbd.toml"
 refused 2 'lbd.toml:2: poll.intervall: .*"interval"' "a typo in lbd.toml" \
 	lbd --foreground --home "$LB_HOME"
 refused 2 'lbd.toml:2: ' "told by --check-config too" lbd --check-config --home "$LB_HOME"
+while read -r section key value; do
+	printf '[%s]\n%s = %s\n' "$section" "$key" "$value" >"$LB_HOME/lbd.toml"
+	refused 2 "lbd.toml:2: $section.$key: " "$section.$key = $value: where, and what is wrong" \
+		lbd --check-config --home "$LB_HOME"
+done <<'END'
+team group "no-such-group"
+team folder "/tmp"
+runs folder "here"
+daemon partition "two words"
+daemon mem "16GB"
+daemon time "1m"
+local mem "lots"
+cron daily "every morning"
+cron time_zone "Mars/Phobos"
+notify on ["faild"]
+notify webhook "mail:me"
+slurm plugin_options ["mem="]
+END
 rm "$LB_HOME/lbd.toml"
 
 # --- too few descriptors, a path too long ---------------------------------------------------------

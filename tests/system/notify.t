@@ -162,7 +162,7 @@ printf '[notify]\nhook = ["true"]\non = [%s]\n' "$(cat "$T/kinds")" >"$LB_HOME/l
 ok "are all known" lbd --home "$LB_HOME" --check-config
 printf '[notify]\nhook = ["true"]\non = ["faild"]\n' >"$LB_HOME/lbd.toml"
 exits 2 "the message" lbd --home "$LB_HOME" --check-config
-like "$err" 'lbd.toml: notify.on: there is no kind "faild" of events; did you mean "failed"' "with the nearest"
+like "$err" 'lbd.toml:[0-9]+: notify.on: there is no kind "faild" of events; did you mean "failed"' "with the nearest"
 
 is "$(grep -rl s3cret-path "$T/lbd.log" "$LB_HOME/ledger.db" "$LB_HOME/runs" | wc -l)" 0 "the address is nowhere"
 printf '[notify]\nwebhook = "ftp://x/s3cret-path"\n' >"$LB_HOME/lbd.toml"

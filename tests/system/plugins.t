@@ -23,7 +23,7 @@ lbd_stop
 
 printf '[slurm]\nplugin_options = ["mem="]\n' >"$LB_HOME/lbd.toml"
 exits 2 "an option of sbatch itself is none of a plug-in" lbctl daemon start
-like "$err" 'lbd.toml: slurm.plugin_options: "mem=": sbatch has --mem itself' "which is told"
+like "$err" 'lbd.toml:[0-9]+: slurm.plugin_options: "mem=": sbatch has --mem itself' "which is told"
 printf '[slurm]\nplugin_options = ["image=", "fast"]\n' >"$LB_HOME/lbd.toml"
 lbd_start
 exits 2 "libslurm loads no plug-ins" lbctl submit train.slurm
