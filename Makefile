@@ -57,12 +57,15 @@ HARDEN   := $(if $(SAN),,-fPIE -fstack-protector-strong -U_FORTIFY_SOURCE \
 HARDLINK := $(if $(SAN),,-pie) -Wl,-z,relro -Wl,-z,now -Wl,-z,noexecstack
 OPT      := $(if $(SAN),-O1 -g1,-O2 -g)
 SANFLAGS := $(if $(COVERAGE),--coverage -fprofile-update=atomic) $(if $(FUZZING),-fsanitize=fuzzer-no-link) $(if $(SAN),-fsanitize=address -fsanitize=undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
-CPPFLAGS := -I. -I$(B)/gen -D_GNU_SOURCE -DLB_VERSION='"$(VERSION)"' -MMD -MP
-CFLAGS   := -std=c11 $(OPT) $(WARN) $(CWARN) $(HARDEN) $(SANFLAGS)
+# Those that somebody types (make CFLAGS=-O3) stand behind ours, and take none of them away but
+# -Werror: other flags bring other warnings.
+typed     = $(if $(findstring command,$(origin $(1))),-Wno-error $($(1))$(eval override undefine $(1)))
+CPPFLAGS := -I. -I$(B)/gen -D_GNU_SOURCE -DLB_VERSION='"$(VERSION)"' -MMD -MP $(call typed,CPPFLAGS)
+CFLAGS   := -std=c11 $(OPT) $(WARN) $(CWARN) $(HARDEN) $(SANFLAGS) $(call typed,CFLAGS)
 # What checks the tables of virtual functions opens a pipe: where descriptors are short, it finds
 # faults of its own.
-CXXFLAGS := -std=c++17 $(OPT) -Wall -Wextra $(if $(DEV),,-Werror) $(HARDEN) $(SANFLAGS) $(if $(SAN),-fno-sanitize=vptr)
-LDFLAGS  := $(SANFLAGS) $(HARDLINK) -Wl,--as-needed
+CXXFLAGS := -std=c++17 $(OPT) -Wall -Wextra $(if $(DEV),,-Werror) $(HARDEN) $(SANFLAGS) $(if $(SAN),-fno-sanitize=vptr) $(call typed,CXXFLAGS)
+LDFLAGS  := $(SANFLAGS) $(HARDLINK) -Wl,--as-needed $(call typed,LDFLAGS)
 
 # --- what is built --------------------------------------------------------------------------
 have      = $(shell $(CC) -E -include $(1) -xc /dev/null >/dev/null 2>&1 && echo yes)

@@ -33,6 +33,7 @@ DOCUMENTS := README.md CHANGELOG.md LICENSE NOTICE $(wildcard LICENSES/*) docs/P
 .PHONY: absolute-prefix install uninstall
 absolute-prefix:
 	@case '$(PREFIX)' in /*) ;; *) echo "PREFIX=$(PREFIX): must begin with / or ~/" >&2; exit 2 ;; esac
+	@case '$(DESTDIR)$(PREFIX)' in *' '*) echo "$(DESTDIR)$(PREFIX): must hold no blank" >&2; exit 2 ;; esac
 
 install: absolute-prefix all man
 	install -d $(DESTDIR)$(PREFIX)/bin $(SHARE)/systemd/user $(SHARE)/doc/lowbits \

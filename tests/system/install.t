@@ -11,6 +11,8 @@ prefix=/opt/lowbits
 like "$(make -n -C "$src" CC="gcc -nostdinc" B="$T/none" all)" \
 	'slurm.h> not found: lbd-slurm is left out, lbd speaks to Slurm through its commands' \
 	"without libslurm the rest is built"
+like "$(make -n -C "$src" B="$T/none" SAN= CFLAGS=-O3 "$T/none/obj/kernels/cpu/gated.o")" \
+	' -std=c11 .* -O3 .*-ffp-contract=off ' "flags that somebody types are added to ours"
 ok "make install" make -C "$src" B="$B" SAN="${SAN:-}" DESTDIR="$root" PREFIX=$prefix install
 
 programs_start() {
@@ -161,6 +163,12 @@ for shell in dash bash zsh fish; do
 done
 exits 2 "a prefix that is no whole path is refused" make -C "$src" B="$B" PREFIX=local install
 like "$err" 'must begin with /' "in words"
+for where in PREFIX DESTDIR; do
+	for what in install uninstall; do
+		exits 2 "$what: a blank in $where is refused" make -C "$src" B="$B" SAN="${SAN:-}" "$where=$T/my files" $what
+		like "$err" 'my files.*: must hold no blank' "in words"
+	done
+done
 echo mine >"$share/lowbits/network/mine.toml"
 ok "make uninstall" make -C "$src" B="$B" SAN="${SAN:-}" DESTDIR="$root" PREFIX=$prefix uninstall
 is "$(find "$root" -type f | sed "s,$root$prefix/,,")" share/lowbits/network/mine.toml \
