@@ -28,12 +28,13 @@ static bool is_remembered(const struct run *run, int64_t task)
 
 static int recall_event(const struct ledger_event *event, void *arg)
 {
+	static const char before[] = "task ";
+	const size_t skipped = sizeof(before) - 1;
 	struct run *run = arg;
-	long long task;
 
 	if (event->attempt == run->attempt.number && strcmp(event->kind, kind) == 0 &&
-	    sscanf(event->text, "task %lld:", &task) == 1)
-		remember(run, task);
+	    strncmp(event->text, before, skipped) == 0)
+		remember(run, strtoll(event->text + skipped, NULL, 10));
 	return 0;
 }
 
