@@ -363,11 +363,11 @@ static int weight_of(const struct seen *job)
 	uint32_t base = job->row.state & SJ_MASK;
 
 	if (base == SJ_RUNNING)
-		return job->row.state & SJ_CONFIGURING ? 3 : 5;
+		return job->row.state & SJ_CONFIGURING ? 4 : 6;
 	if (base == SJ_SUSPENDED)
-		return 4;
-	if (base == SJ_PENDING)
-		return 2;
+		return 5;
+	if (base == SJ_PENDING) /* one that never starts waits for nothing */
+		return job->row.reason == SR_DEPENDENCY_NEVER ? 2 : 3;
 	return base == SJ_COMPLETE ? 0 : 1;
 }
 

@@ -134,18 +134,18 @@ static int64_t controller_start(const slurm_job_info_t *job, slurm_conf_t **conf
 }
 
 /* The tasks of an array are one job to lbd: what any of them still does counts first, then what
- * failed. Pending tasks may share a record, so that an array has from one to as many as it has
- * tasks. */
+ * failed. One that never starts waits for nothing. Pending tasks may share a record, so that an
+ * array has from one to as many as it has tasks. */
 static int weight_of(const slurm_job_info_t *job)
 {
 	uint32_t base = job->job_state & SJ_MASK;
 
 	if (base == SJ_RUNNING || base == SJ_SUSPENDED)
-		return base == SJ_RUNNING ? 5 : 4;
+		return base == SJ_RUNNING ? 6 : 5;
 	if (job->job_state & (SJ_COMPLETING | SJ_CONFIGURING))
-		return 3;
+		return 4;
 	if (base == SJ_PENDING)
-		return 2;
+		return job->state_reason == SR_DEPENDENCY_NEVER ? 2 : 3;
 	return base == SJ_COMPLETE ? 0 : 1;
 }
 

@@ -80,6 +80,22 @@ for kill in yes no; do
 	ok "… and its command never runs" test ! -e "$T/ran-$kill"
 done
 
+# Task by task: what its own task of the other array failed for never runs, the others do.
+parts=$(sbatch --parsable --hold -o /dev/null --array=0-2 --wrap 'exit $((SLURM_ARRAY_TASK_ID == 0))')
+for kill in yes no; do
+	lbctl submit --name "corr-$kill" --dependency="aftercorr:$parts" --kill-on-invalid-dep=$kill --array=0-2 \
+		--wrap 'touch "$LB_RUN_DIR/ran.$SLURM_ARRAY_TASK_ID"' >/dev/null
+	run_reaches "corr-$kill" queued 30
+done
+scontrol release "${parts}_0"
+wait_for '[ "$(squeue -h -r -t PENDING -o %r | grep -c NeverSatisfied)" = 1 ]' 60
+scontrol release "$parts"
+for kill in yes no; do
+	run_reaches "corr-$kill" failed 60
+	is "$(cd "$LB_HOME/runs/corr-$kill" && echo ran.*) $(attempts "corr-$kill")" "ran.1 ran.2 1" \
+		"tasks whose dependency failed never run, the others do (--kill-on-invalid-dep=$kill)"
+done
+
 exits 6 "submitted after it failed" lbctl submit --name late --dependency="afterok:$failed" --kill-on-invalid-dep=yes \
 	-- true
 like "$err" "--dependency=afterok:$failed.* can never be satisfied: a job there has ended otherwise than it must" \

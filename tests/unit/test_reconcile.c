@@ -456,6 +456,11 @@ static const struct {
 	  CAUSE_LAUNCH_FAIL },
 	{ "the same, while it is held", { HELD, .f.seen = &doomed_job }, DECISION_END,
 	  CAUSE_LAUNCH_FAIL },
+	{ "the last task of an array does, the others have run",
+	  { RUNNING, .f.seen = &doomed_job, .a.claim_seen_ms = A_MINUTE_AGO }, DECISION_END,
+	  CAUSE_LAUNCH_FAIL },
+	{ "that was said before it began", { RUNNING, .f.seen = &doomed_job, .a.claim_seen_ms = NOW },
+	  DECISION_WAIT, 0 },
 	{ "the attempt that never could start has ended",
 	  { ENDED(CAUSE_LAUNCH_FAIL), .a.blame_run = true, .a.is_final = true }, DECISION_MOVE, RUN_FAILED },
 

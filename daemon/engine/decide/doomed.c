@@ -17,7 +17,10 @@ static const char maybe_doomed[] =
 
 bool is_never_to_start(const struct facts *f)
 {
-	return !f->a->claimed && f->seen && f->seen->phase != JOB_RUNNING &&
+	/* of an array others have begun; one job may have begun since that was said of it */
+	bool is_old = f->a->claimed && f->poll_ms <= f->a->claim_seen_ms;
+
+	return f->seen && !is_old && f->seen->phase != JOB_RUNNING &&
 	       strcmp(f->seen->reason, "DependencyNeverSatisfied") == 0;
 }
 

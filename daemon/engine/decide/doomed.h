@@ -9,7 +9,8 @@
 #include "daemon/engine/decide/reconcile.h"
 
 /* What the job depends on has failed, says Slurm, which may have forgotten that when the next job
- * asks for the same, and would let it run: the verdict is the run's. */
+ * asks for the same, and would let it run: the verdict is the run's. Of an array it says so once
+ * nothing else is left (--dependency=aftercorr). */
 bool is_never_to_start(const struct facts *f);
 struct decision end_doomed(void);
 
