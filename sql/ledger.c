@@ -241,7 +241,8 @@ static int check_version(struct ledger *l, int64_t *version, struct err *err)
 			       l->path);
 	if (*version > LEDGER_SCHEMA_VERSION)
 		return err_set(err, ERR_IO,
-			       "%s: written by a newer lbd (schema %lld), this one knows %d",
+			       "%s: written by a newer lbd (schema %lld), this one knows %d: "
+			       "start the newer one",
 			       l->path, (long long)*version, LEDGER_SCHEMA_VERSION);
 	return 0;
 }

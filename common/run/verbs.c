@@ -45,7 +45,7 @@ static json_t *check_request(const json_t *frame, enum verb *verb, struct err *e
 	else if (name == NULL)
 		err_set(err, ERR_USAGE, "a request needs a \"verb\"");
 	else if (*verb == VERB_COUNT)
-		err_set(err, ERR_USAGE, "no such verb: %.60s", name);
+		err_set(err, ERR_USAGE, VERB_UNKNOWN "%.60s", name);
 	else if (args && !json_is_object(args))
 		err_set(err, ERR_USAGE, "\"args\" must be an object");
 	else

@@ -15,6 +15,9 @@
 /* Of a folder below runs.folder that a submission may name, to become its code. */
 #define SNAPSHOT_PREFIX ".snapshot-"
 
+/* How an lbd answers that does not have the verb, being older than who asks; its name follows. */
+#define VERB_UNKNOWN "no such verb: "
+
 enum { CONTROL_VERSION = 1, CONTROL_MAX_BYTES = 1024 * 1024 };
 
 /* Strongest last. OWNER is the user lbd runs as (and root); MEMBER is in [team] group, and

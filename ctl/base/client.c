@@ -232,8 +232,18 @@ static ssize_t read_line(struct client *client, int64_t deadline_ms, struct err 
 }
 
 /* Takes `answer`. */
+/* All verbs that we have are asked as our table spells them. */
+static const char *advice_for(const char *text)
+{
+	return strncmp(text, VERB_UNKNOWN, strlen(VERB_UNKNOWN)) == 0
+		       ? ": the lbd that runs is older than this lbctl; lbctl daemon restart "
+			 "starts today's"
+		       : "";
+}
+
 static json_t *open_answer(json_t *answer, struct err *err)
 {
+	const char *text = js_str(answer, "text", "lbd refused and did not say why");
 	json_t *data = NULL;
 
 	if (js_int(answer, "v", 0) != CONTROL_VERSION)
@@ -244,8 +254,8 @@ static json_t *open_answer(json_t *answer, struct err *err)
 	else if (js_bool(answer, "ok", false))
 		data = json_incref(json_object_get(answer, "data"));
 	else
-		err_set(err, err_code_from_name(js_str(answer, "error", "internal")), "%s",
-			js_str(answer, "text", "lbd refused and did not say why"));
+		err_set(err, err_code_from_name(js_str(answer, "error", "internal")), "%s%s", text,
+			advice_for(text));
 	if (!data && err->code == ERR_NONE)
 		err_set(err, ERR_INTERNAL, "lbd's answer holds no data");
 	json_decref(answer);

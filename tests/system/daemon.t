@@ -127,6 +127,24 @@ like "$err" 'nothing was done: .*lbd.toml:2: poll.intervall' "is refused"
 is "$(lbctl daemon status --json | json lbd.pid)" "$lbd_pid" "the one that serves goes on"
 ok "ended" lbctl daemon stop
 
+cat >"$T/older.py" <<'END'
+import socket, sys
+s = socket.socket(socket.AF_UNIX)
+s.bind(sys.argv[1])
+s.listen(1)
+open(sys.argv[2], "w")
+c = s.accept()[0]
+while c.recv(65536):
+    c.send(b'{"v":1,"ok":false,"error":"usage","text":"no such verb: run why"}\n')
+END
+rm -f "$LB_HOME/lbd.sock"
+python3 "$T/older.py" "$LB_HOME/lbd.sock" "$T/listens" &
+wait_for '[ -e "$T/listens" ]' 20
+exits 2 "what an lbd from before an upgrade does not know" lbctl why r
+like "$err" 'no such verb: .* older than this lbctl; lbctl daemon restart' "is told with what helps"
+wait $!
+rm "$LB_HOME/lbd.sock"
+
 # a container without an init: what loses its parent is lbd's, and has to be buried
 if unshare -fp --mount-proc true 2>/dev/null; then
 	: >"$LB_HOME/lbd.toml"

@@ -186,7 +186,8 @@ static void a_newer_schema_is_refused(void **state)
 	(void)state;
 	ledger_close(open_ledger());
 	assert_int_equal(raw("PRAGMA user_version = 1000"), SQLITE_OK);
-	snprintf(text, sizeof(text), "written by a newer lbd (schema 1000), this one knows %d",
+	snprintf(text, sizeof(text),
+		 "written by a newer lbd (schema 1000), this one knows %d: start the newer",
 		 LEDGER_SCHEMA_VERSION);
 	refused(file, ERR_IO, text);
 	assert_int_equal(ask_int("PRAGMA user_version"), 1000);
