@@ -2,6 +2,7 @@
 /* checkpoint_find.c - which checkpoints lie in a folder, by their names alone. */
 #include "common/checkpoint/checkpoint_parts.h"
 
+#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -16,7 +17,7 @@
 #include "common/checkpoint/whole.h"
 
 enum {
-	DEPTH_MAX = 4,             /* outputs/NAME/version_0/checkpoints/ */
+	DEPTH_MAX = 5,             /* multirun/DATE/TIME/3/checkpoints/ */
 	ENTRIES_MAX = 1000 * 1000, /* looked at in all */
 };
 
@@ -36,7 +37,8 @@ struct place {
 	const char *path;
 	const char *relative; /* below the top; "" = the top itself */
 	int depth;
-	bool is_for_checkpoints; /* its name says so, or it is the top */
+	bool is_for_checkpoints; /* its name says so, or a folder's above it; or it is the top */
+	bool is_below;           /* one that is called after them, and holds none itself */
 	size_t first;            /* of the list's items that lie here */
 };
 
@@ -365,6 +367,13 @@ static bool is_in_parts(const struct checkpoint_rules *rules, const char *name, 
 	return is;
 }
 
+/* Hydra's "multirun/2026-11-27/10-15-00/3/checkpoints": a job of a sweep. */
+static bool is_for_a_job(const char *name, const char *path)
+{
+	return strspn(name, "0123456789") == strlen(name) &&
+	       (has_file(path, "checkpoints") || has_file(path, ".hydra"));
+}
+
 /* Lightning's version_0, dates and the like hold checkpoints, but are none. */
 static bool is_folder_checkpoint(const struct walk *w, const struct place *at, const char *name,
 				 const char *path, int64_t *step)
@@ -374,6 +383,8 @@ static bool is_folder_checkpoint(const struct walk *w, const struct place *at, c
 
 	if (is_in_parts(w->rules, name, path, step))
 		return true;
+	if (!w->rules->row && is_for_a_job(name, path))
+		return false;
 	*step = -1;
 	if (has_special_row(w->rules, name, step)) {
 		*step = *step >= 0 ? *step : step_beside_siblings(at->path, name);
@@ -394,6 +405,12 @@ static bool is_folder_checkpoint(const struct walk *w, const struct place *at, c
 	return *step >= 0 && (name_has_word(name) || (at->depth == 0 && !holds_checkpoints(path)));
 }
 
+static bool is_called_after(const char *name)
+{
+	return strcasestr(name, "ckpt") || strcasestr(name, "checkpoint") ||
+	       strcasestr(name, "snapshot");
+}
+
 /* timm's "train/20261123-101500-resnet50-224/checkpoint-9.pth.tar", "run1/ckpt_20.pt": whatever the
  * folder is called, in it are checkpoints. */
 static bool holds_called_so(const char *path)
@@ -405,9 +422,7 @@ static bool holds_called_so(const char *path)
 	while (dir && !is_found && (entry = readdir(dir))) {
 		const char *name = entry->d_name;
 
-		is_found = (strcasestr(name, "ckpt") || strcasestr(name, "checkpoint") ||
-			    strcasestr(name, "snapshot")) &&
-			   name_is_data(name) && !is_other_file(name) &&
+		is_found = is_called_after(name) && name_is_data(name) && !is_other_file(name) &&
 			   (has_number(name) || is_single_name(name));
 	}
 	if (dir)
@@ -415,10 +430,26 @@ static bool holds_called_so(const char *path)
 	return is_found;
 }
 
+/* nanochat's "base_checkpoints/d20/": of other folders there, "best", "exports", nothing is known
+ * where the checkpoints lie beside them. */
+static bool holds_folders(const char *path)
+{
+	DIR *dir = opendir(path);
+	const struct dirent *entry;
+	bool has_others = false;
+
+	while (dir && !has_others && (entry = readdir(dir)))
+		has_others = name_is_data(entry->d_name) || name_tells_step(entry->d_name) ||
+			     isdigit((unsigned char)entry->d_name[0]);
+	if (dir)
+		closedir(dir);
+	return dir && !has_others;
+}
+
 /* --- the walk --------------------------------------------------------------------------------- */
 
 static int read_folder(struct walk *w, const char *path, const char *relative, int depth,
-		       struct err *err);
+		       bool is_below, struct err *err);
 
 static void look_by_pattern(struct walk *w, const struct place *at, const char *name,
 			    const char *relative, const char *path, bool is_folder)
@@ -431,7 +462,7 @@ static void look_by_pattern(struct walk *w, const struct place *at, const char *
 		if (c && !is_folder)
 			checkpoint_add_part(c, name);
 	} else if (is_folder && at->depth < w->rules->pattern_depth) {
-		read_folder(w, path, relative, at->depth + 1, NULL);
+		read_folder(w, path, relative, at->depth + 1, false, NULL);
 	}
 }
 
@@ -453,7 +484,8 @@ static void look_at_folder(struct walk *w, const struct place *at, const char *n
 	    (w->rules->row || !is_for_people(path)))
 		add(w, path, step, false);
 	else if (may_hold_some(w, at) && !file_is_link(path)) /* who knows where it would lead */
-		read_folder(w, path, relative, at->depth + 1, NULL);
+		read_folder(w, path, relative, at->depth + 1,
+			    at->is_below || (is_called_after(name) && holds_folders(path)), NULL);
 }
 
 /* Is what a link leads to of this folder? Then it is listed under its own name. */
@@ -493,14 +525,15 @@ static void look_at(struct walk *w, const struct place *at, const struct dirent 
 }
 
 static int read_folder(struct walk *w, const char *path, const char *relative, int depth,
-		       struct err *err)
+		       bool is_below, struct err *err)
 {
 	DIR *dir = opendir(path);
 	struct place at = { .path = path,
 			    .relative = relative,
 			    .depth = depth,
 			    .first = w->out->count,
-			    .is_for_checkpoints = depth == 0 ||
+			    .is_below = is_below,
+			    .is_for_checkpoints = depth == 0 || is_below ||
 						  is_for_checkpoints(path_base(path)) ||
 						  holds_called_so(path) };
 	const struct dirent *entry;
@@ -565,7 +598,7 @@ int checkpoints_find_in(const struct checkpoint_rules *rules, const char *const 
 	for (int i = 0; folders[i] && rc == 0; i++) {
 		struct walk w = { .rules = rules, .out = out, .top = folders[i], .place = i };
 
-		rc = read_folder(&w, folders[i], "", 0, err);
+		rc = read_folder(&w, folders[i], "", 0, false, err);
 	}
 	if (rc < 0)
 		checkpoint_list_clear(out);

@@ -495,6 +495,17 @@ static void test_deep_down(void **state)
 	put_zip("ru/run1/ckpt_30.pt");
 	assert_int_equal(newest("ru"), 20);
 	assert_contains(told, "nothing like optim_20.pt");
+	/* nanochat's, and a sweep of Hydra */
+	put_zip("nc/base_checkpoints/d20/model_001000.pt");
+	put_zip("nc/base_checkpoints/d20/optim_001000_rank0.pt");
+	put_zip("nc/base_checkpoints/d20/model_002000.pt");
+	assert_int_equal(newest("nc"), 1000);
+	assert_contains(told, "nothing like optim_001000_rank0.pt");
+	put_zip("nd/checkpoints/step_10.pt");
+	put_zip("nd/checkpoints/exports/model_20.pt");
+	assert_int_equal(newest("nd"), 10);
+	put_zip("hy/multirun/2026-11-27/10-15-00/3/checkpoints/epoch=0-step=200.ckpt");
+	assert_int_equal(newest("hy"), 200);
 	put_zip("ou/out/ckpt.pt");
 	assert_int_equal(newest("ou"), 300);
 	put_text("sg/00000-run/network-snapshot-000400.pkl", "\x80.");
