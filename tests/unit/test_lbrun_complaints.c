@@ -253,6 +253,10 @@ static const struct {
 	 "  | ExceptionGroup: two (2 sub-exceptions)\n  +-+---------------- 1 ----------------\n"
 	 "    | Traceback (most recent call last):\n    |   File \"x.py\", line 1, in f\n    | ValueError: bad\n",
 	 "ValueError: bad", NULL},
+	{"the model is 12 GB\nx.py:17: UserWarning: a tensor was converted\n  bar.set_postfix(loss=float(loss))\n", "the model is 12 GB", NULL},
+	{TRACE "RuntimeError: [/pytorch/gloo/transport/tcp/unbound_buffer.cc:78] Timed out waiting 1800000ms for recv operation to complete\n",
+	 "RuntimeError: [/pytorch/gloo/transport/tcp/unbound_buffer.cc:78] Timed out waiting 1800000ms for recv operation to complete",
+	 "did not come to the same collective"},
 	{"train: cannot open the corpus\n", "train: cannot open the corpus", NULL},
 	{"first: all is well\nlast words\n", "last words", NULL},
 	/* the first error, not what follows from it; no bars, warnings and counts */

@@ -19,7 +19,7 @@ const struct complaint_row complaint_rows[] = {
 	{"process_vm_\\w+\\(.*No such process|Endpoint timeout|"
 	 "Transport retry count exceeded", FOLLOWS},
 	{"[Ww]atchdog caught collective operation timeout|ProcessGroupNCCL's watchdog got stuck|"
-	 "signal due to a collective timeout|failed to pass monitoredBarrier|DistStoreError: wait timeout", WEIGHT_FOLLOWS, false,
+	 "signal due to a collective timeout|Timed out waiting \\d+ms for (?:recv|send) operation|failed to pass monitoredBarrier|DistStoreError: wait timeout", WEIGHT_FOLLOWS, false,
 	 "a rank did not come to the same collective as the others: look at what each did last"},
 	{"NET/IB ?: Got completion from peer .*(?:error |status=)12\\b|[Uu]nresponsive (?:remote|receiver)", WEIGHT_FOLLOWS, false,
 	 "the other side did not answer: its rank has ended, or a link between both is bad (ibstat)"},

@@ -355,7 +355,8 @@ void complaints_hear(struct complaints *c, const struct heard *heard)
 		offer(c, &line, WEIGHT_EXCEPTION, NULL);
 	else if (row)
 		offer(c, &line, row->weight, row);
-	if (line.is_stderr && !is_bar(line.text))
+	/* what is indented quotes a program, or goes on: below a warning, say */
+	if (line.is_stderr && !is_bar(line.text) && !strchr(" \t", line.text[0]))
 		take(&c->last, &line, WEIGHT_LAST, NULL);
 }
 
