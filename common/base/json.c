@@ -60,6 +60,47 @@ json_t *js_parse(const char *text, size_t len, struct err *err)
 	return value;
 }
 
+/* The words that Python writes where a number is none, each as a 0; owned. */
+static char *with_zeros(const char *text, size_t len)
+{
+	static const char *const words[] = { "NaN", "Infinity" };
+	char *out = xstrndup(text, len);
+	bool in_string = false;
+
+	for (size_t i = 0; i < len; i++) {
+		if (in_string && out[i] == '\\')
+			i++;
+		else if (out[i] == '"')
+			in_string = !in_string;
+		for (size_t w = 0; !in_string && w < 2 && i < len; w++) {
+			size_t letters = strlen(words[w]);
+			if (strncmp(out + i, words[w], letters) == 0) {
+				memset(out + i, ' ', letters);
+				out[i] = '0';
+			}
+		}
+	}
+	return out;
+}
+
+json_t *js_parse_data(const char *text, size_t len, struct err *err)
+{
+	json_error_t why;
+	char *zeros;
+	json_t *value;
+
+	if (too_deep(text, len) || memchr(text, '\0', len))
+		return js_parse(text, len, err); /* says what is wrong */
+	zeros = with_zeros(text, len);
+	value = json_loadb(zeros, len, JSON_DECODE_ANY | JSON_ALLOW_NUL | JSON_DECODE_INT_AS_REAL,
+			   &why);
+	free(zeros);
+	if (!value)
+		err_set(err, ERR_USAGE, "bad JSON at line %d column %d: %s", why.line, why.column,
+			why.text);
+	return value;
+}
+
 json_t *js_load(const char *path, size_t max_bytes, struct err *err)
 {
 	size_t len;

@@ -17,6 +17,9 @@ enum { JS_MAX_DEPTH = 32 };
 /* One value in text[0..len). NULL with err (ERR_USAGE) otherwise; the caller decrefs. */
 json_t *js_parse(const char *text, size_t len, struct err *err);
 /* The whole file; at most max_bytes. */
+/* A record of data as other programs write it, of which only texts are of interest: with U+0000 in
+ * them, beside numbers of any size, NaN and Infinity (as 0), and names twice (the last counts). */
+json_t *js_parse_data(const char *text, size_t len, struct err *err);
 json_t *js_load(const char *path, size_t max_bytes, struct err *err);
 
 /* Borrowed member of an object, or the fallback when it is absent, null or of another type. */

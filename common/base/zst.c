@@ -15,7 +15,8 @@
 #include "common/base/files.h"
 #include "common/base/mem.h"
 
-enum { LEVEL = 3 };
+/* WINDOW_LOG: `zstd --long=31`, the most that the format has. */
+enum { LEVEL = 3, WINDOW_LOG = 31 };
 
 /* --- writing ---------------------------------------------------------------------------------- */
 
@@ -160,6 +161,8 @@ int zst_read(const char *path, int (*each)(const char *data, size_t len, void *a
 	in = xmalloc(ZSTD_DStreamInSize());
 	out = xmalloc(ZSTD_DStreamOutSize());
 	context = ZSTD_createDCtx();
+	if (context)
+		ZSTD_DCtx_setParameter(context, ZSTD_d_windowLogMax, WINDOW_LOG);
 	if (context == NULL || read_pieces(fd, context, in, out, each, arg) < 0)
 		rc = err_set(err, ERR_IO, "%s: damaged, or it ends early", path);
 	ZSTD_freeDCtx(context);

@@ -64,6 +64,20 @@ for name in windows plain; do
 	exits 0 "lines of JSON of a $name file" lbworker tokenize --tokenizer "$gold/llama3.json" "$T/$name.jsonl" -o "$T/$name"
 done
 is "$(tokens "$T/windows/train")" "$(tokens "$T/plain/train")" "a byte order mark in front of the first is no part of them"
+printf '{"id":18446744073709551615,"score":NaN,"text":"x1"}\n{"at":[-Infinity],"m":{"a":1,"a":2},"text":"two"}\n' >"$T/python.jsonl"
+exits 0 "lines with numbers as Python writes them" lbworker tokenize --tokenizer "$gold/llama3.json" "$T/python.jsonl" -o "$T/python"
+is "$(tokens "$T/python/train")" "$(tokens "$T/plain/train")" "they are none of the text"
+printf 'NaN\0Infinity' >"$T/nul.txt"
+printf '{"text":"NaN\\u0000Infinity"}\n' >"$T/nul.jsonl"
+for name in nul.txt nul.jsonl; do
+	exits 0 "a text with a zero byte: $name" lbworker tokenize --tokenizer "$gold/llama3.json" "$T/$name" -o "$T/$name.out"
+done
+is "$(tokens "$T/nul.jsonl.out/train")" "$(tokens "$T/nul.txt.out/train")" "is the same as a file and in JSON"
+zstd -q --long=31 -c <"$gold/documents.jsonl" >"$T/long.jsonl.zst"
+exits 0 "a window of 2 GiB, as zstd --long=31 announces it" lbworker tokenize --tokenizer "$gold/gpt2.json" --end none "$T/long.jsonl.zst" \
+	-o "$T/long"
+tokens "$T/long/train" >"$T/tokens"
+ok "is read" cmp "$T/tokens" "$gold/gpt2.tokens.txt"
 is "$(find "$T/l" -name '*.tokens*')" "" "and nothing lies under the final name, nor beside it"
 
 # --- on from where it was interrupted, on any number of threads

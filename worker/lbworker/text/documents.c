@@ -160,7 +160,7 @@ int document_text(const struct document *d, struct buf *room, const char **text,
 	*len = d->len;
 	if (!d->field)
 		return 0;
-	json_t *line = js_parse(d->bytes, d->len, err);
+	json_t *line = js_parse_data(d->bytes, d->len, err);
 	const json_t *value = json_object_get(line, d->field);
 	int rc = 0;
 
