@@ -275,6 +275,44 @@ static void test_dumped_json(void **state)
 				      "supported, only 1; --lenient goes on without it");
 }
 
+/* Words of another model than ours, in a dump. */
+static void test_other_models_in_json(void **state)
+{
+	static const struct {
+		const char *from, *to, *says;
+	} cases[] = {
+		{ "\"scaling\": \"llama\"", "\"scaling\": \"yarn\"",
+		  "dump.json:2: model_spec.model: rope.scaling = \"yarn\" is not supported, \"none\" and \"llama\" are" },
+		{ "\"scaling_factor\": 8.0", "\"low_freq_factor\": 2.0",
+		  "dump.json:2: model_spec.model: rope.low_freq_factor must be 1" },
+		{ "\"scaling_factor\": 8.0", "\"high_freq_factor\": 8",
+		  "dump.json:2: model_spec.model: rope.high_freq_factor must be 4" },
+		{ "\"scaling_factor\": 8.0", "\"original_max_position_embeddings\": 4096",
+		  "dump.json:2: model_spec.model: rope.original_max_position_embeddings must be "
+		  "8192" },
+	};
+	char assignment[] = "training.dataset_path=x", *const data[] = { assignment };
+	struct config c;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const char *at = strstr(dumped, cases[i].from);
+		FILE *file = fopen("dump.json", "w");
+		struct err err = { 0 };
+		assert_non_null(file);
+		fprintf(file, "%.*s%s", (int)(at - dumped), dumped, cases[i].to);
+		fprintf(file, at + strlen(cases[i].from), 1);
+		fclose(file);
+		assert_int_equal(config_load(&c,
+					     &(struct config_order){ .path = "dump.json",
+								     .assignments = data,
+								     .count = 1 },
+					     &err),
+				 -1);
+		assert_string_equal(err.text, cases[i].says);
+	}
+}
+
 static void test_lenient(void **state)
 {
 	struct config c;
@@ -311,7 +349,8 @@ int main(void)
 		cmocka_unit_test(test_titan),         cmocka_unit_test(test_old_spellings),
 		cmocka_unit_test(test_all_spellings), cmocka_unit_test(test_recipes),
 		cmocka_unit_test(test_gather),        cmocka_unit_test(test_differences),
-		cmocka_unit_test(test_dumped_json),   cmocka_unit_test(test_lenient),
+		cmocka_unit_test(test_dumped_json),   cmocka_unit_test(test_other_models_in_json),
+		cmocka_unit_test(test_lenient),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

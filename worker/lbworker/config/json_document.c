@@ -8,6 +8,7 @@
 #include "common/base/files.h"
 #include "common/base/json.h"
 #include "common/base/mem.h"
+#include "common/config/keys.h"
 
 enum { MAX_BYTES = 64 << 20, MAX_DEPTH = 64, PATH_BYTES = 512 };
 
@@ -145,8 +146,41 @@ static json_t *find(json_t *tree, const char *name)
 	return NULL;
 }
 
+static const char MODEL[] = "model_spec.model";
+
+/* Of scaled rotary waves there are keys for Llama's, as Llama 3 has them. */
+static int take_scaling(struct toml *toml, const json_t *rope, struct err *err)
+{
+	static const struct {
+		const char *name;
+		double ours;
+	} usual[] = { { "low_freq_factor", 1 },
+		      { "high_freq_factor", 4 },
+		      { "original_max_position_embeddings", 8192 } };
+	const char *scaling = js_str(rope, "scaling", "none");
+	char what[128];
+
+	if (strcmp(scaling, "none") == 0)
+		return 0;
+	if (strcmp(scaling, "llama") != 0) {
+		snprintf(what, sizeof(what),
+			 "rope.scaling = \"%.40s\" is not supported, \"none\" and \"llama\" are",
+			 scaling);
+		return keys_refuse(toml, MODEL, what, err);
+	}
+	for (size_t i = 0; i < sizeof(usual) / sizeof(usual[0]); i++) {
+		if (js_real(rope, usual[i].name, usual[i].ours) == usual[i].ours)
+			continue;
+		snprintf(what, sizeof(what), "rope.%s must be %g", usual[i].name, usual[i].ours);
+		return keys_refuse(toml, MODEL, what, err);
+	}
+	put(toml, "model", "rope_scaling_factor",
+	    json_incref(json_object_get(rope, "scaling_factor")), MODEL);
+	return 0;
+}
+
 /* Modules that say their sizes; the first layer stands for all. */
-static void take_modules(struct toml *toml, json_t *model)
+static int take_modules(struct toml *toml, json_t *model, struct err *err)
 {
 	static const struct {
 		const char *in_layer, *ours;
@@ -154,41 +188,39 @@ static void take_modules(struct toml *toml, json_t *model)
 		      { "n_kv_heads", "n_kv_heads" },
 		      { "head_dim", "head_dim" },
 		      { "theta", "rope_theta" } };
-	static const char from[] = "model_spec.model";
 	json_t *layers = json_object_get(model, "layers"), *layer = json_array_get(layers, 0);
 	json_t *w2 = json_object_get(find(layer, "feed_forward"), "w2");
-	const char *scaling = js_str(find(layer, "rope"), "scaling", "none");
 
-	put(toml, "model", "dim", json_incref(json_object_get(model, "dim")), from);
-	put(toml, "model", "vocab_size", json_incref(json_object_get(model, "vocab_size")), from);
-	put(toml, "model", "n_layers", json_integer((json_int_t)json_array_size(layers)), from);
+	put(toml, "model", "dim", json_incref(json_object_get(model, "dim")), MODEL);
+	put(toml, "model", "vocab_size", json_incref(json_object_get(model, "vocab_size")), MODEL);
+	put(toml, "model", "n_layers", json_integer((json_int_t)json_array_size(layers)), MODEL);
 	put(toml, "model", "tie_word_embeddings",
-	    json_incref(json_object_get(model, "enable_weight_tying")), from);
+	    json_incref(json_object_get(model, "enable_weight_tying")), MODEL);
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
 		put(toml, "model", sizes[i].ours, json_incref(find(layer, sizes[i].in_layer)),
-		    from);
-	put(toml, "model", "ffn_dim", json_incref(json_object_get(w2, "in_features")), from);
+		    MODEL);
+	put(toml, "model", "ffn_dim", json_incref(json_object_get(w2, "in_features")), MODEL);
 	put(toml, "model", "norm_eps",
-	    json_incref(json_object_get(json_object_get(layer, "ffn_norm"), "eps")), from);
-	if (strcmp(scaling, "llama") == 0)
-		put(toml, "model", "rope_scaling_factor",
-		    json_incref(json_object_get(find(layer, "rope"), "scaling_factor")), from);
+	    json_incref(json_object_get(json_object_get(layer, "ffn_norm"), "eps")), MODEL);
+	return take_scaling(toml, find(layer, "rope"), err);
 }
 
-static void take_model(struct toml *toml)
+static int take_model(struct toml *toml, struct err *err)
 {
 	json_t *spec = json_incref(json_object_get(toml->root, "model_spec"));
 	json_t *model = json_object_get(spec, "model");
 	bool has_sizes = json_is_array(json_object_get(model, "layers"));
+	int rc = 0;
 
 	put(toml, "model", "name", json_incref(json_object_get(spec, "name")), "model_spec.name");
 	if (has_sizes)
-		take_modules(toml, model);
+		rc = take_modules(toml, model, err);
 	else
 		put(toml, "model", "flavor", json_incref(json_object_get(spec, "flavor")),
 		    "model_spec.flavor");
 	json_object_del(toml->root, "model_spec");
 	json_decref(spec);
+	return rc;
 }
 
 /* A batch in tokens is one in sequences of the longest context. */
@@ -263,8 +295,10 @@ int json_document_load(struct toml *out, const char *path, struct err *err)
 	find_lines(text, out->lines);
 	free(text);
 	drop_nulls(out->root);
-	if (json_object_get(out->root, "model_spec"))
-		take_model(out);
+	if (json_object_get(out->root, "model_spec") && take_model(out, err)) {
+		toml_clear(out);
+		return -1;
+	}
 	take_tokens(out);
 	take_groups(out);
 	return 0;
