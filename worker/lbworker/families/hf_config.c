@@ -118,13 +118,14 @@ static bool is_full(const struct model_shape *s, size_t l)
 
 static const char FULL[] = "full_attention", SLIDING[] = "sliding_attention";
 
-/* layer_types only where a family has it: a config.json of Mistral with one is another family's. */
+/* layer_types only where a family has it: a config.json of Mistral with one is another family's.
+ * Where it says that no layer has a window, transformers wants one of Gemma all the same. */
 static void put_window(json_t *o, const struct hf_family *f, const struct model_shape *s)
 {
+	json_int_t window = s->window > 0 ? (json_int_t)s->window : f->every > 0 ? f->window : 0;
 	json_t *types = json_array();
 
-	json_object_set_new(o, "sliding_window",
-			    s->window > 0 ? json_integer((json_int_t)s->window) : json_null());
+	json_object_set_new(o, "sliding_window", window > 0 ? json_integer(window) : json_null());
 	if (f->window_flag)
 		js_set_bool(o, f->window_flag, s->window > 0);
 	for (size_t l = 0; l < s->layers; l++)
