@@ -43,6 +43,17 @@ lbworker convert "$T/exported" "$T/brain" --dtype bfloat16
 ok $? "convert to bfloat16"
 cmp "$T/tokenizer.json" "$T/brain/tokenizer.json" >"$T/err" 2>&1
 ok $? "the tokenizer comes along"
+cp -r "$T/exported" "$T/beside"
+side="chat_template.jinja vocab.json merges.txt added_tokens.json tekken.json tokenizer.tiktoken"
+for name in $side; do
+	echo "$name" >"$T/beside/$name"
+done
+lbworker convert "$T/beside" "$T/beside-out"
+# shellcheck disable=SC2086 # names
+same=$(cd "$T/beside-out" && cat $side 2>"$T/err")
+# shellcheck disable=SC2086 # names
+[ "$same" = "$(printf '%s\n' $side)" ]
+ok $? "so do tokenizers of other kinds, and a template of chats"
 lbworker convert "$T/brain" "$T/wide" && lbworker convert "$T/wide" "$T/again" --dtype bfloat16 &&
 	cmp "$T/brain/model.safetensors" "$T/again/model.safetensors" >"$T/err" 2>&1
 ok $? "bfloat16 to float32 and back is the same to the bit"

@@ -18,9 +18,19 @@
 enum { MAX_SIDE_BYTES = 256 << 20, FOLDER_MODE = 0755 };
 
 /* What a tokenizer needs goes along unread. */
-static const char *const side_files[] = { "tokenizer.json", "tokenizer_config.json",
-					  "tokenizer.model", "special_tokens_map.json",
-					  "generation_config.json" };
+static const char *const side_files[] = {
+	"tokenizer.json",
+	"tokenizer_config.json",
+	"tokenizer.model",
+	"tokenizer.tiktoken",
+	"tekken.json",
+	"vocab.json",
+	"merges.txt",
+	"added_tokens.json",
+	"special_tokens_map.json",
+	"chat_template.jinja",
+	"generation_config.json",
+};
 
 static const struct convert_type types[] = {
 	{ "float32", ST_F32, 4 },
