@@ -154,6 +154,8 @@ struct arrays_table {
 	size_t (*note)(struct arrays *a, struct arrays_span *span, size_t room);
 	/* The GPU's compute capability: 90 is 9.0. */
 	int (*capability)(const struct device *dev);
+	/* So long nothing may stand still from now on. */
+	void (*set_deadline)(struct arrays *a, double deadline_s);
 	/* COMM_OK, or the first failure: then all that was queued has ended or will. */
 	enum comm_result (*failed)(struct arrays *a, char *why);
 	void (*close)(struct arrays *a); /* NULL is fine */

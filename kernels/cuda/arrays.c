@@ -306,6 +306,13 @@ static bool make_lane(struct arrays *a)
 	       cuda_ok(a->dev, at, cudaStreamCreateWithFlags(&a->lane, cudaStreamNonBlocking));
 }
 
+static void set_deadline(struct arrays *a, double deadline_s)
+{
+	pthread_mutex_lock(&a->lock);
+	a->options.deadline_s = deadline_s;
+	pthread_mutex_unlock(&a->lock);
+}
+
 /* Meets the others. */
 static void meet(struct arrays *a)
 {
@@ -329,9 +336,7 @@ static void meet(struct arrays *a)
 		arrays_fail_call(a, "meeting the other ranks", result);
 	arrays_set_calling(a, false);
 	pthread_mutex_unlock(&a->call);
-	pthread_mutex_lock(&a->lock);
-	a->options.deadline_s = patience_s;
-	pthread_mutex_unlock(&a->lock);
+	set_deadline(a, patience_s);
 }
 
 static struct arrays *open_arrays(struct device *dev, const struct arrays_options *options,
@@ -380,6 +385,7 @@ const struct arrays_table cuda_arrays = {
 	.begin_sum = begin_sum,
 	.wait = wait_ticket,
 	.note = note,
+	.set_deadline = set_deadline,
 	.failed = failed,
 	.close = close_arrays,
 };

@@ -7,6 +7,7 @@
  * 1:
  *   version=CODE      what ncclGetVersion says; version=R:CODE of rank $LOCAL_RANK R only
  *   delay=US          each group waits up to that long before it begins, by a sequence of its own
+ *   late=R:MS         that rank waits so long before its first group
  *   die=R:N, stop=R:N, stall=R:N, error=R:N
  *                     at its N-th group that rank is killed, stopped by a signal, waits until the
  *                     communicator is aborted, tells an error */
@@ -114,6 +115,8 @@ static bool suffer(nccl_comm c)
 	c->chance = c->chance * 1664525 + 1013904223;
 	if (most_us > 0)
 		pause_us((long)(c->chance >> 8) % most_us);
+	if (now == 1 && asked("late", c->rank) > 0)
+		pause_us(asked("late", c->rank) * 1000);
 	if (asked("die", c->rank) == now)
 		kill(getpid(), SIGKILL);
 	if (asked("stop", c->rank) == now)

@@ -49,6 +49,10 @@ LB_EMULATION_COUNTS=$T/counts train "" --training.steps 8
 read -r replayed _ <"$T/counts" && [ "$replayed" -ge 3 ]
 ok $? "passes are replayed as graphs, with what they send inside ($replayed times)"
 
+train late=1:5000 --training.steps 2
+[ "$status" = 0 ]
+ok $? "one that comes late to the first step is waited for, longer than later ($seconds s)"
+
 train die=1:30
 said 1 'rank 1 was killed by signal 9'
 ok $? "one is killed: that is what is said"

@@ -14,6 +14,10 @@
 #include "common/gpu/known_nccl.h"
 #include "kernels/nccl.h"
 
+/* Those that wait for words are still there when the watchdogs of the others look for whom to
+ * blame. */
+static const double share = 0.5;
+
 /* What each rank tells of its library before the first meeting. */
 struct facts {
 	int version, capability;
@@ -132,16 +136,13 @@ static int compare(struct ranks *w, const struct nccl *nccl, int capability, con
 static int meet(struct ranks *w, const struct nccl *nccl, struct device *device, struct err *err)
 {
 	static struct nccl_id id; /* borrowed for as long as it is open */
-	/* Those that wait for words are still there when the watchdogs of the others look for whom
-	 * to blame. */
-	const double share = 0.5;
 	char why[COMM_TEXT_BYTES] = "";
 	const struct arrays_options options = { .nccl = nccl,
 						.id = &id,
 						.rank = w->rank,
 						.size = w->size,
 						.begin_s = w->begin_s,
-						.deadline_s = w->train_s * share,
+						.deadline_s = w->deadline_s * share,
 						.is_told = is_told,
 						.tell = tell,
 						.all_agree = all_agree,
@@ -171,6 +172,15 @@ int arrays_open(struct ranks *ranks, const struct backend *be, struct device *de
 	nccl_version_text(nccl->version, version, sizeof(version));
 	printf("arrays between ranks go by NCCL %s (%s)\n", version, nccl->place);
 	return meet(w, nccl, device, err);
+}
+
+void arrays_have_begun(struct ranks *ranks)
+{
+	struct ranks *w = world_of(ranks);
+
+	ranks_have_begun(w);
+	if (w->arrays)
+		w->arrays_table->set_deadline(w->arrays, w->deadline_s * share);
 }
 
 void arrays_close(struct ranks *ranks)

@@ -12,6 +12,8 @@
  * do on a device that the host looks into, or alone. */
 int arrays_open(struct ranks *ranks, const struct backend *backend, struct device *device,
 		struct err *err);
+/* As ranks_have_begun, of arrays, too. */
+void arrays_have_begun(struct ranks *ranks);
 /* Before the device is closed. */
 void arrays_close(struct ranks *ranks);
 

@@ -322,7 +322,7 @@ static int step(struct training *t, struct err *err)
 	backend_range(t->backend, t->device, name);
 	int rc = compute(t, &s, err);
 	if (rc == 0)
-		ranks_have_begun(t->ranks);
+		arrays_have_begun(t->ranks);
 	backend_range_end(t->backend, t->device);
 	end_trace(t, s.step, start_us);
 	return rc != 0 ? rc : tell(t, &s, err);
