@@ -7,27 +7,59 @@ _lbctl_words()	# WHAT...
 	for what; do lbctl help complete "$what" 2>/dev/null; done
 }
 
+_lbctl_files()	# -f or -d; a name may have blanks
+{
+	local IFS=$'\n'
+	compopt -o filenames
+	COMPREPLY=($(compgen "$1" -- "$current"))
+}
+
+# Words as blanks part them: readline parts them at = and @, too (COMP_WORDBREAKS).
+_lbctl_line()
+{
+	local rest=${COMP_LINE:0:COMP_POINT} i
+	line=()
+	for ((i = 0; i <= COMP_CWORD; i++)); do
+		if ((i == 0)) || [[ $rest == [[:blank:]]* ]]; then line+=(""); fi
+		line[-1]+=${COMP_WORDS[i]}
+		rest=${rest#*"${COMP_WORDS[i]}"}
+	done
+}
+
+# What stands before readline's own word, which begins with the @, stays as it is on the line.
+_lbctl_reply()	# WORDS
+{
+	local kept=${current%"${COMP_WORDS[COMP_CWORD]}"}
+	COMPREPLY=($(compgen -W "$1" -- "$current"))
+	COMPREPLY=("${COMPREPLY[@]#"${kept%@}"}")
+}
+
 _lbctl()
 {
-	local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]}
+	local line
+	_lbctl_line
+	local current=${line[-1]} previous=""
+	((${#line[@]} < 2)) || previous=${line[-2]}
+	[[ $current != --*=* ]] || { previous=${current%%=*}; current=${current#*=}; }
 	local commands="submit ls top status why follow logs events kill stop hold release restart checkpoints du rm prune save stacks audit compare diff metrics sync plot report goodput advise cron nodes notify wait daemon home doctor recover version help"
 	local command="" options="--home --no-color --help" words="" i
 
-	for ((i = 1; i < COMP_CWORD; i++)); do
-		case ${COMP_WORDS[i]} in
+	for ((i = 1; i < ${#line[@]} - 1; i++)); do
+		case ${line[i]} in
 		--home) ((i++)) ;;
-		--) [[ -n $command ]] && { COMPREPLY=($(compgen -f -- "$current")); return; } ;;
+		--) [[ -n $command ]] && { _lbctl_files -f; return; } ;;
 		-*) ;;
-		*) [[ -n $command ]] || command=${COMP_WORDS[i]} ;;
+		*) [[ -n $command ]] || command=${line[i]} ;;
 		esac
 	done
 
 	case $previous in
-	--by) COMPREPLY=($(compgen -W "run group owner week" -- "$current")); return ;;
-	--record | --replay | --output | -o) COMPREPLY=($(compgen -f -- "$current")); return ;;
-	--home) COMPREPLY=($(compgen -d -- "$current")); return ;;
-	--after | --after-ok) COMPREPLY=($(compgen -W "$(_lbctl_words runs)" -- "$current")); return ;;
-	--group) COMPREPLY=($(compgen -W "$(_lbctl_words groups)" -- "$current")); return ;;
+	--by) _lbctl_reply "run group owner week team"; return ;;
+	--to) _lbctl_reply "mlflow= wandb trackio tensorboard"; return ;;
+	--record | --replay | --output | -o) _lbctl_files -f; return ;;
+	--home) _lbctl_files -d; return ;;
+	--after | --after-ok) _lbctl_reply "$(_lbctl_words runs)"; return ;;
+	--group) _lbctl_reply "$(_lbctl_words groups)"; return ;;
 	--set) compopt -o nospace; COMPREPLY=($(compgen -S = -W "$(_lbctl_words keys)" -- "$current")); return ;;
 	--sweep | --every | --listen | --wrap | --name | --reason | --from | --since | --attempt | --timeout | --older-than) return ;;
 	esac
@@ -50,30 +82,30 @@ _lbctl()
 	check) options+=" --nodes --partition --count --name --set --dry-run --json"; words=$(_lbctl_words all) ;;
 	compare) options+=" --json"; words=$(_lbctl_words groups) ;;
 	advise) options+=" --json"; words=$(_lbctl_words all) ;;
-	goodput) options+=" --since --by --csv --json"; words=$(_lbctl_words all selectors) ;;
+	goodput) options+=" --since --by --team --csv --json"; words=$(_lbctl_words all selectors) ;;
 	cron) options+=" --json"; words="ls run enable disable"
 		case $previous in run | enable | disable) words=$(_lbctl_words cron) ;; esac ;;
 	nodes) options+=" --json"; words=forgive ;;
 	notify) options+=" --json"; words=test ;;
 	daemon) options+=" --in-slurm --follow --timeout --json"; words="start stop restart status logs" ;;
-	checkpoints) options+=" --all --deep --json"; words=$(_lbctl_words all) ;;
-	du) options+=" --group --team --json"; words=$(_lbctl_words all) ;;
-	rm) options+=" --dry-run --yes"; words=$(_lbctl_words all) ;;
-	prune) options+=" --older-than --dry-run --yes"; words=$(_lbctl_words all) ;;
+	checkpoints) options+=" --all --deep --json"; words=$(_lbctl_words all team) ;;
+	du) options+=" --group --team --json"; words=$(_lbctl_words all selectors) ;;
+	rm) options+=" --dry-run --yes"; words=$(_lbctl_words all selectors) ;;
+	prune) options+=" --older-than --dry-run --yes"; words=$(_lbctl_words all selectors) ;;
 	stacks) words=$(_lbctl_words runs) ;;
 	wait) options+=" --timeout --json"; words=$(_lbctl_words runs) ;;
-	home) words=move; [[ $previous == move ]] && { COMPREPLY=($(compgen -d -- "$current")); return; } ;;
+	home) words=move; [[ $previous == move ]] && { _lbctl_files -d; return; } ;;
 	doctor) options+=" --json" ;;
 	version) options+=" --json --verbose" ;;
 	help) words=$commands ;;
 	esac
 
 	if [[ $current == -* ]]; then
-		COMPREPLY=($(compgen -W "$options" -- "$current"))
+		_lbctl_reply "$options"
 	elif [[ $command == submit ]]; then
-		COMPREPLY=($(compgen -f -X '!*.toml' -- "$current") $(compgen -d -- "$current"))
+		_lbctl_files -f
 	else
-		COMPREPLY=($(compgen -W "$words" -- "$current"))
+		_lbctl_reply "$words"
 	fi
 }
-complete -o filenames -F _lbctl lbctl
+complete -F _lbctl lbctl
