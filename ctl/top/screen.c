@@ -3,6 +3,7 @@
 #include "ctl/top/screen.h"
 
 #include <curses.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -142,4 +143,12 @@ int screen_key(int timeout_ms)
 {
 	timeout(timeout_ms);
 	return translated(getch());
+}
+
+/* Where SIGHUP is ignored nothing else says so, and no key is waited for any more. */
+bool screen_is_gone(void)
+{
+	struct pollfd terminal = { .fd = STDIN_FILENO };
+
+	return poll(&terminal, 1, 0) > 0;
 }

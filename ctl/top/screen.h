@@ -17,5 +17,7 @@ void screen_redraw(void);
 /* A character, or one of enum key (view.h); KEY_NOTHING after timeout_ms, or when the size
  * changed. */
 int screen_key(int timeout_ms);
+/* The terminal was closed. */
+bool screen_is_gone(void);
 
 #endif

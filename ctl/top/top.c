@@ -136,7 +136,7 @@ static void live(struct top *top)
 	bool goes_on = true;
 
 	interrupt_catch();
-	while (goes_on && !interrupted()) {
+	while (goes_on && !interrupted() && !screen_is_gone()) {
 		int height, width, key;
 		struct act act;
 

@@ -193,4 +193,22 @@ is "$(terminal 80x24 lbctl top --replay "$T/record" <"$T/orders")" 0 \
 	"and be shown again, pages and all, with nothing to kill"
 exits 2 "what is no recording is refused" lbctl top --replay "$T/trainer"
 like "$err" 'no recording of lbctl top' "with a line that says so"
+
+# --- a terminal that goes away --------------------------------------------------------------------
+cat >"$T/gone.py" <<'END'
+import os, pty, signal, sys, time
+pid, fd = pty.fork()
+if pid == 0:
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    os.execlp("lbctl", "lbctl", "top", "--demo")
+os.read(fd, 1)
+os.close(fd)
+limit = time.monotonic() + 5 * int(os.environ.get("LB_PATIENCE", "4"))
+while os.waitpid(pid, os.WNOHANG)[0] == 0:
+    if time.monotonic() > limit:
+        os.kill(pid, signal.SIGKILL)
+        sys.exit("it goes on")
+    time.sleep(0.02)
+END
+ok "it ends with its terminal, also where SIGHUP is ignored" python3 "$T/gone.py"
 done_testing
