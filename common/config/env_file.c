@@ -86,6 +86,8 @@ static char **split(const char *text, size_t len, const char *path, struct err *
 		size_t line_len = newline ? (size_t)(newline - line) : len - at;
 
 		at += line_len + 1;
+		if (line_len > 0 && line[line_len - 1] == '\r') /* an editor of Windows was here */
+			line_len--;
 		if (line_len == 0 || line[0] == '#')
 			continue;
 		if (!is_assignment(line, line_len) || memchr(line, '\0', line_len)) {

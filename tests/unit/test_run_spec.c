@@ -285,6 +285,14 @@ static void test_env_file(void **state)
 	assert_null(list[4]);
 	strv_free(list);
 	strv_free(NULL);
+	write_text("env", "# of Windows\r\n\r\nA=1\r\nB=\r\nC=a\rb\r");
+	list = env_file_read("env", getuid(), &err);
+	assert_non_null(list);
+	assert_string_equal(list[0], "A=1");
+	assert_string_equal(list[1], "B=");
+	assert_string_equal(list[2], "C=a\rb");
+	assert_null(list[3]);
+	strv_free(list);
 }
 
 static void refused(const char *path, unsigned uid, enum err_code code, const char *part)
