@@ -305,6 +305,17 @@ long long failing_line(const char *text, size_t len)
 	return std::min<long long>(found - ends.begin() + 1, std::max<long long>(1, (long long)ends.size()));
 }
 
+/* Text that lacks its quotes is taken for a number, a boolean or a moment that goes wrong. */
+bool may_lack_quotes(std::string_view what)
+{
+	static const char *const kinds[] = {"value", "boolean", "floating-point", "decimal integer", "time", "date"};
+
+	return std::any_of(std::begin(kinds), std::end(kinds), [what](const char *kind) {
+		return what.rfind("Error while parsing " + std::string(kind) + ":", 0) == 0 &&
+		       what.find("representable") == what.npos;
+	});
+}
+
 json_t *failed(struct toml_fault *fault, long long line, std::string_view what)
 {
 	fault->line = line;
@@ -319,7 +330,10 @@ extern "C" json_t *toml_native_parse(const char *text, size_t len, json_t *lines
 	try {
 		return parse(text, len, lines);
 	} catch (const toml::parse_error &e) {
-		return failed(fault, e.source().begin.line, e.description());
+		std::string what(e.description());
+
+		return failed(fault, e.source().begin.line,
+			      may_lack_quotes(what) ? what + "; a text must be in quotes" : what);
 	} catch (const refusal &r) {
 		return failed(fault, r.line, r.text);
 	} catch (const std::runtime_error &e) {
