@@ -77,7 +77,7 @@ static int add_mine(struct ctl *ctl, json_t *list, struct err *err)
 	size_t i;
 
 	json_array_foreach(runs, i, run) {
-		if (run_is_named(ctl, run, NULL))
+		if (run_is_listed(ctl, run, NULL))
 			json_array_append_new(list, measure(run, js_str(run, "dir", ""), NULL));
 	}
 	json_decref(runs);
@@ -174,7 +174,7 @@ static void print_table(struct ctl *ctl, json_t *list)
 int du_run(struct ctl *ctl, struct err *err)
 {
 	json_t *list = json_array();
-	int rc = ctl->options.team ? team_each(ctl, measure, list, err) : add_mine(ctl, list, err);
+	int rc = team_is_meant(ctl) ? team_each(ctl, measure, list, err) : add_mine(ctl, list, err);
 	size_t count = json_array_size(list);
 
 	list = js_sorted(list, by_size);

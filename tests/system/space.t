@@ -40,6 +40,9 @@ is "$(of_run away checkpoint_folder)" "$T/away" "checkpoints that lie elsewhere 
 ok "and counted" [ "$(of_run away checkpoints)" -ge 300000 ]
 is "$(lbctl du --json 'sweep-*' | json '#')" 2 "du of a glob"
 exits 3 "du of what is not there" lbctl du 'none-*'
+is "$(lbctl du --json --group g | json '#')" 1 "du of a group"
+exits 3 "du of a group that is not there" lbctl du --group none
+exits 2 "du of a colleague's runs, without a team, is not of one's own" lbctl du 'colleague/*'
 
 # --- checkpoints ----------------------------------------------------------------------------------
 cat >"$T/saves.py" <<'PY'
