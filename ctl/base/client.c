@@ -231,7 +231,6 @@ static ssize_t read_line(struct client *client, int64_t deadline_ms, struct err 
 	}
 }
 
-/* Takes `answer`. */
 /* All verbs that we have are asked as our table spells them. */
 static const char *advice_for(const char *text)
 {
@@ -241,6 +240,7 @@ static const char *advice_for(const char *text)
 		       : "";
 }
 
+/* Takes `answer`. */
 static json_t *open_answer(json_t *answer, struct err *err)
 {
 	const char *text = js_str(answer, "text", "lbd refused and did not say why");
