@@ -105,6 +105,11 @@ ok $? "two sources, one of them raw uint16"
 train --job.dump_folder "$T/mixed" --training.dataset_path "" --training.steps 20 \
 	--training.dataset_mix "[\"1 $T/text.tokens\", \"1 $T/train.bin\"]" >"$T/out" 2>"$T/err"
 is "$? $(grep -c 'was trained on other data' "$T/err")" "2 1" "resuming with another mix is refused"
+printf 'a few words' >"$T/few-words"
+lbworker prepare --out "$T/few.tokens" "$T/few-words" >"$T/out" 2>"$T/err"
+train --job.dump_folder "$T/short" --training.dataset_path "$T/*.tokens" --training.steps 1 >"$T/out" 2>"$T/err"
+is "$(grep 'shorter than' "$T/out")" "training.dataset_path: 1 file is shorter than one sample of 16 + 1 tokens, \
+and not used: lbworker prepare --join makes one file of several" "a file that is too short for a sample is told"
 for mode in selective full; do
 	train --job.dump_folder "$T/$mode" --activation_checkpoint.mode $mode >"$T/out" 2>"$T/err"
 	cmp "$T/whole/checkpoints/step-00000040/model.safetensors" \

@@ -36,6 +36,7 @@ struct data {
 	size_t sources;
 	uint64_t tokens, samples, vocab, seed;
 	size_t seq;
+	size_t short_files; /* without one sample */
 	char digest[2 * SHARD_DIGEST_BYTES + 1];
 	char *tokenizer; /* or NULL */
 };
@@ -133,6 +134,7 @@ static int open_source(struct data *d, struct source *s, const char *path, bool 
 			return -1;
 		uint64_t count = s->shard[i].token_count;
 		tokens += count;
+		d->short_files += count <= d->seq;
 		s->first[i + 1] = s->first[i] + (count == 0 ? 0 : (count - 1) / d->seq);
 	}
 	if (s->first[s->shards] == 0)
@@ -300,6 +302,11 @@ uint64_t data_tokens(const struct data *d)
 uint64_t data_samples(const struct data *d)
 {
 	return d->samples;
+}
+
+size_t data_short_files(const struct data *d)
+{
+	return d->short_files;
 }
 
 const char *data_digest(const struct data *d)
