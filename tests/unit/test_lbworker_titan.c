@@ -283,6 +283,10 @@ static void test_other_models_in_json(void **state)
 	} cases[] = {
 		{ "\"scaling\": \"llama\"", "\"scaling\": \"yarn\"",
 		  "dump.json:2: model_spec.model: rope.scaling = \"yarn\" is not supported, \"none\" and \"llama\" are" },
+		{ "\"n_kv_heads\": 3", "\"wqkv\": {\"bias\": true}",
+		  "dump.json:2: model_spec.model: bias = true is not supported" },
+		{ "\"n_heads\": 6", "\"qk_norm\": {\"eps\": 1e-06}",
+		  "dump.json:2: model_spec.model: qk_norm is not supported in llama3: qwen3 has it" },
 		{ "\"scaling_factor\": 8.0", "\"low_freq_factor\": 2.0",
 		  "dump.json:2: model_spec.model: rope.low_freq_factor must be 1" },
 		{ "\"scaling_factor\": 8.0", "\"high_freq_factor\": 8",

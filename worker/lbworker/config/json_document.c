@@ -179,8 +179,30 @@ static int take_scaling(struct toml *toml, const json_t *rope, struct err *err)
 	return 0;
 }
 
+static bool has_bias(json_t *tree)
+{
+	const char *key;
+	json_t *value;
+
+	json_object_foreach(tree, key, value)
+		if ((strcmp(key, "bias") == 0 && json_is_true(value)) || has_bias(value))
+			return true;
+	return false;
+}
+
+/* What torchtitan's models may have, and ours of that name have not. */
+static int check_parts(const struct toml *toml, const char *name, json_t *layer, struct err *err)
+{
+	if (has_bias(layer))
+		return keys_refuse(toml, MODEL, "bias = true is not supported", err);
+	if (strcmp(name, "llama3") == 0 && find(layer, "qk_norm"))
+		return keys_refuse(toml, MODEL, "qk_norm is not supported in llama3: qwen3 has it",
+				   err);
+	return 0;
+}
+
 /* Modules that say their sizes; the first layer stands for all. */
-static int take_modules(struct toml *toml, json_t *model, struct err *err)
+static int take_modules(struct toml *toml, const char *name, json_t *model, struct err *err)
 {
 	static const struct {
 		const char *in_layer, *ours;
@@ -202,7 +224,8 @@ static int take_modules(struct toml *toml, json_t *model, struct err *err)
 	put(toml, "model", "ffn_dim", json_incref(json_object_get(w2, "in_features")), MODEL);
 	put(toml, "model", "norm_eps",
 	    json_incref(json_object_get(json_object_get(layer, "ffn_norm"), "eps")), MODEL);
-	return take_scaling(toml, find(layer, "rope"), err);
+	return check_parts(toml, name, layer, err) ? -1
+						   : take_scaling(toml, find(layer, "rope"), err);
 }
 
 static int take_model(struct toml *toml, struct err *err)
@@ -214,7 +237,7 @@ static int take_model(struct toml *toml, struct err *err)
 
 	put(toml, "model", "name", json_incref(json_object_get(spec, "name")), "model_spec.name");
 	if (has_sizes)
-		rc = take_modules(toml, model, err);
+		rc = take_modules(toml, js_str(spec, "name", ""), model, err);
 	else
 		put(toml, "model", "flavor", json_incref(json_object_get(spec, "flavor")),
 		    "model_spec.flavor");
