@@ -2,7 +2,8 @@
 /* json.h - the little that jansson leaves to us: bounded parsing and typed getters.
  *
  * All JSON that comes from outside goes through js_parse: strict RFC 8259, valid UTF-8, no
- * duplicate keys, nesting at most JS_MAX_DEPTH (jansson alone would recurse 2048 deep). */
+ * duplicate keys (but for texts to train on: js_parse_data), nesting at most JS_MAX_DEPTH (jansson
+ * alone would recurse 2048 deep). */
 #ifndef COMMON_BASE_JSON_H
 #define COMMON_BASE_JSON_H
 
@@ -16,10 +17,10 @@ enum { JS_MAX_DEPTH = 32 };
 
 /* One value in text[0..len). NULL with err (ERR_USAGE) otherwise; the caller decrefs. */
 json_t *js_parse(const char *text, size_t len, struct err *err);
-/* The whole file; at most max_bytes. */
 /* A record of data as other programs write it, of which only texts are of interest: with U+0000 in
  * them, beside numbers of any size, NaN and Infinity (as 0), and names twice (the last counts). */
 json_t *js_parse_data(const char *text, size_t len, struct err *err);
+/* The whole file; at most max_bytes. */
 json_t *js_load(const char *path, size_t max_bytes, struct err *err);
 
 /* Borrowed member of an object, or the fallback when it is absent, null or of another type. */
