@@ -178,6 +178,10 @@ int daemon_run(struct ctl *ctl, struct err *err)
 {
 	const char *word = ctl->operands.count > 0 ? ctl->operands.words[0] : "status";
 
+	if (ctl->options.json && strcmp(word, "status") != 0)
+		return err_set(err, ERR_USAGE, "daemon: --json is for status");
+	if (ctl->options.in_slurm && strcmp(word, "start") != 0 && strcmp(word, "restart") != 0)
+		return err_set(err, ERR_USAGE, "daemon: --in-slurm is for start");
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
 		if (strcmp(words[i].name, word) == 0)
 			return words[i].run(ctl, err);

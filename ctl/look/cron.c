@@ -153,6 +153,8 @@ int cron_run(struct ctl *ctl, struct err *err)
 
 	if (o->count == 0 || (o->count == 1 && strcmp(o->words[0], "ls") == 0))
 		return show(ctl, err);
+	if (ctl->options.json)
+		return err_set(err, ERR_USAGE, "cron: --json is for ls");
 	if (o->count == 2 && strcmp(o->words[0], "run") == 0)
 		return run_now(ctl, err);
 	if (o->count == 2 && strcmp(o->words[0], "enable") == 0)

@@ -97,6 +97,8 @@ int goodput_run(struct ctl *ctl, struct err *err)
 
 	if (ctl->operands.count == 0 && !ctl->options.team)
 		return err_set(err, ERR_USAGE, "goodput: of which runs? RUNS, ALL or --team");
+	if (ctl->options.csv && ctl->options.json)
+		return err_set(err, ERR_USAGE, "goodput: --csv and --json do not go together");
 	if (!is_one || ctl->options.by || ctl->options.csv)
 		return goodput_sums(ctl, err);
 	args = json_pack("{s:I}", "since", (json_int_t)(ctl->options.since_ms / 1000));

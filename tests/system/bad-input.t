@@ -134,6 +134,10 @@ refused 2 'name a run' "wait without a run" lbctl wait
 refused 2 'diff: name another run; usage: ' "diff with one" lbctl diff r1
 refused 2 'compare: usage: lbctl compare GROUP' "compare without its group, which is no run" lbctl compare
 refused 2 'notify: usage: lbctl notify test' "notify without a word, which is no run" lbctl notify
+refused 2 'cron: --json is for ls' "JSON of what prints none" lbctl cron run nightly --json
+refused 2 'daemon: --json is for status' "or of daemon start" lbctl daemon start --json
+refused 2 'daemon: --in-slurm is for start' "a job for what starts nothing" lbctl daemon status --in-slurm
+refused 2 'goodput: --csv and --json' "two forms at once" lbctl goodput ALL --csv --json
 ok "restart of a finished run" lbctl restart taken
 run_reaches taken completed 20
 
