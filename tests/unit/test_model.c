@@ -340,7 +340,7 @@ static void test_extended(void **state)
 
 /* --- 200 steps of training -------------------------------------------------------------------- */
 
-enum { POOL = 8, STEPS = 200 }; /* as in golden.py */
+enum { POOL = 8, WARMUP = 20, STEPS = 200 }; /* as in golden.py */
 
 /* The loss of each step, before its update. */
 static void train(struct fixture *f, const struct golden *g, double losses[STEPS])
@@ -352,10 +352,11 @@ static void train(struct fixture *f, const struct golden *g, double losses[STEPS
 					     .weight_decay = g->decay > 0 ? g->decay : 0.1,
 					     .max_norm = 1,
 					     .peak_lr = peak };
+	/* the reference decays from the first step behind the warm-up on */
 	const struct schedule schedule = { .peak = peak,
-					   .warmup_steps = 20,
+					   .warmup_steps = WARMUP,
 					   .steps = STEPS,
-					   .decay_ratio = -1,
+					   .decay_ratio = (STEPS - WARMUP + 1.0) / STEPS,
 					   .decay = SCHEDULE_COSINE,
 					   .min_factor = 0.1 };
 	struct model *model = f->model;

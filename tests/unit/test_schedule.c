@@ -19,7 +19,7 @@ static void test_rates(void **state)
 					 .decay = SCHEDULE_LINEAR };
 	const struct schedule cosine = { .peak = 2,
 					 .warmup_steps = 0,
-					 .steps = 9,
+					 .steps = 8,
 					 .decay_ratio = -1,
 					 .decay = SCHEDULE_COSINE,
 					 .min_factor = 0.1 };
@@ -34,6 +34,9 @@ static void test_rates(void **state)
 				      .decay_ratio = 0.2,
 				      .decay = SCHEDULE_SQRT,
 				      .min_factor = 0.5 };
+	const struct schedule half = {
+		.peak = 1, .steps = 10, .decay_ratio = 0.25, .decay = SCHEDULE_LINEAR
+	};
 	const struct {
 		int which;
 		int64_t step;
@@ -41,23 +44,26 @@ static void test_rates(void **state)
 	} cases[] = {
 		{ 0, 1, 0.25 },
 		{ 0, 4, 1 },
-		{ 0, 5, 0.9 },
-		{ 0, 9, 0.5 },
-		{ 0, 13, 0.1 },
+		{ 0, 5, 1 },
+		{ 0, 6, 1 - 1.0 / 9 },
+		{ 0, 13, 1 - 8.0 / 9 },
+		{ 1, 1, 2 },
 		{ 1, 5, 2 * (0.1 + 0.9 * 0.5) },
-		{ 1, 10, 0.2 },
+		{ 1, 9, 0.2 },
 		{ 1, 1000, 0.2 },
 		{ 2, 1, 0.5 },
 		{ 2, 2, 1 },
-		{ 2, 15, 1 },
-		{ 2, 16, 1 - 1.0 / 6 },
-		{ 2, 20, 1 - 5.0 / 6 },
-		{ 3, 16, 1 },
-		{ 3, 17, 0.5 + 0.5 * (1 - sqrt(0.2)) },
-		{ 3, 20, 0.5 + 0.5 * (1 - sqrt(0.8)) },
+		{ 2, 16, 1 },
+		{ 2, 17, 0.8 },
+		{ 2, 20, 0.2 },
+		{ 3, 17, 1 },
+		{ 3, 18, 0.5 + 0.5 * (1 - sqrt(0.25)) },
+		{ 3, 20, 0.5 + 0.5 * (1 - sqrt(0.75)) },
 		{ 3, 30, 0.5 },
+		{ 4, 9, 1 }, /* half a step is rounded to the even number, as in Python */
+		{ 4, 10, 0.5 },
 	};
-	const struct schedule *const schedules[] = { &linear, &cosine, &plateau, &wsd };
+	const struct schedule *const schedules[] = { &linear, &cosine, &plateau, &wsd, &half };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {

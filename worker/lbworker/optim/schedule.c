@@ -31,10 +31,10 @@ double schedule_lr(const struct schedule *s, int64_t step)
 		return s->peak * (double)step / (double)s->warmup_steps;
 	int64_t decaying = s->steps - s->warmup_steps;
 	if (s->decay_ratio >= 0)
-		decaying = (int64_t)(s->decay_ratio * (double)s->steps + 0.5);
-	int64_t done = step - (s->steps - decaying);
+		decaying = llrint(s->decay_ratio * (double)s->steps);
+	int64_t done = step - (s->steps + 1 - decaying);
 	if (decaying <= 0 || done <= 0)
 		return s->peak;
-	double progress = done > decaying ? 1.0 : (double)done / (double)(decaying + 1);
+	double progress = done > decaying ? 1.0 : (double)done / (double)decaying;
 	return s->peak * (s->min_factor + (1.0 - s->min_factor) * curves[s->decay](progress));
 }

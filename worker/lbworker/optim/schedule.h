@@ -2,7 +2,8 @@
 /* schedule.h - the learning rate of a step: warm-up, a plateau, and a decay.
  *
  * WSD (warm-up, stable, decay) is a plateau with a decay_ratio: of 0.1 to 0.2, by sqrt, in
- * Haegele et al. 2024. */
+ * Haegele et al. 2024. As in torchtitan the decay is over one step after the last, which is why the
+ * step where it begins is still at the peak. */
 #ifndef LBWORKER_SCHEDULE_H
 #define LBWORKER_SCHEDULE_H
 
