@@ -45,6 +45,10 @@ LOCAL_RANK=3 LB_EMULATION_GPUS=3 train "" --training.steps 1
 [ "$status" = 0 ]
 ok $? "each takes a GPU of its own, whatever LOCAL_RANK another program has left"
 
+train "" --device.index 0
+said 2 'device.index: must be -1 with several ranks'
+ok $? "none is named for all"
+
 LB_EMULATION_COUNTS=$T/counts train "" --training.steps 8
 read -r replayed _ <"$T/counts" && [ "$replayed" -ge 3 ]
 ok $? "passes are replayed as graphs, with what they send inside ($replayed times)"

@@ -387,6 +387,17 @@ static int check_optimizer(const struct config *c, const struct toml *toml, stru
 	return 0;
 }
 
+/* NCCL takes no GPU twice. */
+static int check_index(const struct config *c, const struct toml *toml, struct err *err)
+{
+	if (c->device_index < 0 || c->local_ranks <= 1 || c->device == DEVICE_CPU)
+		return 0;
+	return keys_refuse(toml, "device.index",
+			   "must be -1 with several ranks, each of which takes a GPU of its own: "
+			   "CUDA_VISIBLE_DEVICES chooses among them",
+			   err);
+}
+
 void config_check(struct config *c, const struct config_order *o, const struct toml *toml,
 		  struct refusals *r)
 {
@@ -402,6 +413,7 @@ void config_check(struct config *c, const struct config_order *o, const struct t
 		refusals_add(r, check_batches(c, toml, &err), &err);
 		refusals_add(r, check_width(c, toml, &err), &err);
 	}
+	refusals_add(r, check_index(c, toml, &err), &err);
 	refusals_add(r, check_recompute(c, toml, &err), &err);
 	if (r->misread_model || shape_work_out(c, toml, r))
 		return; /* another model's sizes say nothing */
