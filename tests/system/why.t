@@ -130,7 +130,7 @@ reserve() {
 reserve
 lbctl submit --name nine --set slurm.reservation=ours --set slurm.time=5m --set restart.backoff_first=1s \
 	-- sh -c '[ "$LB_ATTEMPT" = 1 ] || exit 0; sleep 1000' >/dev/null
-run_reaches nine running 20
+wait_for 'lbctl events nine | grep -q " launch "' 20	# it has trained
 lbctl hold nine >/dev/null
 run_reaches nine held 30
 scontrol delete reservationname=ours
