@@ -3,6 +3,7 @@
 #include "common/base/clock.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <time.h>
 
 /* Time asleep counts: a laptop that woke up has waited. */
@@ -70,6 +71,15 @@ const char *duration_text(int64_t ms, char out[CLOCK_TEXT_MAX])
 	else
 		snprintf(out, CLOCK_TEXT_MAX, "%lldd%02lldh", s / 86400, s / 3600 % 24);
 	return out;
+}
+
+void clock_set_zone(const char *tz)
+{
+	if (tz)
+		setenv("TZ", tz, 1);
+	else
+		unsetenv("TZ");
+	tzset();
 }
 
 int64_t clock_monday(int64_t wall_ms, int weeks_ago)

@@ -25,6 +25,10 @@ const char *clock_text_zoned(int64_t wall_ms, char out[CLOCK_TEXT_MAX]);
 /* "1d02h", "3h12m", "4m05s", "12s"; "-" when negative. */
 const char *duration_text(int64_t ms, char out[CLOCK_TEXT_MAX]);
 
+/* Local time is that of this zone from now on, as TZ has it; NULL: the machine's. Not while other
+ * threads look at either. */
+void clock_set_zone(const char *tz);
+
 /* Weeks begin on Monday's midnight, here. That of the week in which wall_ms lies (weeks_ago 0), or
  * of one before. */
 int64_t clock_monday(int64_t wall_ms, int weeks_ago);

@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/base/clock.h"
 #include "common/base/mem.h"
 #include "common/base/paths.h"
 
@@ -30,15 +31,6 @@ static int zone_check(const char *name, struct err *err)
 			     name, folder);
 	free(path);
 	return rc;
-}
-
-static void switch_zone(const char *name)
-{
-	if (name)
-		setenv("TZ", name, 1);
-	else
-		unsetenv("TZ");
-	tzset();
 }
 
 static int64_t offset_now(int64_t utc_s)
@@ -94,11 +86,11 @@ int zone_load(struct zone *out, const char *name, int64_t from_s, int64_t until_
 			free(own);
 			return -1;
 		}
-		switch_zone(name);
+		clock_set_zone(name);
 	}
 	out->name = xstrdup(name ? name : "");
 	read_changes(out, from_s, until_s);
-	switch_zone(own);
+	clock_set_zone(own);
 	free(own);
 	return 0;
 }

@@ -8,6 +8,7 @@
 
 #include "common/run/attempt.h"
 #include "common/base/bytes.h"
+#include "common/base/clock.h"
 #include "common/base/files.h"
 #include "common/base/json.h"
 #include "common/base/mem.h"
@@ -115,6 +116,11 @@ static const char *no_plugins(const struct config *config, bool has_cluster)
 	return "a plugin's option, which needs submit_with = \"sbatch\" in [slurm] of lbd.toml";
 }
 
+static bool is_same(const char *a, const char *b)
+{
+	return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
 static json_t *resolve(struct batch_job *job, const struct config *config, const struct run *run,
 		       struct err *err)
 {
@@ -134,11 +140,20 @@ static json_t *resolve(struct batch_job *job, const struct config *config, const
 		.now = time(NULL),
 		.has_waited = attempt_newest_claim(run->dir) > 0,
 	};
+	const char *theirs = strv_get(job->submitter.items, "TZ");
+	char *own = getenv("TZ") ? xstrdup(getenv("TZ")) : NULL;
+	/* --begin=18:00 is meant where they are */
+	bool is_elsewhere = job->submitter.count > 0 && !is_same(own, theirs);
 	json_t *fields;
 
 	words_of_spec(run, &settings);
 	request.settings = settings.items;
+	if (is_elsewhere)
+		clock_set_zone(theirs);
 	fields = batch_resolve(&request, &job->words, err);
+	if (is_elsewhere)
+		clock_set_zone(own);
+	free(own);
 	strv_free(settings.items);
 	return fields;
 }

@@ -87,6 +87,11 @@ like "$err" 'wrap: excludes a batch script' "… is refused"
 # The second attempt waits neither for the time nor for the job that the first has waited for.
 before=$(sbatch --parsable --mem=100M -o /dev/null --wrap true)
 begun=$(date +%s)
+TZ=Asia/Tokyo lbctl submit --name abroad --begin=2037-01-01T18:00:00 -- true >/dev/null
+run_reaches abroad queued 20
+is "$(TZ=UTC scontrol show job "$(lbctl status abroad --json | json attempts.0.job_id)" | sed -n 's/.*EligibleTime=//p')" \
+	2037-01-01T09:00:00 "a time is meant in the zone of who submits, as by sbatch"
+lbctl kill abroad >/dev/null
 lbctl submit --name begin --begin=now+12 --dependency="afterany:$before" --mem=100M \
 	--set restart.in_place=0 --set restart.backoff_first=1s \
 	--wrap '[ "$LB_ATTEMPT" = 2 ] || exit 3; scontrol show job $SLURM_JOB_ID >"$LB_RUN_DIR/second"' >/dev/null
