@@ -200,8 +200,8 @@ touch "$LB_HOME/runs/more/go"
 run_reaches more completed 40
 partition DOWN
 lbctl submit --name plain -- true >/dev/null
-job=$(lbctl status plain --json | json attempts.0.job_id)
 wait_for 'lbctl why plain | grep -q PartitionDown' 20
+job=$(lbctl status plain --json | json attempts.0.job_id)
 # until polls have shown its release for long: lbd itself sees to one that a controller forgot
 # shellcheck disable=SC2034 # wait_for reads it
 begun=$(now_ms)
