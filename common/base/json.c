@@ -39,11 +39,19 @@ static bool too_deep(const char *text, size_t len)
 	return false;
 }
 
-json_t *js_parse(const char *text, size_t len, struct err *err)
+static json_t *parse(const char *text, size_t len, size_t flags, struct err *err)
 {
 	json_error_t why;
-	json_t *value;
+	json_t *value = json_loadb(text, len, flags | JSON_DECODE_ANY, &why);
 
+	if (!value)
+		err_set(err, ERR_USAGE, "bad JSON at line %d column %d: %s", why.line, why.column,
+			why.text);
+	return value;
+}
+
+json_t *js_parse(const char *text, size_t len, struct err *err)
+{
 	if (too_deep(text, len)) {
 		err_set(err, ERR_USAGE, "JSON nested deeper than %d", JS_MAX_DEPTH);
 		return NULL;
@@ -53,11 +61,7 @@ json_t *js_parse(const char *text, size_t len, struct err *err)
 		err_set(err, ERR_USAGE, "bad JSON: NUL byte");
 		return NULL;
 	}
-	value = json_loadb(text, len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &why);
-	if (!value)
-		err_set(err, ERR_USAGE, "bad JSON at line %d column %d: %s", why.line, why.column,
-			why.text);
-	return value;
+	return parse(text, len, JSON_REJECT_DUPLICATES, err);
 }
 
 /* The words that Python writes where a number is none, each as a 0; owned. */
@@ -85,19 +89,18 @@ static char *with_zeros(const char *text, size_t len)
 
 json_t *js_parse_data(const char *text, size_t len, struct err *err)
 {
-	json_error_t why;
-	char *zeros;
+	static const size_t flags = JSON_ALLOW_NUL | JSON_DECODE_INT_AS_REAL;
 	json_t *value;
+	char *zeros;
 
 	if (too_deep(text, len) || memchr(text, '\0', len))
 		return js_parse(text, len, err); /* says what is wrong */
+	value = parse(text, len, flags, NULL);
+	if (value)
+		return value;
 	zeros = with_zeros(text, len);
-	value = json_loadb(zeros, len, JSON_DECODE_ANY | JSON_ALLOW_NUL | JSON_DECODE_INT_AS_REAL,
-			   &why);
+	value = parse(zeros, len, flags, err);
 	free(zeros);
-	if (!value)
-		err_set(err, ERR_USAGE, "bad JSON at line %d column %d: %s", why.line, why.column,
-			why.text);
 	return value;
 }
 
