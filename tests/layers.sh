@@ -41,7 +41,8 @@ layers() {
 	}' <<'TABLE'
 common/base
 common/run        ./base
-common/checkpoint ./base ./run
+common/manifest   ./base
+common/checkpoint ./base ./run ./manifest
 common/check      ./base
 common/gpu        ./base
 common/config     ./base ./run ./checkpoint

@@ -17,6 +17,7 @@
 
 #include "common/base/mem.h"
 #include "common/base/names.h"
+#include "common/base/paths.h"
 
 enum { OURS_ALONE = 0700 };
 
@@ -430,6 +431,15 @@ bool file_exists(const char *path)
 	struct stat st;
 
 	return stat(path, &st) == 0;
+}
+
+bool folder_holds(const char *folder, const char *name)
+{
+	char *path = path_join("%s/%s", folder, name);
+	bool is_there = file_exists(path);
+
+	free(path);
+	return is_there;
 }
 
 bool file_is_link(const char *path)

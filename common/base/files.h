@@ -59,6 +59,8 @@ int file_sync(const char *path, struct err *err);
 int folder_remove(const char *path, struct err *err);
 
 bool file_exists(const char *path);
+/* FOLDER/NAME is there. */
+bool folder_holds(const char *folder, const char *name);
 bool file_is_link(const char *path);
 /* Both are there, and one and the same, by whatever path. */
 bool file_is_same(const char *a, const char *b);

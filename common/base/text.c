@@ -82,6 +82,16 @@ bool text_ends_with(const char *text, const char *end)
 	return len >= end_len && strcmp(text + len - end_len, end) == 0;
 }
 
+size_t text_digits(const char *text)
+{
+	return strspn(text, "0123456789");
+}
+
+bool text_is_digits(const char *text)
+{
+	return text[0] != '\0' && text[text_digits(text)] == '\0';
+}
+
 void text_filter(char *text, text_fate_of *fate, unsigned how)
 {
 	size_t len = strlen(text);

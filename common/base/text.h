@@ -11,6 +11,10 @@ size_t text_utf8_step(const char *text, size_t len);
 bool text_is_utf8(const char *text, size_t len);
 
 bool text_ends_with(const char *text, const char *end);
+/* Decimal digits in a row that it begins with. */
+size_t text_digits(const char *text);
+/* Digits alone, and at least one. */
+bool text_is_digits(const char *text);
 /* Behind the last line feed, or all of it. */
 const char *text_last_line(const char *text);
 

@@ -9,10 +9,10 @@
 #include <sys/stat.h>
 
 #include "common/base/json.h"
-#include "common/checkpoint/manifest.h"
 #include "common/base/mem.h"
 #include "common/base/paths.h"
 #include "common/checkpoint/siblings.h"
+#include "common/manifest/manifest.h"
 
 enum { LOOKED_AT = 64 }; /* newest ones; older than these no launch is started from */
 

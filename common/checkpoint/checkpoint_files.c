@@ -9,6 +9,7 @@
 #include "common/base/paths.h"
 #include "common/base/text.h"
 #include "common/checkpoint/checkpoint_parts.h"
+#include "common/checkpoint/entry_names.h"
 #include "common/checkpoint/whole.h"
 
 enum { INDEX_MAX_BYTES = 64 * 1024 * 1024, NEWEST_SLACK_BYTES = 4096, PAGE_BYTES = 4096 };
@@ -128,7 +129,7 @@ static void shape_of(const char *name, char out[256])
 	size_t len = 0;
 
 	while (*name && len < 255) {
-		size_t run = strspn(name, "0123456789");
+		size_t run = text_digits(name);
 
 		out[len++] = run > 0 ? '#' : *name;
 		name += run > 0 ? run : 1;

@@ -7,7 +7,9 @@
 #include "common/base/files.h"
 #include "common/base/mem.h"
 #include "common/base/paths.h"
+#include "common/base/text.h"
 #include "common/checkpoint/checkpoint_parts.h"
+#include "common/checkpoint/steps.h"
 
 enum { POINTER_MAX_BYTES = 4096 };
 
@@ -15,7 +17,7 @@ enum { POINTER_MAX_BYTES = 4096 };
 static char *step_digits(const struct checkpoint *c)
 {
 	for (const char *at = path_base(c->path); *at;) {
-		size_t len = strspn(at, "0123456789");
+		size_t len = text_digits(at);
 
 		if (len > 0 && strtoll(at, NULL, 10) == c->step)
 			return xstrndup(at, len);
@@ -114,7 +116,7 @@ const char *checkpoint_pointer(const struct checkpoint *c, char **text)
 		return NULL;
 	path = beside(c, c->row->pointer);
 	was = file_read(path, POINTER_MAX_BYTES, NULL, NULL);
-	digits = was ? strspn(was, "0123456789") : 0;
+	digits = was ? text_digits(was) : 0;
 	if (was)
 		*text = digits > 0 && was[digits + strspn(was + digits, "\r\n")] == '\0'
 				? xasprintf("%lld", (long long)c->step)

@@ -19,6 +19,24 @@ int64_t checkpoint_pattern_step(const struct checkpoint_rules *rules, const char
 
 void checkpoint_add_part(struct checkpoint *c, const char *name);
 
+/* --- checkpoint_entry.c: by names alone, and nothing of the run's own pattern ----------------- */
+/* a folder that is being read */
+struct checkpoint_place {
+	const char *path;
+	const char *relative; /* below the top; "" = the top itself */
+	int depth;
+	bool is_for_checkpoints; /* its name says so, or a folder's above it; or it is the top */
+	bool is_below;           /* one that is called after them, and holds none itself */
+	size_t first;            /* of the list's items that lie here */
+};
+/* *step: -1 = nothing tells it. *is_alone: files of the same step beside it are not of it. */
+bool checkpoint_is_file(const struct checkpoint_rules *rules, const struct checkpoint_place *at,
+			const char *name, int64_t *step, bool *is_alone);
+bool checkpoint_is_folder(const struct checkpoint_rules *rules, const struct checkpoint_place *at,
+			  const char *name, const char *path, int64_t *step);
+/* A copy of one that was the best so far: of no use to others of its step. */
+bool checkpoint_is_best(const char *name);
+
 /* --- checkpoint_layout.c ---------------------------------------------------------------------- */
 /* Its files, their sizes and times; looked for once, measured each time. */
 void checkpoint_list_parts(struct checkpoint *c);

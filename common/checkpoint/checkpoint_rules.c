@@ -9,6 +9,7 @@
 
 #include "common/base/mem.h"
 #include "common/base/regexp.h"
+#include "common/base/text.h"
 
 enum { PATTERN_MAX_BYTES = 4096, STEP_DIGITS_MAX = 18 };
 
@@ -142,7 +143,7 @@ int64_t checkpoint_pattern_step(const struct checkpoint_rules *rules, const char
 
 	if (regexp_match(rules->pattern, relative, strlen(relative)))
 		regexp_each_group(rules->pattern, relative, take_step, &step);
-	if (step.digits[0] == '\0' || strspn(step.digits, "0123456789") != strlen(step.digits))
+	if (!text_is_digits(step.digits))
 		return -1;
 	return strtoll(step.digits, NULL, 10);
 }

@@ -46,27 +46,4 @@ bool layout_name_matches(const char *pattern, const char *name, int64_t *step);
 /* One of the row's names. */
 bool layout_matches(const struct layout *row, const char *name, int64_t *step);
 
-/* The step that a name tells: the number behind "step", else "iter", "ckpt", "epoch", …, else the
- * last number; -1 = none. */
-int64_t step_in_name(const char *name);
-enum { STEP_CANDIDATES_MAX = 8 };
-/* Where in the name the numbers begin of which one is the step, as 224 and 5 in "epoch_5_224.pth":
- * the first one is what step_in_name takes. How many; 0 = there is no doubt. */
-size_t step_candidates(const char *name, size_t places[STEP_CANDIDATES_MAX]);
-/* Is it called like something that is still being written (".tmp", "tmp-", ".part", …), or hidden?
- */
-bool name_is_temporary(const char *name);
-/* Ends as files with weights do (".pt", ".npz", …)? */
-bool name_is_data(const char *name);
-/* Ends as pictures, logs and tables do? */
-bool name_is_for_people(const char *name);
-/* Has it a word of evaluations and profilers: "eval_step_30.json"? */
-bool name_is_of_other_work(const char *name);
-/* A folder for that alone: "samples", "eval_30", "images_step_30". */
-bool name_is_for_other_work(const char *name);
-/* Does a word for steps stand in front of a number ("epoch_3", "ckpt-20")? */
-bool name_tells_step(const char *name);
-/* Does a word for checkpoints stand in front of its number, as in "ckpt_20"? */
-bool name_has_word(const char *name);
-
 #endif

@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/checkpoint/layouts.h"
+#include "common/base/text.h"
+#include "common/checkpoint/steps.h"
 
 enum { SIBLINGS_MAX = 64 }; /* looked at */
 
@@ -22,11 +23,6 @@ static int64_t value(const struct candidates *c, size_t i)
 	return strtoll(c->name + c->places[i], NULL, 10);
 }
 
-static size_t digits(const char *text)
-{
-	return strspn(text, "0123456789");
-}
-
 /* Alike but for its numbers? at: where the numbers that count stand in it. */
 static bool is_sibling(const struct candidates *c, const char *other,
 		       size_t at[STEP_CANDIDATES_MAX])
@@ -38,11 +34,11 @@ static bool is_sibling(const struct candidates *c, const char *other,
 			if (name == c->name + c->places[i])
 				at[i] = (size_t)(other - begin);
 		}
-		if ((digits(name) > 0) != (digits(other) > 0) ||
-		    (digits(name) == 0 && *name != *other))
+		if ((text_digits(name) > 0) != (text_digits(other) > 0) ||
+		    (text_digits(name) == 0 && *name != *other))
 			return false;
-		name += digits(name) > 0 ? digits(name) : 1;
-		other += digits(other) > 0 ? digits(other) : 1;
+		name += text_digits(name) > 0 ? text_digits(name) : 1;
+		other += text_digits(other) > 0 ? text_digits(other) : 1;
 	}
 	return *other == '\0';
 }

@@ -14,8 +14,9 @@
 #include "common/base/files.h"
 #include "common/base/mem.h"
 #include "common/base/paths.h"
+#include "common/base/text.h"
 
-/* "task-12" → 12; -1 for anything else. */
+/* The number alone behind the prefix; -1: it is called otherwise. */
 static int64_t number_behind(const char *prefix, const char *name)
 {
 	const char *digits = name + strlen(prefix);
@@ -149,7 +150,7 @@ static int64_t count_marks(const char *folder)
 	int64_t count = 0;
 
 	while (dir && (entry = readdir(dir)))
-		count += strspn(entry->d_name, "0123456789") == strlen(entry->d_name);
+		count += text_is_digits(entry->d_name);
 	if (dir)
 		closedir(dir);
 	return count;

@@ -21,7 +21,7 @@
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "common/base/paths.h"
-#include "common/checkpoint/sealed_file.h"
+#include "common/manifest/sealed_file.h"
 #include "common/run/team.h"
 #include "ctl/base/print.h"
 #include "ctl/doctor/doctor.h"

@@ -13,6 +13,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "common/base/text.h"
 #include "common/base/zst.h"
 
 enum {
@@ -145,11 +146,6 @@ static void remove_attempt(const struct log_keeper *k, int folder)
 	remove_folder(k, folder, "usage");
 }
 
-static bool is_number(const char *name)
-{
-	return name[0] != '\0' && name[strspn(name, "0123456789")] == '\0';
-}
-
 /* Each folder in `parent` whose name is `prefix` and a number: an attempt, or a task in one. */
 static void each_folder(struct log_keeper *k, int parent, const char *prefix,
 			void (*each)(struct log_keeper *k, int folder))
@@ -161,7 +157,7 @@ static void each_folder(struct log_keeper *k, int parent, const char *prefix,
 	while (dir && (entry = readdir(dir))) {
 		size_t len = strlen(prefix);
 		bool is_meant = strncmp(entry->d_name, prefix, len) == 0 &&
-				is_number(entry->d_name + len);
+				text_is_digits(entry->d_name + len);
 		int folder = is_meant ? open_folder(parent, entry->d_name) : -1;
 
 		if (folder < 0)

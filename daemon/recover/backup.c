@@ -10,7 +10,7 @@
 #include "common/base/log.h"
 #include "common/base/mem.h"
 #include "common/base/paths.h"
-#include "common/checkpoint/sealed_file.h"
+#include "common/manifest/sealed_file.h"
 
 enum {
 	FIRST_MS = 10 * 1000, /* who ended badly may have left damage */

@@ -17,7 +17,7 @@
 #include "common/base/mem.h"
 #include "common/base/paths.h"
 #include "common/base/zst.h"
-#include "common/checkpoint/sealed_file.h"
+#include "common/manifest/sealed_file.h"
 #include "daemon/engine/state.h"
 #include "daemon/recover/find.h"
 #include "daemon/recover/rebuild.h"

@@ -13,8 +13,8 @@
 #include "common/base/log.h"
 #include "common/base/paths.h"
 #include "common/run/array_tasks.h"
-#include "common/run/switches.h"
 #include "common/run/request.h"
+#include "common/run/switches.h"
 #include "daemon/runs/selection.h"
 
 static int tell(struct lbd *lbd, int64_t run_id, enum trainer_request request, const char *by,
@@ -35,10 +35,10 @@ static int leave_to_task(const char *folder, int64_t task, enum trainer_request 
 			 const char *by, struct err *err)
 {
 	char *of_task = path_join("%s/task-%lld", folder, (long long)task);
-	char *ended = path_join("%s/exit.json", of_task);
-	int rc = file_exists(ended) ? 0 : trainer_request_write(of_task, request, by, err);
+	int rc = folder_holds(of_task, "exit.json")
+			 ? 0
+			 : trainer_request_write(of_task, request, by, err);
 
-	free(ended);
 	free(of_task);
 	return rc;
 }

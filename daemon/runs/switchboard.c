@@ -392,11 +392,7 @@ bool switchboard_is_known(const struct switchboard *board)
 
 bool switchboard_has(const struct switchboard *board, const char *file)
 {
-	char *path = path_join("%s/%s", board ? board->folder : "", file);
-	bool has = file_exists(path);
-
-	free(path);
-	return has;
+	return folder_holds(board ? board->folder : "", file);
 }
 
 static const struct switch_file *stronger(const struct switch_file *a, const struct switch_file *b)

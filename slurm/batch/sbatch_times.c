@@ -6,6 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "common/base/text.h"
 #include "slurm/batch/sbatch_values.h"
 
 int sbatch_duration(const char *text, int64_t *out_s, struct err *err)
@@ -158,7 +159,7 @@ static bool take_date(const char **at, struct moment *m)
 {
 	int year = -1, month, day;
 
-	if (strspn(*at, "0123456789") == 4 && (*at)[4] == '-') {
+	if (text_digits(*at) == 4 && (*at)[4] == '-') {
 		if (!take_digits(at, 4, &year) || !take_mark(at, "-") ||
 		    !take_digits(at, 2, &month) || !take_mark(at, "-") || !take_digits(at, 2, &day))
 			return false;

@@ -13,6 +13,7 @@
 
 #include "common/base/compare.h"
 #include "common/base/mem.h"
+#include "common/base/text.h"
 
 int64_t sbatch_digits(const char **at)
 {
@@ -159,7 +160,7 @@ static bool add_range(struct names *n, const char *head, size_t head_len, const 
 		return false;
 	memcpy(low, range, low_len);
 	memcpy(high, dash ? dash + 1 : range, high_len);
-	if (strspn(low, "0123456789") != low_len || strspn(high, "0123456789") != high_len)
+	if (text_digits(low) != low_len || text_digits(high) != high_len)
 		return false;
 	for (long i = strtol(low, NULL, 10); good && i <= strtol(high, NULL, 10); i++) {
 		char *name = xasprintf("%.*s%0*ld", (int)head_len, head, (int)low_len, i);

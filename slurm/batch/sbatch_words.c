@@ -9,6 +9,7 @@
 
 #include "common/base/json.h"
 #include "common/base/mem.h"
+#include "common/base/text.h"
 #include "slurm/batch/sbatch_setters.h"
 #include "slurm/batch/sbatch_values.h"
 
@@ -201,7 +202,7 @@ SETTER(set_cpu_freq)
 
 	while (*at) {
 		size_t len = strcspn(at, "-:");
-		bool is_number = len > 0 && strspn(at, "0123456789") >= len;
+		bool is_number = len > 0 && text_digits(at) >= len;
 
 		if (!is_number && find_word(words, COUNT(words), at, len) < 0)
 			return sbatch_not_among(

@@ -2,7 +2,7 @@
 /* fuzz_manifest.c - the manifest of a checkpoint that somebody else wrote. */
 #include "tests/fuzz/fuzz.h"
 
-#include "common/checkpoint/manifest.h"
+#include "common/manifest/manifest.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "common/base/mem.h"
-#include "common/checkpoint/manifest.h"
+#include "common/manifest/manifest.h"
 #include "kernels/comm.h"
 #include "worker/lbworker/base/device.h"
 #include "worker/lbworker/data/data.h"

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* test_checkpoint_names.c - how checkpoints are called, and the patterns of a run that say so. */
 #include "common/base/regexp.h"
+#include "common/checkpoint/entry_names.h"
 #include "common/checkpoint/layouts.h"
 #include "common/checkpoint/siblings.h"
+#include "common/checkpoint/steps.h"
 #include "tests/unit/newest_checkpoint.h"
 #include "tests/unit/trainer_files.h"
 

@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "common/base/files.h"
-#include "common/checkpoint/manifest.h"
-#include "common/checkpoint/sealed_file.h"
+#include "common/manifest/manifest.h"
+#include "common/manifest/sealed_file.h"
 
 /* printf '' | xxh128sum; printf abc | xxh128sum */
 #define DIGEST_EMPTY "99aa06d3014798d86001c324468d497f"

@@ -16,7 +16,7 @@
 #include "common/base/paths.h"
 #include "common/base/strv.h"
 #include "common/checkpoint/layouts.h"
-#include "common/checkpoint/manifest.h"
+#include "common/manifest/manifest.h"
 #include "worker/lbrun/checkpoint/copy.h"
 #include "worker/lbrun/checkpoint/place.h"
 

@@ -23,7 +23,7 @@
 #include "common/base/paths.h"
 #include "common/base/procs.h"
 #include "common/checkpoint/checkpoints.h"
-#include "common/checkpoint/manifest.h"
+#include "common/manifest/manifest.h"
 #include "worker/lbrun/checkpoint/copy.h"
 #include "worker/lbrun/checkpoint/pruning.h"
 

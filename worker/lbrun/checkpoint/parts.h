@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "common/base/err.h"
-#include "common/checkpoint/manifest.h"
+#include "common/manifest/manifest.h"
 
 /* What the process on each node gets to know. */
 struct parts_request {

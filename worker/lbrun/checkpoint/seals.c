@@ -16,9 +16,9 @@
 #include "common/base/files.h"
 #include "common/base/fnv.h"
 #include "common/base/json.h"
-#include "common/checkpoint/manifest.h"
 #include "common/base/paths.h"
 #include "common/checkpoint/whole.h"
+#include "common/manifest/manifest.h"
 #include "worker/lbrun/trainer/trainer.h"
 
 enum { SEAL_MAX_BYTES = 64 * 1024 * 1024, IDLE = 3 << 13, OF_PROCESS = 1 };

@@ -22,7 +22,6 @@
 #include "common/base/fnv.h"
 #include "common/base/mem.h"
 #include "common/base/paths.h"
-#include "common/checkpoint/layouts.h"
 #include "worker/lbrun/checkpoint/part.h"
 #include "worker/lbrun/checkpoint/parts.h"
 #include "worker/lbrun/checkpoint/pruning.h"

@@ -7,7 +7,7 @@
 #include "common/base/files.h"
 #include "common/base/mem.h"
 #include "common/base/paths.h"
-#include "common/checkpoint/layouts.h"
+#include "common/checkpoint/entry_names.h"
 #include "worker/lbrun/checkpoint/pruning.h"
 #include "worker/lbrun/checkpoint/stage.h"
 

@@ -11,6 +11,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/paths.h"
+#include "common/base/text.h"
 #include "common/run/array_tasks.h"
 #include "common/run/attempt.h"
 
@@ -18,7 +19,7 @@ const char *array_end_task(void)
 {
 	const char *task = getenv("SLURM_ARRAY_TASK_ID");
 
-	return task && task[0] && strspn(task, "0123456789") == strlen(task) ? task : NULL;
+	return task && text_is_digits(task) ? task : NULL;
 }
 
 /* An order ends the run, and so does what a relaunch would meet again; what follows is what lbd

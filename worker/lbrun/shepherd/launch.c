@@ -8,23 +8,23 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
-#include "common/base/paths.h"
 #include "common/base/failpoint.h"
 #include "common/base/mem.h"
+#include "common/base/paths.h"
 #include "common/base/redact.h"
 #include "common/base/strv.h"
-#include "common/checkpoint/layouts.h"
+#include "common/checkpoint/entry_names.h"
 #include "common/checkpoint/interval.h"
 #include "worker/lbrun/checkpoint/part.h"
-#include "worker/lbrun/trainer/launcher.h"
-#include "worker/lbrun/watch/oom.h"
-#include "worker/lbrun/meter/meter.h"
-#include "worker/lbrun/watch/nccl.h"
-#include "worker/lbrun/rank/rank.h"
 #include "worker/lbrun/end/reap.h"
-#include "worker/lbrun/trainer/requeue.h"
+#include "worker/lbrun/meter/meter.h"
+#include "worker/lbrun/rank/rank.h"
 #include "worker/lbrun/shepherd/shepherd.h"
+#include "worker/lbrun/trainer/launcher.h"
+#include "worker/lbrun/trainer/requeue.h"
 #include "worker/lbrun/trainer/trainer.h"
+#include "worker/lbrun/watch/nccl.h"
+#include "worker/lbrun/watch/oom.h"
 
 static const char proc_cgroup[] = "/proc/self/cgroup";
 static const char cgroup_mount[] = "/sys/fs/cgroup";

@@ -51,15 +51,6 @@ static const char *value_in(const struct strv *env, const char *name)
 	return NULL;
 }
 
-static bool has_mark(const char *folder, const char *mark)
-{
-	char *path = path_join("%s/%s", folder, mark);
-	bool has = file_exists(path);
-
-	free(path);
-	return has;
-}
-
 static void forget_mark(const char *folder, const char *mark)
 {
 	char *path = path_join("%s/%s", folder, mark);
@@ -111,12 +102,12 @@ void requeue_prepare(const char *folder, struct strv *env)
 
 bool requeue_was_asked(const char *folder)
 {
-	return has_mark(folder, REQUEUE);
+	return folder_holds(folder, REQUEUE);
 }
 
 bool requeue_was_submitted(const char *folder)
 {
-	return has_mark(folder, SUBMITTED);
+	return folder_holds(folder, SUBMITTED);
 }
 
 /* scontrol's words for ESLURM_DISABLED, which a requeue of ours gets, and the job's number. */

@@ -10,13 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/run/attempt.h"
 #include "common/base/failpoint.h"
 #include "common/base/files.h"
 #include "common/base/log.h"
-#include "common/checkpoint/manifest.h"
 #include "common/base/mem.h"
 #include "common/base/paths.h"
+#include "common/manifest/manifest.h"
+#include "common/run/attempt.h"
 #include "worker/lbworker/checkpoint/retention.h"
 #include "worker/lbworker/checkpoint/scratch.h"
 

@@ -4,7 +4,7 @@
  *
  * checkpoint.h - a training on disk: everything that makes the next step what it would have been.
  *
- * A folder step-NNNNNNNN (common/checkpoint/manifest.h) with
+ * A folder step-NNNNNNNN (common/manifest/manifest.h) with
  *   model.safetensors      weights, F32, Hugging Face names      config.json  the shape, for them
  *   optimizer.safetensors  "exp_avg.NAME", "exp_avg_sq.NAME"     train_state.json  the rest
  *   model_ema.safetensors  the mean of the weights, where it is kept, as model.safetensors
@@ -20,11 +20,11 @@
 #include <stdint.h>
 
 #include "common/base/err.h"
-#include "worker/lbworker/optim/noise_scale.h"
-#include "worker/lbworker/optim/spike_filter.h"
 #include "worker/lbworker/lora/lora.h"
 #include "worker/lbworker/model/model.h"
 #include "worker/lbworker/optim/kept.h"
+#include "worker/lbworker/optim/noise_scale.h"
+#include "worker/lbworker/optim/spike_filter.h"
 #include "worker/lbworker/ranks/sharded.h"
 
 struct train_state {

@@ -8,25 +8,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/run/attempt.h"
-#include "common/run/team.h"
 #include "common/base/clock.h"
 #include "common/base/files.h"
 #include "common/base/log.h"
-#include "common/checkpoint/manifest.h"
 #include "common/base/mem.h"
 #include "common/base/names.h"
 #include "common/base/paths.h"
+#include "common/manifest/manifest.h"
+#include "common/run/attempt.h"
+#include "common/run/team.h"
 #include "worker/lbworker/checkpoint/retention.h"
-
-static bool holds(const char *folder, const char *name)
-{
-	char *path = path_join("%s/%s", folder, name);
-	bool there = file_exists(path);
-
-	free(path);
-	return there;
-}
 
 /* "ada/first": the length of the owner's name; 0: it is called otherwise. */
 static size_t owner_len(const char *name)
@@ -161,7 +152,7 @@ char *model_path(const char *named, struct err *err)
 {
 	struct checkpoint_found found;
 
-	if (holds(named, "config.json"))
+	if (folder_holds(named, "config.json"))
 		return xstrdup(named);
 	char *where = model_path_checkpoints(named);
 	int rc = checkpoint_newest_valid(where, &found, model_path_passed_over, NULL, err);

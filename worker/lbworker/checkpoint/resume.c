@@ -12,13 +12,13 @@
 #include <string.h>
 
 #include "common/base/log.h"
-#include "common/checkpoint/manifest.h"
 #include "common/base/mem.h"
+#include "common/manifest/manifest.h"
+#include "worker/lbworker/base/narrow.h"
 #include "worker/lbworker/checkpoint/hf.h"
 #include "worker/lbworker/checkpoint/model_path.h"
 #include "worker/lbworker/checkpoint/same_weights.h"
 #include "worker/lbworker/checkpoint/scratch.h"
-#include "worker/lbworker/base/narrow.h"
 #include "worker/lbworker/model/slice.h"
 #include "worker/lbworker/torch/foreign.h"
 

@@ -14,9 +14,10 @@
 #include "common/base/failpoint.h"
 #include "common/base/files.h"
 #include "common/base/log.h"
-#include "common/checkpoint/manifest.h"
 #include "common/base/mem.h"
 #include "common/base/paths.h"
+#include "common/base/text.h"
+#include "common/manifest/manifest.h"
 #include "worker/lbworker/checkpoint/scratch.h"
 
 enum { STEP_DIGITS_MIN = 8, STEP_DIGITS_MAX = 18 };
@@ -39,7 +40,7 @@ static int64_t step_of(const char *name)
 
 	if (strncmp(name, PREFIX, sizeof(PREFIX) - 1) != 0)
 		return -1;
-	count = strspn(digits, "0123456789");
+	count = text_digits(digits);
 	if (count < STEP_DIGITS_MIN || count > STEP_DIGITS_MAX || digits[count] != '\0')
 		return -1;
 	return (int64_t)strtoll(digits, NULL, 10);

@@ -15,6 +15,7 @@
 #include "common/base/log.h"
 #include "common/base/mem.h"
 #include "common/base/paths.h"
+#include "common/base/text.h"
 
 enum { HOST_BYTES = 64 };
 
@@ -45,7 +46,7 @@ static const char *writer_of(const char *name)
 
 	if (strncmp(name, "step-", 5) != 0)
 		return NULL;
-	digits = strspn(name + 5, "0123456789");
+	digits = text_digits(name + 5);
 	name += 5 + digits;
 	if (digits == 0 || *name++ != '.')
 		return NULL;

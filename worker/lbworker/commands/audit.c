@@ -23,7 +23,7 @@
 #include "common/base/files.h"
 #include "common/base/mem.h"
 #include "common/base/paths.h"
-#include "common/checkpoint/manifest.h"
+#include "common/manifest/manifest.h"
 #include "worker/lbworker/checkpoint/retention.h"
 #include "worker/lbworker/commands/train_config.h"
 

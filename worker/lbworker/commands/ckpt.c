@@ -13,11 +13,11 @@
 
 #include "common/base/clock.h"
 #include "common/base/files.h"
-#include "common/checkpoint/manifest.h"
 #include "common/base/paths.h"
+#include "common/manifest/manifest.h"
+#include "worker/lbworker/base/safetensors.h"
 #include "worker/lbworker/checkpoint/model_path.h"
 #include "worker/lbworker/checkpoint/retention.h"
-#include "worker/lbworker/base/safetensors.h"
 
 /* --- ls, verify ----------------------------------------------------------------------------- */
 

@@ -10,9 +10,10 @@
 #include "common/base/files.h"
 #include "common/base/mem.h"
 #include "common/base/paths.h"
+#include "common/base/text.h"
 #include "worker/lbworker/families/family.h"
-#include "worker/lbworker/torch/foreign_parts.h"
 #include "worker/lbworker/torch/dcp.h"
+#include "worker/lbworker/torch/foreign_parts.h"
 #include "worker/lbworker/torch/torch_file.h"
 
 static const struct foreign_layout layouts[] = {
@@ -108,24 +109,17 @@ const struct foreign_layout *foreign_named(const char *name)
 	return NULL;
 }
 
-static bool holds(const char *folder, const char *name)
-{
-	char *path = path_join("%s/%s", folder, name);
-	bool there = file_exists(path);
-
-	free(path);
-	return there;
-}
-
 /* Published models have the same weights in several layouts side by side. */
 const struct foreign_layout *foreign_in(const char *folder)
 {
-	if (holds(folder, "config.json") &&
-	    (holds(folder, "model.safetensors") || holds(folder, "model.safetensors.index.json")))
+	if (folder_holds(folder, "config.json") &&
+	    (folder_holds(folder, "model.safetensors") ||
+	     folder_holds(folder, "model.safetensors.index.json")))
 		return NULL;
 	for (size_t i = 0; i < LAYOUTS; i++) {
 		char *index = xasprintf("%s" TENSORS_INDEX, layouts[i].weights);
-		bool there = holds(folder, layouts[i].weights) || holds(folder, index);
+		bool there = folder_holds(folder, layouts[i].weights) ||
+			     folder_holds(folder, index);
 		free(index);
 		if (there)
 			return &layouts[i];
@@ -150,7 +144,7 @@ static void find_place(const struct foreign_layout *layout, const struct model_s
 	}
 	if (strncmp(t->name, ours, sizeof(ours) - 1) == 0) {
 		number = t->name + sizeof(ours) - 1;
-		digits = strspn(number, "0123456789") + 1; /* and the dot */
+		digits = text_digits(number) + 1; /* and the dot */
 		behind = number + digits;
 	}
 	while (i + 1 < NAMES && strcmp(names[i].name[NAMES_OURS], behind) != 0)

@@ -4,7 +4,7 @@
  * A manifest is read as if an enemy wrote it: its names are opened below the folder one component
  * at a time without following links, everything is bounded, and nothing is believed that the disk
  * does not confirm. */
-#include "common/checkpoint/manifest.h"
+#include "common/manifest/manifest.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "common/base/paths.h"
-#include "common/checkpoint/manifest_files.h"
+#include "common/manifest/manifest_files.h"
 
 enum { MANIFEST_BYTES = 16 * 1024 * 1024 };
 

@@ -13,8 +13,8 @@
 #include "common/base/mem.h"
 #include "common/base/names.h"
 #include "common/base/paths.h"
-#include "common/checkpoint/manifest.h"
-#include "common/checkpoint/manifest_files.h"
+#include "common/manifest/manifest.h"
+#include "common/manifest/manifest_files.h"
 
 enum { FILE_MODE = 0644 };
 

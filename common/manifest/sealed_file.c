@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* sealed_file.c - the digest is renamed into place before the file that it is of. */
-#include "common/checkpoint/sealed_file.h"
+#include "common/manifest/sealed_file.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include "common/base/files.h"
 #include "common/base/mem.h"
 #include "common/base/paths.h"
-#include "common/checkpoint/manifest.h"
+#include "common/manifest/manifest.h"
 
 enum {
 	LINE = 33, /* a digest and its line end */

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* manifest.h - what makes a checkpoint folder valid, and how to find the newest valid one.
+/* manifest/ - checkpoints and files of ours: whole if their digests say so.
+ *
+ * manifest.h - what makes a checkpoint folder valid, and how to find the newest valid one.
  *
  * A checkpoint is a folder `step-NNNNNNNN` whose `manifest.json` lists every other file with its
  * size and XXH3-128 digest. The writer fills `step-NNNNNNNN.tmp-<pid>`, syncs each file, writes
  * the manifest last, syncs the folder, and renames it into place: a folder without `.tmp` and
  * with a manifest that holds is complete, whatever was killed when. */
-#ifndef COMMON_CHECKPOINT_MANIFEST_H
-#define COMMON_CHECKPOINT_MANIFEST_H
+#ifndef COMMON_MANIFEST_MANIFEST_H
+#define COMMON_MANIFEST_MANIFEST_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -8,7 +8,7 @@
 
 #include "common/base/compare.h"
 #include "common/base/mem.h"
-#include "common/checkpoint/manifest.h"
+#include "common/manifest/manifest.h"
 
 struct steps {
 	int64_t *items;

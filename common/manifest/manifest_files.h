@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* manifest_files.h - for the files of this room called manifest*.c alone. */
-#ifndef COMMON_CHECKPOINT_MANIFEST_FILES_H
-#define COMMON_CHECKPOINT_MANIFEST_FILES_H
+#ifndef COMMON_MANIFEST_MANIFEST_FILES_H
+#define COMMON_MANIFEST_MANIFEST_FILES_H
 
 #include <stdbool.h>
 #include <stdint.h>

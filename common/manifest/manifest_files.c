@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* manifest_files.c - files below a checkpoint's folder: opened one component at a time without
  * following links, and their digests. */
-#include "common/checkpoint/manifest_files.h"
+#include "common/manifest/manifest_files.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 #include <xxhash.h>
 
 #include "common/base/mem.h"
-#include "common/checkpoint/manifest.h"
+#include "common/manifest/manifest.h"
 
 enum { READ_BYTES = 1024 * 1024, NAME_BYTES = 1024 };
 

@@ -5,8 +5,8 @@
  * The first line there is the XXH3-128 of the newest FILE in hex, the next ones are those of the
  * files that it took the place of: the digest is written first, so that whoever dies between the
  * two steps leaves the file before, and a digest that it still has. */
-#ifndef COMMON_CHECKPOINT_SEALED_FILE_H
-#define COMMON_CHECKPOINT_SEALED_FILE_H
+#ifndef COMMON_MANIFEST_SEALED_FILE_H
+#define COMMON_MANIFEST_SEALED_FILE_H
 
 #include "common/base/err.h"
 

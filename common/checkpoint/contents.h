@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* contents.h - what the names in a folder say of it; of one that cannot be read all is false. */
+#ifndef COMMON_CHECKPOINT_CONTENTS_H
+#define COMMON_CHECKPOINT_CONTENTS_H
+
+#include <stdbool.h>
+
+/* Weights, none of them with a number: a folder without a number is a checkpoint then. */
+bool contents_are_unnumbered_data(const char *folder);
+/* "run1", "seed-42": a folder of checkpoints, unless it holds files itself, and none that tells a
+ * step. */
+bool contents_are_checkpoints(const char *folder);
+/* "step_30" with nothing but pictures in it. */
+bool contents_are_for_people(const char *folder);
+/* timm's "train/20261123-101500-resnet50-224/checkpoint-9.pth.tar", "run1/ckpt_20.pt": whatever the
+ * folder is called, in it are checkpoints. */
+bool contents_have_named_checkpoint(const char *folder);
+/* nanochat's "base_checkpoints/d20/": of other folders there, "best", "exports", nothing is known
+ * where the checkpoints lie beside them. */
+bool contents_are_below(const char *folder);
+
+#endif

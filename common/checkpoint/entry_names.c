@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT */
+/* entry_names.c - what the name of a file or folder says of what is in it. */
+#include "common/checkpoint/entry_names.h"
+
+#include <ctype.h>
+#include <string.h>
+#include <strings.h>
+
+#include "common/checkpoint/layouts.h"
+#include "common/checkpoint/steps.h"
+
+static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+
+/* A word with no letter on either side. */
+static bool has_token(const char *name, const char *word)
+{
+	size_t len = strlen(word);
+
+	for (const char *at = name; (at = strcasestr(at, word)) != NULL; at++) {
+		if ((at == name || !isalnum((unsigned char)at[-1])) &&
+		    !isalpha((unsigned char)at[len]))
+			return true;
+	}
+	return false;
+}
+
+bool name_is_temporary(const char *name)
+{
+	static const char *const words[] = {
+		"tmp",        "temp", "part", "partial", "incomplete", "unfinished",
+		"inprogress", "lock", "bad",  "old",     "bak",        "corrupt",
+	};
+
+	if (name[0] == '.' || strncmp(name, "set-aside-", 10) == 0 || name[strlen(name) - 1] == '~')
+		return true;
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		if (has_token(name, words[i]))
+			return true;
+	}
+	return false;
+}
+
+static bool ends_in_one_of(const char *name, const char *const *endings, size_t count)
+{
+	const char *dot = strrchr(name, '.');
+
+	for (size_t i = 0; dot && i < count; i++) {
+		if (strcasecmp(dot, endings[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
+bool name_is_data(const char *name)
+{
+	static const char *const endings[] = {
+		".pt",     ".pth",      ".ckpt",   ".nemo",  ".npz",   ".npy",     ".safetensors",
+		".bin",    ".pkl",      ".pickle", ".h5",    ".hdf5",  ".keras",   ".msgpack",
+		".eqx",    ".tar",      ".distcp", ".model", ".state", ".weights", ".joblib",
+		".params", ".pdparams", ".pdopt",  ".onnx",  ".gguf",  ".zarr",
+	};
+
+	return ends_in_one_of(name, endings, sizeof(endings) / sizeof(endings[0]));
+}
+
+bool name_is_for_people(const char *name)
+{
+	static const char *const endings[] = {
+		".png", ".jpg", ".jpeg", ".gif", ".webp", ".svg",  ".pdf",   ".mp4",     ".wav",
+		".mp3", ".log", ".csv",  ".tsv", ".md",   ".html", ".jsonl", ".parquet",
+	};
+
+	return ends_in_one_of(name, endings, sizeof(endings) / sizeof(endings[0]));
+}
+
+static const char *const other_work[] = {
+	"sample",     "samples",     "image",           "images",         "eval",
+	"evals",      "evaluation",  "generation",      "generated",      "generations",
+	"prediction", "predictions", "preds",           "metrics",        "trace",
+	"traces",     "profile",     "profiles",        "profiler",       "tensorboard",
+	"plots",      "figures",     "memory_snapshot", "profile_traces",
+};
+
+bool name_is_of_other_work(const char *name)
+{
+	for (size_t i = 0; i < sizeof(other_work) / sizeof(other_work[0]); i++) {
+		if (has_token(name, other_work[i]))
+			return true;
+	}
+	return false;
+}
+
+bool name_is_for_other_work(const char *name)
+{
+	for (size_t i = 0; i < sizeof(other_work) / sizeof(other_work[0]); i++) {
+		size_t len = strlen(other_work[i]);
+		const char *rest = name + len;
+
+		if (strncasecmp(name, other_work[i], len) == 0 &&
+		    (rest[strcspn(rest, letters)] == '\0' ||
+		     (!isalpha((unsigned char)rest[0]) && name_tells_step(name))))
+			return true;
+	}
+	return false;
+}
+
+bool name_is_other_file(const char *name)
+{
+	return name_is_for_people(name) || strcasestr(name, "memory_snapshot") ||
+	       (!name_is_data(name) && name_is_of_other_work(name));
+}
+
+bool name_is_shard(const char *name)
+{
+	return layout_name_matches("*-#-of-#.*", name, NULL);
+}
+
+static bool is_word_of_one(const char *word, size_t len)
+{
+	static const char *const words[] = { "ckpt",    "checkpoint", "model",    "last",
+					     "latest",  "state",      "snapshot", "best",
+					     "current", "final",      "training", "train",
+					     "trainer" };
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		if (strlen(words[i]) == len && strncasecmp(word, words[i], len) == 0)
+			return true;
+	}
+	return false;
+}
+
+bool name_is_single(const char *name)
+{
+	for (;;) {
+		size_t len = strcspn(name, "._-");
+
+		if (!is_word_of_one(name, len))
+			return false;
+		if (name[len] == '\0' || name[len] == '.')
+			return true;
+		name += len + 1;
+	}
+}
+
+bool name_has_checkpoint(const char *name)
+{
+	return strcasestr(name, "ckpt") || strcasestr(name, "checkpoint") ||
+	       strcasestr(name, "snapshot");
+}
+
+bool name_is_for_checkpoints(const char *name)
+{
+	return name_has_checkpoint(name) || strcasestr(name, "weights") ||
+	       strcasestr(name, "models") || strcasestr(name, "save");
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* entry_names.h - what the name of a file or folder says of what is in it. */
+#ifndef COMMON_CHECKPOINT_ENTRY_NAMES_H
+#define COMMON_CHECKPOINT_ENTRY_NAMES_H
+
+#include <stdbool.h>
+
+/* Is it called like something that is still being written (".tmp", "tmp-", ".part", …), or hidden?
+ */
+bool name_is_temporary(const char *name);
+/* Ends as files with weights do (".pt", ".npz", …)? */
+bool name_is_data(const char *name);
+/* Ends as pictures, logs and tables do? */
+bool name_is_for_people(const char *name);
+/* Has it a word of evaluations and profilers: "eval_step_30.json"? */
+bool name_is_of_other_work(const char *name);
+/* A folder for that alone: "samples", "eval_30", "images_step_30". */
+bool name_is_for_other_work(const char *name);
+/* Not the work itself: for people, or by an evaluation or a profiler, as "eval_step_30.json". */
+bool name_is_other_file(const char *name);
+/* A part of something without a step: "model-00001-of-00003.safetensors". */
+bool name_is_shard(const char *name);
+/* Of the one file that is written over each time: "ckpt.pt", "checkpoint_last.pt". */
+bool name_is_single(const char *name);
+/* Has it the word checkpoint, or its like? */
+bool name_has_checkpoint(const char *name);
+/* Of a folder for checkpoints and weights: "my_checkpoints", "saved_models". */
+bool name_is_for_checkpoints(const char *name);
+
+#endif

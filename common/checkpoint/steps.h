@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/* steps.h - the step that the name of a checkpoint tells. */
+#ifndef COMMON_CHECKPOINT_STEPS_H
+#define COMMON_CHECKPOINT_STEPS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { STEP_DIGITS_MAX = 18 }; /* what has more is no step */
+
+/* The step that a name tells: the number behind "step", else "iter", "ckpt", "epoch", …, else the
+ * last number; -1 = none. */
+int64_t step_in_name(const char *name);
+enum { STEP_CANDIDATES_MAX = 8 };
+/* Where in the name the numbers begin of which one is the step, as 224 and 5 in "epoch_5_224.pth":
+ * the first one is what step_in_name takes. How many; 0 = there is no doubt. */
+size_t step_candidates(const char *name, size_t places[STEP_CANDIDATES_MAX]);
+/* Has it a number that may be a step? */
+bool name_has_number(const char *name);
+/* Does a word for steps stand in front of a number ("epoch_3", "ckpt-20")? */
+bool name_tells_step(const char *name);
+/* Does a word for checkpoints stand in front of its number, as in "ckpt_20"? */
+bool name_has_word(const char *name);
+
+#endif
