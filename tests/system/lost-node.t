@@ -78,8 +78,15 @@ events=$(lbctl events r)
 like "$events" "node_lost +$second: srun cannot reach it" "a node that srun cannot reach is told"
 like "$events" "attempt_end +attempt 2: node_fail: .*Task launch for .* failed on node $second" "the attempt ends with it"
 like "$events" "node_suspect +$second is avoided" "and the node is avoided"
-lbctl kill r >/dev/null
+
+# --- nobody waits for a node that is frozen -------------------------------------------------------
+second_of r 3.1
+lost=$second
+on_node "$lost" STOP
+lbctl kill --now r >/dev/null
 run_reaches r killed 30
+like "$(cat "$LB_HOME/runs/r/attempts/3/exit.json")" '"left_ranks": ?true' "a later attempt knows that a rank may run on"
+on_node "$lost" CONT
 # Not lbrun's: a script starts its ranks by itself.
 lbctl submit --name w --set run.launcher=none --set restart.max_without_progress=1 --set restart.in_place=0 -- \
 	sh -c 'echo "srun: error: Task launch for StepId=7.0 failed on node n1: Communication connection failure" >&2; exit 3' >/dev/null

@@ -162,6 +162,7 @@ static void test_exit(void **state)
 				  .cause = CAUSE_CRASH,
 				  .exit_code = -1,
 				  .signal = 9,
+				  .left_ranks = true,
 				  .launches = 3,
 				  .last_seq = 50,
 				  .time_ms = 5,
@@ -178,6 +179,7 @@ static void test_exit(void **state)
 	assert_int_equal(out.cause, CAUSE_CRASH);
 	assert_int_equal(out.exit_code, -1);
 	assert_int_equal(out.signal, 9);
+	assert_true(out.left_ranks);
 	assert_int_equal(out.launches, 3);
 	assert_int_equal(out.last_seq, 50);
 	assert_string_equal(out.text, "killed");

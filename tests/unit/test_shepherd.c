@@ -32,7 +32,10 @@ static const struct attempt_params params = {
 	.stop_grace_ms = STOP_GRACE_MS,
 	.warn_ms = 240000,
 };
-static const struct shepherd_policy policy = { .params = &params, .in_slurm = true };
+enum { LEASE_MS = 18750 };
+static const struct shepherd_policy policy = { .params = &params,
+					       .in_slurm = true,
+					       .lease_ms = LEASE_MS };
 enum { CHECK_MS = 90000, LEFT_MS = DEFAULT_KILL_WAIT_MS + LEFT_OVER_MS };
 static const struct attempt_params checking = {
 	.run = (char[]){ "r" },
@@ -98,6 +101,10 @@ static const struct {
 	 NEXT_LOOK, false},
 	{"an older one was given its time",
 	 {CLAIMED, .claimed_ms = NOW - OLDER_WAIT_MS, .older_may_live = true}, NEXT_SEARCH, 0},
+	{"ranks that an older one left may run",
+	 {CLAIMED, .claimed_ms = NOW - LEASE_MS + 1, .older_left_ranks = true}, NEXT_WAIT, NOW - 1 + OLDER_LOOK_MS},
+	{"their leases are over",
+	 {CLAIMED, .claimed_ms = NOW - LEASE_MS, .older_left_ranks = true}, NEXT_SEARCH, 0},
 	{"a relaunch waits for nobody", {PAUSED, .older_may_live = true, .claimed_ms = NOW - 50},
 	 NEXT_SEARCH, 0},
 	{"fenced before it began", {CLAIMED, .newest_claim = 6}, NEXT_HEED, STOP_FENCED},

@@ -186,10 +186,15 @@ static struct next after_search(const struct shepherd_facts *f)
 	return step(f->is_handed_over ? NEXT_LAUNCH : NEXT_HAND_OVER);
 }
 
-/* An older attempt may still be about to see our claim, and to end. */
-static bool is_older_awaited(const struct shepherd_facts *f, int64_t now_ms)
+/* An older attempt may still be about to see our claim, and to end; ranks that it has left on nodes
+ * that nobody reaches stop with their leases. */
+static bool is_older_awaited(const struct shepherd_facts *f, const struct shepherd_policy *policy,
+			     int64_t now_ms)
 {
-	return f->launch.number == 0 && f->older_may_live && now_ms < f->claimed_ms + OLDER_WAIT_MS;
+	int64_t waited_ms = now_ms - f->claimed_ms;
+
+	return f->launch.number == 0 && ((f->older_may_live && waited_ms < OLDER_WAIT_MS) ||
+					 (f->older_left_ranks && waited_ms < policy->lease_ms));
 }
 
 /* Another allocation may be better: the nodes are to blame, not the run. */
@@ -228,7 +233,7 @@ static struct next without_trainer(const struct shepherd_facts *f,
 		return wait_for_news();
 	if (f->looking != LOOKING_IDLE)
 		return after_search(f);
-	if (is_older_awaited(f, now_ms))
+	if (is_older_awaited(f, policy, now_ms))
 		return step_at(NEXT_LOOK, f->looked_ms + OLDER_LOOK_MS, now_ms);
 	if (f->check != CHECK_WELL && policy->params->preflight_ms > 0)
 		return check_nodes(f, policy, now_ms);

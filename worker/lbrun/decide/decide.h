@@ -68,6 +68,8 @@ struct shepherd_policy {
 	bool is_srun;                        /* the trainer is started by srun */
 	bool in_slurm;                       /* another job could get other nodes */
 	bool finds_own;                      /* the trainer finds its own checkpoints */
+	/* ranks on other nodes that nobody answers stop within (heartbeat/); 0 = they do not */
+	int64_t lease_ms;
 };
 
 /* One start of the trainer. */
@@ -121,9 +123,10 @@ struct shepherd_facts {
 	/* who has the run */
 	enum claim_state claim;
 	int64_t claimed_ms;
-	int64_t newest_claim; /* number of the newest attempt that has one, as of the last look */
-	bool older_may_live;  /* an attempt before this one that is not known to be over */
-	int64_t looked_ms;    /* INT64_MIN = never */
+	int64_t newest_claim;  /* number of the newest attempt that has one, as of the last look */
+	bool older_may_live;   /* an attempt before this one that is not known to be over */
+	bool older_left_ranks; /* nor are its ranks on other nodes: they have leases */
+	int64_t looked_ms;     /* INT64_MIN = never */
 
 	/* who wants it to end, and what else people want */
 	enum run_order order; /* the strongest seen, ORDER_STOP at least; ORDER_RUN = none */

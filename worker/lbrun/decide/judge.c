@@ -105,7 +105,7 @@ static bool is_to_blame(const struct shepherd_facts *f, const struct next *end, 
 /* An srun that was killed may leave ranks on other nodes, and one that ended by itself on a node
  * that is lost, which only the end of the job clears, unless heartbeats tell that they have ended:
  * two live trainers must never be. */
-static bool may_have_left_ranks(const struct shepherd_facts *f,
+bool launch_may_have_left_ranks(const struct shepherd_facts *f,
 				const struct shepherd_policy *policy)
 {
 	bool may_leave = WIFSIGNALED(f->launch.wait_status) || f->lost_node[0];
@@ -132,7 +132,7 @@ static bool may_go_on(const struct shepherd_facts *f, const struct shepherd_poli
 
 	/* of nodes that nobody hears Slurm knows more */
 	return is_wanted && !f->cut_off && launch_has_sound_nodes(f, policy) &&
-	       !may_have_left_ranks(f, policy) &&
+	       !launch_may_have_left_ranks(f, policy) &&
 	       ending_may_relaunch(&end->ending, policy->params, failures,
 				   f->has_progressed || end->made_progress);
 }

@@ -5,10 +5,13 @@
 
 #include "worker/lbrun/decide/decide.h"
 
-/* The step NEXT_FINISH of the launch that has ended. */
 /* Could a launch in place do better? Not where a node broke this one, unless a spare has its
  * place. */
 bool launch_has_sound_nodes(const struct shepherd_facts *f, const struct shepherd_policy *policy);
+/* Is a rank of it on another node not known to have ended? With a lease it does by itself. */
+bool launch_may_have_left_ranks(const struct shepherd_facts *f,
+				const struct shepherd_policy *policy);
+/* The step NEXT_FINISH of the launch that has ended. */
 struct next launch_judge(const struct shepherd_facts *f, const struct shepherd_policy *policy,
 			 int64_t now_ms);
 

@@ -22,6 +22,10 @@
  * give the run to another attempt. So a listener that slept for a lease answers nobody before its
  * shepherd has looked whether the run is still its own (beats_wake).
  *
+ * An attempt may also end, or its lbrun be killed, while some rank cannot be reached: that one
+ * holds its lease. exit.json says so (left_ranks), or there is none, and the next attempt waits for
+ * a lease before its first launch (predecessor_may_have_ranks).
+ *
  * Why UDP between the nodes, and neither the run's folder nor srun's own pipes: what another node
  * wrote to NFS is seen after up to a minute, and a file server that hangs would end every run; srun
  * has no way back to its ranks but the stdin of one, and says nothing of a node before slurmctld

@@ -7,6 +7,7 @@
 #include "common/base/clock.h"
 #include "common/base/failpoint.h"
 #include "common/base/log.h"
+#include "worker/lbrun/decide/judge.h"
 #include "worker/lbrun/end/reap.h"
 #include "worker/lbrun/shepherd/shepherd.h"
 
@@ -240,6 +241,7 @@ static void act_record(struct shepherd *s, const struct next *next, int64_t now_
 		.signal = end->signal,
 		.is_final = end->is_final,
 		.is_node = end->is_node,
+		.left_ranks = launch_may_have_left_ranks(&s->facts, &s->policy),
 		.launches = s->facts.launch.number,
 		.switched = s->switch_order,
 		.last_seq = s->journal.spool.seq,

@@ -197,6 +197,8 @@ int opening_read(struct shepherd *s, const char *folder)
 		.in_slurm = getenv("SLURM_JOB_ID"),
 		.finds_own = checkpoint_rules_is_own(s->rules),
 	};
+	if (s->policy.is_srun)
+		s->policy.lease_ms = beat_lease_ms(s->params.watch.node_ms);
 	shepherd_begin(&s->facts, &s->policy);
 	allocation_open(&s->allocation, s->params.spare_nodes);
 	s->facts.newest_claim = attempt_newest_claim(s->params.run_dir);

@@ -43,6 +43,9 @@ static void look_at_claims(struct shepherd *s)
 	f->older_may_live = f->launch.number == 0 &&
 			    predecessor_may_live(s->params.run_dir, s->params.number, saves_task(s),
 						 &s->claim);
+	f->older_left_ranks = f->launch.number == 0 && s->policy.lease_ms > 0 &&
+			      predecessor_may_have_ranks(s->params.run_dir, s->params.number,
+							 saves_task(s), &s->claim);
 }
 
 /* --- wishes: the trainer goes on -------------------------------------------------------------- */

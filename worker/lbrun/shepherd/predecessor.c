@@ -64,6 +64,20 @@ static enum verdict may_live(struct older *old)
 		       : NO;
 }
 
+static enum verdict may_have_ranks(struct older *old)
+{
+	struct attempt_claim claim;
+	struct attempt_exit ended;
+
+	old->began = attempt_claim_read(old->folder, &claim, NULL) == 0;
+	if (!old->began)
+		return NO;
+	if (attempt_exit_read(old->folder, &ended, NULL) < 0 || ended.cause == CAUSE_LOST ||
+	    ended.left_ranks)
+		return YES;
+	return ended.launches > 0 ? STOP : NO;
+}
+
 /* The first launch behind a lost node has seen to what that one may still write, unless a person
  * chose where it began. */
 static bool has_seen_to(const char *attempt, const struct attempt_exit *ended)
@@ -119,6 +133,12 @@ bool predecessor_may_live(const char *run_dir, int64_t number, const char *task,
 			  const struct attempt_claim *own)
 {
 	return is_any(run_dir, number, task, own, may_live);
+}
+
+bool predecessor_may_have_ranks(const char *run_dir, int64_t number, const char *task,
+				const struct attempt_claim *own)
+{
+	return is_any(run_dir, number, task, own, may_have_ranks);
 }
 
 bool predecessor_may_write(const char *run_dir, int64_t number, const char *task,

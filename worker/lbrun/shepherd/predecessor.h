@@ -23,6 +23,10 @@ void claim_of_this_process(struct attempt_claim *claim, const char *token);
  * dead. */
 bool predecessor_may_live(const char *run_dir, int64_t number, const char *task,
 			  const struct attempt_claim *claim);
+/* Ranks of some attempt before it may run on other nodes than its lbrun did: that one left no word,
+ * or said so, and no launch behind it has waited for their leases. */
+bool predecessor_may_have_ranks(const char *run_dir, int64_t number, const char *task,
+				const struct attempt_claim *claim);
 /* Some attempt before it may still write to checkpoints, for it may live or lost a node, and no
  * launch behind it has seen to that. */
 bool predecessor_may_write(const char *run_dir, int64_t number, const char *task,
