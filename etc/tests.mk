@@ -126,7 +126,7 @@ sim: $(B)/sim
 ifdef SEED
 	$(B)/sim --seed $(SEED)
 else
-	$(if $(SAN),,@set -e; for control in no-claim plain-submit no-wait no-clear no-blame no-room no-check no-going-on no-nodes no-outages no-words; do \
+	$(if $(SAN),,@set -e; for control in no-claim plain-submit no-wait no-clear no-blame no-room no-check no-going-on no-nodes no-outages no-words no-lease no-ranks; do \
 		$(B)/sim --control $$control --seeds 20; \
 	done)
 	$(B)/sim --jobs 2 --seeds $(SEEDS)

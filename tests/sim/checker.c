@@ -141,6 +141,7 @@ static void on_moved(struct check *c, struct view *v, const struct fact *f)
 	bool was_final = v->final_ms > 0;
 
 	v->state = (enum run_state)f->a;
+	v->backoff_ms = f->at_ms;
 	v->backoff_up_ms = v->state == RUN_BACKOFF ? uptime(c, f->at_ms) : -1;
 	/* the time limit is nobody's fault: the next attempt follows at once */
 	v->backoff_max_ms = f->b == CAUSE_TIMEOUT ? 0 : c->end->backoff_max_ms;
@@ -159,7 +160,10 @@ static void on_moved(struct check *c, struct view *v, const struct fact *f)
 
 static void on_intent(struct check *c, struct view *v, const struct fact *f)
 {
-	if (v->backoff_up_ms >= 0 &&
+	/* where it is to follow at once, it may still have to wait for a controller that is away */
+	bool is_timed = v->backoff_max_ms > 0 || c->trouble_ms < v->backoff_ms;
+
+	if (v->backoff_up_ms >= 0 && is_timed &&
 	    uptime(c, f->at_ms) - v->backoff_up_ms > v->backoff_max_ms + SLACK_MS)
 		broken(c, f->run, f->at_ms,
 		       v->backoff_max_ms ? "a pause was longer than restart.backoff_max"
@@ -200,6 +204,7 @@ static void on_placed(struct check *c, struct view *v, const struct fact *f)
 			f->at_ms - v->failed_ms < AVOIDED_MS && c->jumped_ms < v->failed_ms;
 
 	a->node = (int)f->a;
+	a->is_spread = f->b;
 	if (a->excluded >> f->a & 1)
 		broken(c, f->run, f->at_ms, "a job runs on a node that it was to keep away from");
 	if (is_fresh && a->node == v->failed_node &&
@@ -239,11 +244,12 @@ static void on_ended(struct check *c, struct view *v, const struct fact *f)
 	v->bad += a->is_training || a->trainer_gone_ms == 0;
 	if (!is_settled && (enum cause)f->a != a->said)
 		broken(c, f->run, f->at_ms, "the ledger has another cause than lbrun's record");
-	if (a->has_node &&
+	/* of several nodes Slurm does not say which */
+	if (a->has_node && (a->has_blamed || !a->is_spread) &&
 	    (f->a == CAUSE_NODE_FAIL || (f->a == CAUSE_LAUNCH_FAIL && a->is_refused))) {
 		v->failed_attempt = f->attempt;
 		v->failed_ms = f->at_ms;
-		v->failed_node = a->node;
+		v->failed_node = a->has_blamed ? a->blamed : a->node;
 	}
 	if (a->doomed_ms > 0 && c->trouble_ms < a->doomed_ms) /* whether lbd was there or not */
 		v->must_not_run = true;
@@ -383,6 +389,10 @@ static void on_fact(struct check *c, struct view *v, const struct fact *f)
 	case FACT_NODE_REFUSED:
 		a->is_refused = true;
 		break;
+	case FACT_NODE_BLAMED:
+		a->has_blamed = true;
+		a->blamed = (int)f->a;
+		break;
 	case FACT_TRAINER_STARTED:
 		if (a->is_refused)
 			broken(c, f->run, f->at_ms, "a trainer was started on a broken node");
@@ -395,6 +405,12 @@ static void on_fact(struct check *c, struct view *v, const struct fact *f)
 		on_trainer(c, v, f, 1);
 		break;
 	case FACT_TRAINER_FROZEN:
+		on_trainer(c, v, f, -1);
+		break;
+	case FACT_RANKS_ALONE:
+		on_trainer(c, v, f, 1);
+		break;
+	case FACT_RANKS_QUIET:
 		on_trainer(c, v, f, -1);
 		break;
 	case FACT_WARNED: /* whatever it does: it ends at the limit */

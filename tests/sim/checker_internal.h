@@ -16,17 +16,19 @@ struct attempt_view {
 	bool is_training;
 	enum cause said; /* in lbrun's exit record; CAUSE_NONE: there is none */
 	int64_t said_ms;
-	int64_t requeued_ms;      /* 0: not */
-	int64_t started_ms;       /* its job, last; 0: not */
-	int64_t doomed_ms;        /* what its job depends on failed; 0: not */
-	int64_t cancelled_ms;     /* by an administrator, when it had run for long; 0: not */
-	int64_t hung_ms;          /* since when its watched trainer is silent; 0: it is not */
-	int64_t hung_most_ms;     /* and for how long it may be */
-	bool depends;             /* its job is to wait for another */
-	bool is_refused;          /* the check before the launch found its node broken */
-	bool is_ordered;          /* an order to end lies in its folder */
-	bool is_warned;           /* of its time limit */
-	bool has_node;            /* lbd knew where it ran */
+	int64_t requeued_ms;  /* 0: not */
+	int64_t started_ms;   /* its job, last; 0: not */
+	int64_t doomed_ms;    /* what its job depends on failed; 0: not */
+	int64_t cancelled_ms; /* by an administrator, when it had run for long; 0: not */
+	int64_t hung_ms;      /* since when its watched trainer is silent; 0: it is not */
+	int64_t hung_most_ms; /* and for how long it may be */
+	bool depends;         /* its job is to wait for another */
+	bool is_refused;      /* the check before the launch found its node broken */
+	bool is_ordered;      /* an order to end lies in its folder */
+	bool is_warned;       /* of its time limit */
+	bool has_node;        /* lbd knew where it ran */
+	bool has_blamed, is_spread;
+	int blamed;               /* by lbrun; -1 = it knew of none */
 	int node;                 /* where its job was put last */
 	uint64_t excluded;        /* nodes it was to keep away from */
 	int64_t row_id, last_seq; /* of the ledger: id of the row, newest step line */
@@ -50,6 +52,7 @@ struct view { /* of one run */
 	enum run_state state;
 	enum run_order wanted;
 	int64_t final_ms;                  /* 0: it is not over */
+	int64_t backoff_ms;                /* when a pause began */
 	int64_t backoff_up_ms;             /* lbd's uptime when a pause began; -1: none */
 	int64_t backoff_max_ms;            /* how long it may be */
 	int64_t failed_attempt, failed_ms; /* the newest that a node's failure ended; 0: none */

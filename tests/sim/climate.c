@@ -35,6 +35,7 @@ void climate_draw(struct climate *w, struct rng *rng)
 		.disk_full = mean_days(rng, 3),
 		.broken_node = mean_days(rng, 2),
 		.outage = mean_days(rng, 1),
+		.cut = mean_days(rng, 0.2),
 		.bad_checkpoint = chance(rng, 0.1),
 		.lost_search = chance(rng, 0.1),
 		.forgetting = chance(rng, 0.1),

@@ -76,6 +76,7 @@ static int world_spec(void *self, const char *run_dir, struct run_spec *out, str
 		.fewer_after_ms = 10 * MINUTE,
 		.grow_back = true,
 		.leave = true,
+		.watch.node_ms = sim->people[run_index(run_dir)].is_spread ? NODE_TIMEOUT_MS : 0,
 	};
 	out->never_on_exit_codes.items = xcalloc(1, sizeof(int64_t));
 	out->never_on_exit_codes.items[0] = NEVER_EXIT_CODE;

@@ -162,12 +162,21 @@ void disk_save_handed(struct run_files *files, const struct handed *handed)
 
 /* --- the spool as lbd reads it ---------------------------------------------------------------- */
 
+static json_t *nodes_of(const struct spool_record *r)
+{
+	json_t *nodes = json_pack("[o]", json_sprintf("n%d", (int)r->step));
+
+	for (int i = 0; r->others && i < FAR_RANKS; i++)
+		json_array_append_new(nodes, json_sprintf("n%d", r->others[i]));
+	return nodes;
+}
+
 static json_t *line_of(const struct spool_record *r)
 {
 	switch (r->kind) {
 	case SPOOL_ATTEMPT_START:
-		return json_pack("{s:s, s:o}", "type", "attempt_start", "host",
-				 json_sprintf("n%d", (int)r->step));
+		return json_pack("{s:s, s:o, s:o}", "type", "attempt_start", "host",
+				 json_sprintf("n%d", (int)r->step), "nodes", nodes_of(r));
 	case SPOOL_NODE_BROKEN:
 		return json_pack("{s:s, s:s, s:o}", "type", "note", "kind", "preflight_node",
 				 "text", json_sprintf("n%d: slow product", (int)r->step));
@@ -184,10 +193,11 @@ static json_t *line_of(const struct spool_record *r)
 				 json_sprintf("step-%d", (int)r->step), "valid", 1, "progress",
 				 r->has_progress, "text", "");
 	case SPOOL_LAUNCH_END:
-		return json_pack("{s:s, s:I, s:s, s:i, s:b, s:b, s:s}", "type", "launch_end",
+		return json_pack("{s:s, s:I, s:s, s:i, s:b, s:b, s:s, s:o}", "type", "launch_end",
 				 "number", (json_int_t)r->launch, "cause", cause_name(r->cause),
 				 "exit_code", r->exit_code, "progress", r->has_progress, "counts",
-				 r->counts, "text", "");
+				 r->counts, "text", "", "node",
+				 r->node < 0 ? json_string("") : json_sprintf("n%d", r->node));
 	case SPOOL_ATTEMPT_END:
 		break;
 	}

@@ -28,8 +28,10 @@ enum spool_kind {
 struct spool_record {
 	int64_t at_ms, seen_ms; /* said, and written: lbd sees it from then on */
 	int64_t launch, step;   /* step of SPOOL_ATTEMPT_START: the node */
+	const int *others;      /* of that: FAR_RANKS more nodes; borrowed, NULL = none */
 	enum spool_kind kind;
 	enum cause cause;
+	int node; /* of SPOOL_LAUNCH_END: to blame; -1 = none */
 	int exit_code;
 	bool has_progress, counts;
 };

@@ -138,14 +138,15 @@ static void hit_jobs(struct sim *sim, int node, enum fault what, int64_t away_ms
 	size_t count = 0;
 
 	for (size_t i = 0; i < all->live_count; i++)
-		if (all->live[i]->node == node)
+		if (all->live[i]->node == node || far_is_on(all->live[i], node))
 			hit[count++] = all->live[i];
 	for (size_t i = 0; i < count; i++) {
 		struct job *job = hit[i]->job;
+		bool is_host = hit[i]->node == node;
 
-		if (what == FAULT_NODE_DIED)
+		if (what == FAULT_NODE_DIED && is_host)
 			lbrun_vanish(sim, hit[i]);
-		else if (what == FAULT_NODE_FROZEN)
+		else if (what == FAULT_NODE_FROZEN && is_host)
 			lbrun_freeze(sim, hit[i], sim->now_ms + away_ms);
 		if (what != FAULT_NODE_FROZEN || away_ms > noticed_ms)
 			sim_after(sim, noticed_ms, on_node_fail, job, job->stamp);
@@ -167,7 +168,12 @@ static void node_fault(struct sim *sim)
 		away_ms = noticed_ms + MINUTE;
 	fault(sim, what, -1);
 	node->down_until_ms = sim->now_ms + away_ms;
+	if (what == FAULT_NODE_LOST)
+		node->cut_until_ms = node->down_until_ms;
+	if (what == FAULT_NODE_FROZEN)
+		node->frozen_until_ms = node->down_until_ms;
 	hit_jobs(sim, number, what, away_ms, noticed_ms);
+	far_hit(sim, number, what == FAULT_NODE_DIED);
 	sim_after(sim, away_ms + rng_range(&sim->rng, 0, MINUTE), on_node_back, node, 0);
 }
 
@@ -201,6 +207,7 @@ static void on_taken(struct sim *sim, void *arg, uint64_t stamp)
 	node->leaves_ms = 0;
 	hit_jobs(sim, number, FAULT_NODE_DIED, node->down_until_ms - sim->now_ms,
 		 rng_range(&sim->rng, 15, 300) * SECOND);
+	far_hit(sim, number, true);
 }
 
 /* Nothing new begins there from now on. */
@@ -228,6 +235,51 @@ static void broken_node(struct sim *sim)
 
 	fault(sim, FAULT_NODE_BROKEN, -1);
 	node->broken_until_ms = sim->now_ms + HOUR + rng_exp(&sim->rng, 6.0 * HOUR);
+}
+
+static void on_end_meanwhile(struct sim *sim, void *arg, uint64_t stamp)
+{
+	struct job *job = arg;
+
+	if (job->stamp == stamp && job->status.phase == JOB_RUNNING &&
+	    sim->now_ms >= sim->slurm.down_until_ms && sim->now_ms >= sim->slurm.frozen_until_ms) {
+		fault(sim, FAULT_PREEMPTED, job->run);
+		job_end(sim, job, SJ_PREEMPTED, SR_NONE);
+	}
+}
+
+static void on_kill_meanwhile(struct sim *sim, void *arg, uint64_t stamp)
+{
+	struct lbrun *p = arg;
+
+	(void)stamp;
+	if (p->is_over || lbrun_is_frozen(sim, p))
+		return;
+	fault(sim, FAULT_LBRUN_KILLED, p->run);
+	lbrun_signal(sim, p, SIGKILL);
+}
+
+/* The network fails between the nodes of a run, and before that is known its job ends, or lbrun. */
+static void cut(struct sim *sim)
+{
+	const struct lbruns *all = &sim->lbruns;
+	struct lbrun *p;
+	struct node *node;
+	int64_t in_ms = rng_range(&sim->rng, 0, 20 * SECOND);
+
+	if (all->live_count == 0)
+		return;
+	p = all->live[rng_range(&sim->rng, 0, (int64_t)all->live_count - 1)];
+	if (!p->far)
+		return;
+	node = &sim->slurm.nodes[p->far->ranks[rng_range(&sim->rng, 0, FAR_RANKS - 1)].node];
+	fault(sim, FAULT_NODE_CUT, p->run);
+	node->cut_until_ms = sim->now_ms + rng_range(&sim->rng, 5, 300) * SECOND;
+	far_hit(sim, (int)(node - sim->slurm.nodes), false);
+	if (rng_chance(&sim->rng, 0.4))
+		sim_after(sim, in_ms, on_end_meanwhile, p->job, p->job->stamp);
+	else if (rng_chance(&sim->rng, 0.5))
+		sim_after(sim, in_ms, on_kill_meanwhile, p, 0);
 }
 
 /* --- single jobs ------------------------------------------------------------------------------ */
@@ -354,6 +406,7 @@ static const struct {
 	{ offsetof(struct climate, disk_full), disk_full },
 	{ offsetof(struct climate, broken_node), broken_node },
 	{ offsetof(struct climate, outage), outage },
+	{ offsetof(struct climate, cut), cut },
 };
 
 static double mean_of(const struct sim *sim, size_t which)

@@ -26,7 +26,7 @@ enum fact_kind {
 	/* the scheduler; a: job id, b: submit time unless said otherwise */
 	FACT_JOB_MADE,
 	FACT_JOB_STARTED,
-	FACT_JOB_PLACED, /* a: node */
+	FACT_JOB_PLACED, /* a: the first node, b: there are more */
 	FACT_JOB_OVER,
 	FACT_JOB_FORGOTTEN,
 	FACT_JOB_UNRELEASED,
@@ -42,6 +42,7 @@ enum fact_kind {
 	FACT_CLAIMED,      /* a: job id */
 	FACT_TURNED_AWAY,  /* a: job id */
 	FACT_NODE_REFUSED, /* a: the node that the check before a launch found broken */
+	FACT_NODE_BLAMED,  /* a: the node that lbrun says broke a launch; -1: it knows of none */
 	FACT_TRAINER_STARTED,
 	FACT_TRAINER_FROM, /* b: stamp of its checkpoint; 0: none */
 	FACT_TRAINER_GONE, /* the last of its processes */
@@ -50,6 +51,8 @@ enum fact_kind {
 	FACT_TRAINER_ENDED,
 	FACT_TRAINER_FROZEN,
 	FACT_TRAINER_THAWED,
+	FACT_RANKS_ALONE, /* those on other nodes run, and nothing does beside lbrun */
+	FACT_RANKS_QUIET,
 	FACT_TRAINER_HUNG,
 	FACT_TRAINER_LEFT_OVER,
 	FACT_WARNED,        /* SIGUSR1: the time limit is near */
@@ -80,6 +83,7 @@ enum fault {
 	FAULT_NODE_DIED,
 	FAULT_NODE_LOST, /* it works on, unseen by the controller */
 	FAULT_NODE_FROZEN,
+	FAULT_NODE_CUT, /* for a moment, from all others */
 	FAULT_NODE_BACK,
 	FAULT_NODE_LEAVES, /* it will be taken away */
 	FAULT_NODE_TAKEN,

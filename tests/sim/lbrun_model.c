@@ -87,6 +87,8 @@ static struct next decide(struct sim *sim, const struct lbrun *p)
 		seen.check = CHECK_WELL;
 	if (sim->control == CONTROL_NO_GOING_ON)
 		seen.goes_on = false;
+	if (sim->control == CONTROL_NO_RANKS)
+		seen.older_left_ranks = false;
 	if (sim->control == CONTROL_NO_WORDS)
 		seen.launch.srun_ends_ms = 0;
 	if (sim->control == CONTROL_NO_ROOM)
@@ -205,15 +207,19 @@ static void on_thaw(struct sim *sim, void *arg, uint64_t stamp)
 
 	if (p->is_over || p->frozen_until_ms != (int64_t)stamp)
 		return;
-	trainer_thaw(sim, p);
+	if (!far_is_lease_over(sim, p))
+		trainer_thaw(sim, p);
+	far_stir(sim, p);
 	sim_after(sim, p->folder->delay_ms, on_look, p, 0);
 }
 
 void lbrun_freeze(struct sim *sim, struct lbrun *p, int64_t until_ms)
 {
+	far_stir(sim, p);
 	if (!lbrun_is_frozen(sim, p))
-		trainer_freeze(sim, p);
+		p->frozen_from_ms = sim->now_ms, trainer_freeze(sim, p);
 	p->frozen_until_ms = until_ms;
+	far_stir(sim, p);
 	agenda_add(&sim->agenda, until_ms, on_thaw, p, (uint64_t)until_ms);
 }
 
@@ -237,8 +243,14 @@ static void read_params(const struct sim *sim, struct lbrun *p)
 		.preflight_tries = PREFLIGHT_TRIES,
 		.never_on_exit_codes = never,
 		.never_count = 1,
+		.watch.node_ms = sim->people[p->run].is_spread ? NODE_TIMEOUT_MS : 0,
 	};
-	p->policy = (struct shepherd_policy){ .params = &p->params, .in_slurm = true };
+	p->policy = (struct shepherd_policy){ .params = &p->params,
+					      .in_slurm = true,
+					      .is_srun = sim->people[p->run].is_spread,
+					      .lease_ms = sim->people[p->run].is_spread
+								  ? beat_lease_ms(NODE_TIMEOUT_MS)
+								  : 0 };
 	shepherd_begin(&p->facts, &p->policy);
 }
 
@@ -289,6 +301,7 @@ void lbruns_fini(struct lbruns *all)
 			handed_clear(p->handed);
 		free(p->handed);
 		free(p->kept);
+		far_clear(p);
 		free(p);
 	}
 	all->live_count = 0;

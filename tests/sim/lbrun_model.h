@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "tests/sim/disk.h"
+#include "tests/sim/far_ranks.h"
 #include "worker/lbrun/decide/decide.h"
 
 struct sim;
@@ -24,6 +25,8 @@ struct trainer {
 	uint64_t from;   /* stamp of the checkpoint that it was started from; 0 = none */
 	bool got_beyond; /* that one */
 	bool from_bad, fails_early, is_hung;
+	bool is_paused;       /* its node is frozen, or its lease is over */
+	bool is_stalled;      /* it waits for a rank that it cannot reach */
 	bool takes_no_notice; /* of a warning */
 	bool ended_for_disk;  /* it died of a full disk */
 	bool may_not_again;   /* it ended with NEVER_EXIT_CODE */
@@ -38,12 +41,14 @@ struct lbrun {
 	bool has_begun, is_over;
 	/* of its planned turn, and of the search and the check under way */
 	uint64_t stamp, search_stamp, check_stamp;
-	int64_t frozen_until_ms;
+	int64_t frozen_from_ms, frozen_until_ms;
 	struct attempt_params params;
 	struct shepherd_policy policy;
 	struct shepherd_facts facts;
 	struct handed *handed; /* as it knows them; owned, NULL once it is over */
 	struct trainer trainer;
+	struct far *far;           /* on other nodes, of the newest launch; owned */
+	struct beats beats;        /* the listener */
 	struct spool_record *kept; /* lines that wait for the disk; owned */
 	size_t kept_count, kept_cap;
 	int64_t full_ms; /* when the disk took nothing last; INT64_MIN = never */
@@ -88,5 +93,8 @@ void trainer_vanish(struct sim *sim, struct lbrun *p);
 void trainer_save(struct sim *sim, struct lbrun *p);
 void trainer_freeze(struct sim *sim, struct lbrun *p);
 void trainer_thaw(struct sim *sim, struct lbrun *p);
+/* A rank on another node is not there, or is again. */
+void trainer_stall(struct sim *sim, struct lbrun *p);
+void trainer_resume(struct sim *sim, struct lbrun *p);
 
 #endif

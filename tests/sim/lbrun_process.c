@@ -6,6 +6,7 @@
 #include "common/base/mem.h"
 #include "tests/sim/lbrun_process.h"
 #include "tests/sim/sim.h"
+#include "worker/lbrun/decide/judge.h"
 
 enum {
 	RETRY_MS = 1000, /* it looks this often whether the disk takes lines again */
@@ -120,6 +121,21 @@ static bool older_may_live(const struct sim *sim, const struct lbrun *p)
 	return false;
 }
 
+static bool older_left_ranks(const struct sim *sim, const struct lbrun *p)
+{
+	for (int64_t n = p->folder->number - 1; n >= 1; n--) {
+		const struct folder *older = disk_folder(&sim->disk, p->run, n);
+
+		if (!older || !older->claimed_ms)
+			continue;
+		if (!older->exited_ms || older->exit.cause == CAUSE_LOST || older->exit.left_ranks)
+			return true;
+		if (older->exit.launches > 0)
+			return false;
+	}
+	return false;
+}
+
 int64_t lbrun_checks_failed(const struct sim *sim, const struct lbrun *p)
 {
 	int64_t failed = 0;
@@ -147,6 +163,8 @@ void lbrun_look(struct sim *sim, struct lbrun *p)
 
 	f->newest_claim = lbrun_files(sim, p)->newest_claim;
 	f->older_may_live = f->launch.number == 0 && older_may_live(sim, p);
+	f->older_left_ranks = f->launch.number == 0 && p->policy.is_srun &&
+			      older_left_ranks(sim, p);
 	if (order_in(p->folder) > f->order)
 		f->order = order_in(p->folder);
 	f->goes_on = p->folder->goes_on;
@@ -173,8 +191,10 @@ void lbrun_leave(struct sim *sim, struct lbrun *p)
 		free(p->handed);
 		p->handed = NULL;
 	}
+	far_stir(sim, p);
 	p->is_over = true;
 	p->stamp++;
+	far_stir(sim, p);
 }
 
 void lbrun_write_exit(struct sim *sim, struct lbrun *p, const struct ending *end)
@@ -187,6 +207,7 @@ void lbrun_write_exit(struct sim *sim, struct lbrun *p, const struct ending *end
 		.signal = end->signal,
 		.is_final = end->is_final,
 		.is_node = end->is_node,
+		.left_ranks = launch_may_have_left_ranks(&p->facts, &p->policy),
 		.launches = p->facts.launch.number,
 		.last_seq = (int64_t)f->count,
 		.time_ms = sim->now_ms,

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* lbrun_steps.c - what the steps of a simulated lbrun do to its world. */
 
+#include <stdlib.h>
+
 #include "common/base/mem.h"
 #include "tests/sim/lbrun_process.h"
 #include "tests/sim/sim.h"
@@ -29,7 +31,10 @@ static void act_claim(struct sim *sim, struct lbrun *p)
 	p->handed = xcalloc(1, sizeof(*p->handed));
 	disk_load_handed(files, p->handed);
 	p->facts.checks_failed = lbrun_checks_failed(sim, p);
-	lbrun_say(sim, p, &(struct spool_record){ .kind = SPOOL_ATTEMPT_START, .step = p->node });
+	lbrun_say(sim, p,
+		  &(struct spool_record){ .kind = SPOOL_ATTEMPT_START,
+					  .step = p->node,
+					  .others = p->policy.is_srun ? p->job->others : NULL });
 }
 
 static void act_turn_away(struct sim *sim, struct lbrun *p)
@@ -156,6 +161,12 @@ static void tell_failed(struct sim *sim, struct lbrun *p, const struct next *end
 			   p->facts.launch.number, (int64_t)t->from);
 }
 
+/* "n7" → 7; -1 = nobody knows. */
+static int blamed_node(const struct launch *l)
+{
+	return l->node[0] ? (int)strtol(l->node + 1, NULL, 10) : -1;
+}
+
 static void act_finish(struct sim *sim, struct lbrun *p, const struct next *end)
 {
 	const struct launch *l = &p->facts.launch;
@@ -165,6 +176,8 @@ static void act_finish(struct sim *sim, struct lbrun *p, const struct next *end)
 		   (int64_t)end->ending.cause + (end->made_progress ? 100 : 0) +
 			   (t->may_not_again ? 1000 : 0) + (t->ended_for_disk ? 10000 : 0) +
 			   (end->counts ? 0 : 100000));
+	if (end->ending.cause == CAUSE_NODE_FAIL)
+		lbrun_fact(sim, p, FACT_NODE_BLAMED, blamed_node(l), 0);
 	if (end->blames)
 		handed_failed(p->handed, saved_path, t->from, "failed");
 	tell_failed(sim, p, end);
@@ -173,6 +186,7 @@ static void act_finish(struct sim *sim, struct lbrun *p, const struct next *end)
 		  &(struct spool_record){ .kind = SPOOL_LAUNCH_END,
 					  .cause = end->ending.cause,
 					  .exit_code = end->ending.exit_code,
+					  .node = blamed_node(l),
 					  .has_progress = end->made_progress,
 					  .counts = end->counts });
 }
@@ -241,6 +255,9 @@ void lbrun_act(struct sim *sim, struct lbrun *p, const struct next *next)
 	case NEXT_CLEAR:
 		p->facts.launch.left = trainer_clear(sim, p, next->signo);
 		break;
+	case NEXT_DRAIN:
+		far_close(sim, p);
+		break;
 	case NEXT_FINISH:
 		act_finish(sim, p, next);
 		break;
@@ -264,7 +281,6 @@ void lbrun_act(struct sim *sim, struct lbrun *p, const struct next *next)
 	case NEXT_CHECK_SKIP:
 	case NEXT_SEARCH_LOST:
 	case NEXT_STACKS:
-	case NEXT_DRAIN:
 	case NEXT_GIVE_UP:
 	case NEXT_COUNT:
 		break;

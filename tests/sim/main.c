@@ -30,6 +30,8 @@ static const char *const control_names[CONTROL_COUNT] = {
 	[CONTROL_NO_NODES] = "no-nodes",
 	[CONTROL_NO_OUTAGES] = "no-outages",
 	[CONTROL_NO_WORDS] = "no-words",
+	[CONTROL_NO_LEASE] = "no-lease",
+	[CONTROL_NO_RANKS] = "no-ranks",
 };
 
 struct options {

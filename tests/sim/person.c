@@ -168,6 +168,7 @@ void people_begin(struct sim *sim)
 		p->is_broken = rng_chance(&sim->rng, 0.1);
 		p->prequeue = (int)rng_range(&sim->rng, 0, 2);
 		p->checks_nodes = rng_chance(&sim->rng, 0.4);
+		p->is_spread = rng_chance(&sim->rng, 0.3) && !sim->is_local;
 		p->may_shrink = rng_chance(&sim->rng, 0.3) && !sim->is_local;
 		p->loses_nodes = p->may_shrink && rng_chance(&sim->rng, 0.5);
 		p->nodes_back_ms = rng_chance(&sim->rng, 0.3)

@@ -69,6 +69,8 @@ enum negative_control {
 	CONTROL_NO_NODES,
 	CONTROL_NO_OUTAGES, /* nothing is told of nodes that are going away */
 	CONTROL_NO_WORDS,   /* lbrun, again: that srun says it ends a launch */
+	CONTROL_NO_LEASE,   /* ranks on other nodes: that nobody answers them */
+	CONTROL_NO_RANKS,   /* lbrun: that such ranks of an older attempt may run */
 	CONTROL_COUNT
 };
 
@@ -76,7 +78,7 @@ enum negative_control {
 struct climate {
 	double controller_crash, controller_freeze, cold_start; /* mean ms between two */
 	double node_fault, preemption, admin_cancel, admin_requeue, lbrun_kill;
-	double daemon_crash, clock_jump, reboot, disk_full, broken_node, outage;
+	double daemon_crash, clock_jump, reboot, disk_full, broken_node, outage, cut;
 	double crash_point; /* chance that lbd dies at one */
 	double forgetting;  /* chance that a change kills the controller before it is saved */
 	double start_crash; /* the same of a job's start */
@@ -101,6 +103,7 @@ struct person { /* one for each run */
 	int prequeue;      /* restart.prequeue */
 	bool may_shrink;   /* restart.min_nodes */
 	bool checks_nodes; /* preflight.enabled */
+	bool is_spread;    /* srun starts ranks on other nodes, too */
 	bool loses_nodes;  /* and has to: not all of them are free, until */
 	int64_t nodes_back_ms;
 	bool is_warned;             /* its jobs are signalled before their time limit */

@@ -153,6 +153,21 @@ static void on_warning(struct sim *sim, void *arg, uint64_t stamp)
 		lbrun_warn(sim, job->lbrun);
 }
 
+/* The nodes behind the first, on which nothing but ranks runs: those have no slots. */
+static void spread(const struct sim *sim, struct job *job)
+{
+	int node, count = 0;
+
+	for (int i = 1; i < NODES && count < FAR_RANKS; i++) {
+		node = (job->node + i) % NODES;
+		if (sim->now_ms >= sim->slurm.nodes[node].down_until_ms &&
+		    (job->excluded >> node & 1) == 0)
+			job->others[count++] = node;
+	}
+	snprintf(job->status.nodes, sizeof(job->status.nodes), "n%d,n%d,n%d", job->node,
+		 job->others[0], job->others[1]);
+}
+
 static void be_running(struct sim *sim, struct job *job, int node)
 {
 	job->node = node;
@@ -161,6 +176,8 @@ static void be_running(struct sim *sim, struct job *job, int node)
 	job->started_ms = sim->now_ms;
 	job->status.start_time = EPOCH_S + sim->now_ms / SECOND;
 	snprintf(job->status.nodes, sizeof(job->status.nodes), "n%d", node);
+	if (sim->people[job->run].is_spread)
+		spread(sim, job);
 	job_set_word(job, SJ_RUNNING, SR_NONE, 0);
 	job->stamp++;
 	job_fact(sim, FACT_JOB_STARTED, job);
@@ -171,7 +188,8 @@ static void be_running(struct sim *sim, struct job *job, int node)
 static void start_on(struct sim *sim, struct job *job, int node)
 {
 	be_running(sim, job, node);
-	sim_fact(sim, FACT_JOB_PLACED, job->run, job->number, node, 0);
+	sim_fact(sim, FACT_JOB_PLACED, job->run, job->number, node,
+		 sim->people[job->run].is_spread);
 	sim_after(sim, job->limit_ms, on_limit, job, job->stamp);
 	if (job->warn_ms)
 		sim_after(sim, job->limit_ms - job->warn_ms, on_warning, job, job->stamp);
@@ -192,6 +210,7 @@ static void on_not_taken(struct sim *sim, void *arg, uint64_t stamp)
 static void start_again(struct sim *sim, struct job *job)
 {
 	be_running(sim, job, job->node);
+	sim_after(sim, job->limit_ms, on_limit, job, job->stamp);
 	sim_after(sim, rng_range(&sim->rng, 0, 2 * SECOND), on_not_taken, job, job->stamp);
 }
 
@@ -291,7 +310,7 @@ void job_end(struct sim *sim, struct job *job, enum slurm_state state, enum slur
 		return;
 	be_over(sim, job, state, reason, ran && state != SJ_NODE_FAIL ? SIGTERM : 0);
 	/* who cannot be reached cannot be signalled */
-	if (!ran || state == SJ_NODE_FAIL || job->lbrun == NULL)
+	if (!ran || job->lbrun == NULL || (state == SJ_NODE_FAIL && !far_is_hit(sim, job->lbrun)))
 		return;
 	sim_after(sim, KILL_WAIT_MS, on_kill_wait, job, 0);
 	lbrun_signal(sim, job->lbrun, SIGTERM);

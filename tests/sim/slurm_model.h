@@ -12,6 +12,7 @@
 
 #include "slurm/job_result.h"
 #include "slurm/scheduler.h"
+#include "tests/sim/far_ranks.h"
 
 struct sim;
 struct lbrun;
@@ -38,17 +39,18 @@ struct job {
 	bool is_counted;           /* in busy of its node */
 	bool is_doubled;           /* a controller that forgot its start will start it again */
 	int64_t made_ms, released_ms, started_ms;
-	int64_t limit_ms, warn_ms; /* warn_ms before the limit lbrun is told; 0: it is not */
-	uint64_t excluded;         /* nodes, one bit each */
-	bool needs_all;            /* nodes of its run, some of which others may have */
-	int node;
-	struct lbrun *lbrun; /* the batch process; NULL: none */
+	int64_t limit_ms, warn_ms;   /* warn_ms before the limit lbrun is told; 0: it is not */
+	uint64_t excluded;           /* nodes, one bit each */
+	bool needs_all;              /* nodes of its run, some of which others may have */
+	int node, others[FAR_RANKS]; /* others: of a run that is spread over several */
+	struct lbrun *lbrun;         /* the batch process; NULL: none */
 };
 
 struct node {
 	int busy;
 	int64_t down_until_ms; /* for new jobs */
 	int64_t broken_until_ms;
+	int64_t cut_until_ms, frozen_until_ms; /* for ranks there */
 	/* when it is taken away, and since when that is known; 0: it stays */
 	int64_t leaves_ms, announced_ms;
 	bool is_reserved; /* for maintenance, so that the time is known; else it is set to drain */

@@ -6,7 +6,12 @@
 #include "tests/sim/lbrun_model.h"
 #include "tests/sim/sim.h"
 
-enum { EXITED_0 = 0, EXITED_1 = 1 << 8, EXITED_NEVER = NEVER_EXIT_CODE << 8 };
+enum {
+	EXITED_0 = 0,
+	EXITED_1 = 1 << 8,
+	EXITED_NEVER = NEVER_EXIT_CODE << 8,
+	EXITED_TERM = (128 + SIGTERM) << 8,
+};
 
 static void fact(struct sim *sim, const struct lbrun *p, enum fact_kind kind, int64_t a, int64_t b)
 {
@@ -30,9 +35,10 @@ static void note_gone(struct sim *sim, struct lbrun *p)
 	if (t->lives || t->left > 0 || !t->is_there)
 		return;
 	t->is_there = false;
-	if (lbrun_is_frozen(sim, p))
+	if (t->is_paused)
 		fact(sim, p, FACT_TRAINER_THAWED, p->facts.launch.number, 0);
 	fact(sim, p, FACT_TRAINER_GONE, p->facts.launch.number, 0);
+	far_stir(sim, p);
 }
 
 /* Its first process ends; what that had started may not. */
@@ -40,7 +46,9 @@ static void end(struct sim *sim, struct lbrun *p, int wait_status)
 {
 	struct trainer *t = &p->trainer;
 
-	t->lives = false;
+	if (wait_status != SIGKILL)
+		far_end(sim, p);
+	t->lives = t->is_stalled = false;
 	t->stamp++;
 	t->left += rng_chance(&sim->rng, 0.2) ? (int)rng_range(&sim->rng, 1, 3) : 0;
 	t->hung_at_ms = INT64_MAX;
@@ -77,14 +85,17 @@ void trainer_vanish(struct sim *sim, struct lbrun *p)
 
 void trainer_freeze(struct sim *sim, struct lbrun *p)
 {
-	if (p->trainer.is_there)
+	if (p->trainer.is_there && !p->trainer.is_paused) {
+		p->trainer.is_paused = true;
 		fact(sim, p, FACT_TRAINER_FROZEN, p->facts.launch.number, 0);
+	}
 }
 
 void trainer_thaw(struct sim *sim, struct lbrun *p)
 {
-	if (p->trainer.is_there)
+	if (p->trainer.is_there && p->trainer.is_paused)
 		fact(sim, p, FACT_TRAINER_THAWED, p->facts.launch.number, 0);
+	p->trainer.is_paused = false;
 }
 
 /* --- its end by others ------------------------------------------------------------------------ */
@@ -93,7 +104,8 @@ static void on_obeyed(struct sim *sim, void *arg, uint64_t launch)
 {
 	struct lbrun *p = arg;
 
-	if (p->is_over || !p->trainer.lives || p->facts.launch.number != (int64_t)launch)
+	if (p->is_over || !p->trainer.lives || p->facts.launch.number != (int64_t)launch ||
+	    far_is_out_of_reach(sim, p))
 		return;
 	if (lbrun_is_frozen(sim, p)) {
 		agenda_add(&sim->agenda, p->frozen_until_ms + 100, on_obeyed, p, launch);
@@ -122,13 +134,18 @@ static void on_killed(struct sim *sim, void *arg, uint64_t launch)
 
 	if (p->is_over || !p->trainer.lives || p->facts.launch.number != (int64_t)launch)
 		return;
-	end(sim, p, SIGKILL);
+	end(sim, p, p->policy.is_srun ? EXITED_TERM : SIGKILL);
 	lbrun_turn(sim, p);
 }
 
+/* srun ends with its step, if it reaches all ranks; else lbrun kills it a moment later. */
 void trainer_kill(struct sim *sim, struct lbrun *p)
 {
-	if (p->trainer.lives)
+	bool waits = far_is_out_of_reach(sim, p) ||
+		     (p->policy.is_srun && p->facts.lost_node[0] && p->facts.launch.is_heard);
+
+	far_close(sim, p);
+	if (p->trainer.lives && !waits)
 		sim_after(sim, 1, on_killed, p, (uint64_t)p->facts.launch.number);
 }
 
@@ -156,6 +173,7 @@ void trainer_start(struct sim *sim, struct lbrun *p)
 			 rng_chance(&sim->rng, is_broken ? 0.9 : sim->climate.early_failure);
 	p->facts.listens = rng_chance(&sim->rng, 0.5);
 	fact(sim, p, FACT_TRAINER_STARTED, l->number, 0);
+	far_start(sim, p);
 	plan(sim, p,
 	     t->fails_early ? rng_range(&sim->rng, 1, 5 * MINUTE)
 			    : MINUTE + rng_exp(&sim->rng, (double)sim->climate.tick_ms));
@@ -184,7 +202,7 @@ static void fail(struct sim *sim, struct lbrun *p)
 {
 	int64_t dice = rng_range(&sim->rng, 0, 9);
 
-	if (rng_chance(&sim->rng, sim->climate.lost_signal)) {
+	if (rng_chance(&sim->rng, sim->climate.lost_signal) || far_is_out_of_reach(sim, p)) {
 		leave_over(sim, p);
 		return;
 	}
@@ -196,6 +214,32 @@ static void fail(struct sim *sim, struct lbrun *p)
 		end(sim, p, EXITED_NEVER);
 	else
 		end(sim, p, EXITED_1);
+}
+
+/* Its next collective waits for that rank. Some find out by themselves, and fail. */
+void trainer_stall(struct sim *sim, struct lbrun *p)
+{
+	struct trainer *t = &p->trainer;
+
+	if (!t->lives || t->is_hung || p->is_over)
+		return;
+	t->is_stalled = t->is_hung = true;
+	t->stamp++;
+	if (!sim->people[p->run].is_unwatched)
+		t->hung_at_ms = sim->now_ms + rng_range(&sim->rng, HANG_MIN_MS, HANG_MAX_MS);
+	if (rng_chance(&sim->rng, 0.2))
+		t->fails_early = true, plan(sim, p, rng_range(&sim->rng, 1, 20 * SECOND));
+}
+
+void trainer_resume(struct sim *sim, struct lbrun *p)
+{
+	struct trainer *t = &p->trainer;
+
+	if (!t->lives || !t->is_stalled || p->is_over)
+		return;
+	t->is_stalled = t->is_hung = false;
+	t->hung_at_ms = INT64_MAX;
+	plan(sim, p, MINUTE);
 }
 
 static void say_step(struct sim *sim, struct lbrun *p)
@@ -275,8 +319,10 @@ static void on_trainer(struct sim *sim, void *arg, uint64_t stamp)
 
 	if (p->is_over || !t->lives || t->stamp != stamp)
 		return;
-	if (lbrun_is_frozen(sim, p)) {
-		agenda_add(&sim->agenda, p->frozen_until_ms + 100, on_trainer, p, stamp);
+	if (lbrun_is_frozen(sim, p) || t->is_paused) {
+		int64_t from_ms = lbrun_is_frozen(sim, p) ? p->frozen_until_ms : sim->now_ms;
+
+		agenda_add(&sim->agenda, from_ms + 100, on_trainer, p, stamp);
 		return;
 	}
 	/* a few time limits, which is all that ends one that nobody watches, are longer than a
