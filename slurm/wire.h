@@ -23,7 +23,9 @@
  *        submit: "job_id", "submit_time"
  *        release: "held":true when it was held until then, or tasks of it were
  *        poll:   "last", and "same":true or "rows":N, for so many rows (wire_row_add), each a line
- *                of its own before this one: the only lines that are no JSON
+ *                of its own before this one: the only lines that are no JSON;
+ *                "cancelled": {T: [[task, had nodes, start, end, controller's start], …]}, tasks of
+ *                arrays, of one that was cancelled as it waited only its number
  *        why:    "pending", "reason", "detail" (Slurm's own), "partition", "priority", "nodes",
  *                "time_minutes" (-1: no end), "ahead" (jobs), "start" (Slurm's plan, seconds),
  *                "earliest" (if none were ahead), "limits": [{"limit","text"[,"allowed","asked"]}],

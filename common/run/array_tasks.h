@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* array_tasks.h - the folders of an array's tasks, task-INDEX/ in that of an attempt and in that of
  * the checkpoints; and which tasks are done: runs/NAME/tasks/, with an empty file for each that
- * completed in any attempt, and "all" with their number. */
+ * completed in any attempt, "cancelled-INDEX" for one that somebody cancelled, and "all" with their
+ * number. And how an attempt ended, once all its tasks have. */
 #ifndef COMMON_RUN_ARRAY_TASKS_H
 #define COMMON_RUN_ARRAY_TASKS_H
 
@@ -25,6 +26,13 @@ bool array_task_is_done(const char *run_dir, const char *task);
 void array_task_done(const char *run_dir, const char *task);
 /* All are to be run again. 0, or -1 with err. */
 int array_tasks_forget(const char *run_dir, struct err *err);
+/* Somebody cancelled it in the scheduler: it is not run again until the run is restarted. True:
+ * that is new. */
+bool array_task_cancelled(const char *run_dir, int64_t task);
+bool array_task_is_cancelled(const char *run_dir, const char *task);
+/* As array_task_folders. */
+int64_t *array_tasks_cancelled(const char *run_dir, size_t *count);
+void array_tasks_forget_cancelled(const char *run_dir);
 /* Did one get done in this attempt? One that was done before has no folder in it. */
 bool array_tasks_any_done(const char *run_dir, int64_t attempt);
 /* How many there are; told once. */
@@ -33,5 +41,10 @@ void array_tasks_are(const char *run_dir, const char *count);
 /* False when the folder is not there (no array, or none has begun), or has for sure not changed
  * since *changed_ns, which it sets (0 at first). */
 bool array_tasks_count(const char *run_dir, int64_t *changed_ns, int64_t *done, int64_t *all);
+
+/* Where all `all` tasks have ended, or were cancelled, the attempt has, and its exit record is
+ * written in `attempt`, the folder that has theirs. What ends a run weighs most, then what is the
+ * run's own fault; of equals the first. Two that do so at once write the same. */
+void array_tasks_sum_up(const char *attempt, int64_t all, const char *token);
 
 #endif

@@ -404,6 +404,7 @@ int attempt_exit_write(const char *folder, const struct attempt_exit *e, struct 
 	js_set_bool(o, "final", e->is_final);
 	js_set_bool(o, "node", e->is_node);
 	js_set_bool(o, "left_ranks", e->left_ranks);
+	js_set_bool(o, "unclear", e->is_unclear);
 	js_set_int(o, "signal", e->signal == 0 ? JS_NONE : e->signal);
 	js_set_str(o, "switched", e->switched == ORDER_RUN ? NULL : run_order_name(e->switched));
 	js_set_int(o, "launches", e->launches);
@@ -421,6 +422,7 @@ static int fill_exit(const json_t *o, void *out, struct err *err)
 	e->is_final = js_bool(o, "final", false);
 	e->is_node = js_bool(o, "node", false);
 	e->left_ranks = js_bool(o, "left_ranks", false);
+	e->is_unclear = js_bool(o, "unclear", false);
 	e->signal = (int)js_int(o, "signal", 0);
 	e->switched = run_order_from_name(js_str(o, "switched", run_order_name(ORDER_RUN)));
 	e->launches = js_int(o, "launches", 0);

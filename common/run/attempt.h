@@ -105,6 +105,7 @@ struct attempt_exit {
 	bool is_final;           /* a relaunch would meet the same: only a person can help */
 	bool is_node;            /* a node is to blame, not the run: its nodes were checked */
 	bool left_ranks;         /* on other nodes, that may run until nobody answers them */
+	bool is_unclear;         /* of an array: only the scheduler knows why some tasks ended */
 	enum run_order switched; /* the switch file that ended it; ORDER_RUN = none did */
 	int64_t launches;
 	int64_t last_seq; /* lines in the spool */

@@ -105,16 +105,16 @@ static void show_step(const struct ctl *ctl, const struct progress *p)
 }
 
 /* "2, 4, 7-12" */
-static void show_failed_tasks(const struct ctl *ctl, const json_t *run)
+static void show_tasks(const struct ctl *ctl, const json_t *run, const char *key, const char *what)
 {
 	enum { MANY = 8 };
-	const json_t *tasks = json_object_get(run, "failed_tasks");
+	const json_t *tasks = json_object_get(run, key);
 	size_t count = json_array_size(tasks), to;
 	int shown = 0;
 
 	if (count == 0)
 		return;
-	label(ctl, "failed");
+	label(ctl, what);
 	fputs(count > 1 ? "tasks" : "task", stdout);
 	for (size_t from = 0; from < count && shown < MANY; from = to, shown++) {
 		json_int_t first = json_integer_value(json_array_get(tasks, from)), last = first;
@@ -384,7 +384,8 @@ static void show_page(struct ctl *ctl, const json_t *run, const struct history *
 	if (p.step < 0 && strcmp(state, "running") == 0)
 		show_output(ctl, ctl->operands.words[0]);
 	show_step(ctl, &p);
-	show_failed_tasks(ctl, run);
+	show_tasks(ctl, run, "failed_tasks", "failed");
+	show_tasks(ctl, run, "cancelled_tasks", "cancelled");
 	show_loss(ctl, &p, h);
 	show_speed(ctl, run, &p);
 	show_start(ctl, run);

@@ -48,7 +48,7 @@ static const struct {
 	{ "slow_rank", NULL }, { "spool_bad", NULL }, { "spool_gap", NULL },
 	{ "stacks", NULL }, { "stage_off", NULL }, { "stage_risk", NULL }, { "stage_stays", NULL }, { "stop", NULL }, { "submitted", NULL },
 	{ "switch_refused", NULL }, { "switches_refused", NULL }, { "team_refused", NULL },
-	{ "task_failed", NULL }, { "xid", NULL },
+	{ "task_cancelled", NULL }, { "task_failed", NULL }, { "xid", NULL },
 };
 /* clang-format on */
 

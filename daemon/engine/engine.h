@@ -84,6 +84,9 @@ struct world {
 				 size_t *count);
 	bool (*task_ended)(void *self, const struct run *run, int64_t task,
 			   struct attempt_exit *out);
+	/* Somebody cancelled these tasks of its newest attempt: which of them is news comes first;
+	 * so many. Its exit record is made where nothing else is to come; together with `tasks`. */
+	size_t (*tasks_cancelled)(void *self, const struct run *run, int64_t *tasks, size_t count);
 	/* As spool_read or spool_read_plain, on the spool of the run's newest attempt. */
 	int64_t (*spool)(void *self, const struct run *run, int64_t *offset, int64_t max_bytes,
 			 int (*on_line)(const struct spool_line *line, void *arg),

@@ -252,6 +252,21 @@ static int64_t after_slow(int64_t now_ms, int64_t begun_ms)
 	return now_ms + (pause_ms < POLL_MAX_PAUSE_MS ? pause_ms : POLL_MAX_PAUSE_MS);
 }
 
+static void on_cancelled_tasks(struct engine *e, const struct token_map *map, json_t *arrays)
+{
+	const char *token;
+	json_t *tasks;
+
+	json_object_foreach(arrays, token, tasks) {
+		struct expected x = { 0 };
+
+		if (strlen(token) == TOKEN_HEX)
+			x = map_find(map, token);
+		if (x.run && x.attempt == &x.run->attempt && x.attempt->state != ATTEMPT_ENDED)
+			engine_note_cancelled(e, x.run, tasks);
+	}
+}
+
 static void on_poll_done(struct engine *e, struct poller *p, const struct scheduler_reply *reply)
 {
 	const char *ours = ledger_id(e->ledger);
@@ -260,6 +275,7 @@ static void on_poll_done(struct engine *e, struct poller *p, const struct schedu
 	for (size_t i = 0; i < reply->job_count; i++)
 		if (strcmp(reply->jobs[i].ledger_id, ours) == 0)
 			on_job(e, p, &map, &reply->jobs[i]);
+	on_cancelled_tasks(e, &map, json_object_get(reply->body, "cancelled"));
 	free(map.slots);
 	if (p->down_since_ms != 0)
 		log_info("%s answers again", p->scheduler->ops->name);

@@ -175,5 +175,7 @@ void engine_count_tasks(struct engine *e, struct run *run);
 
 /* tasks.c: which tasks of an array did not complete, as soon as each has ended */
 void engine_tell_failed_tasks(struct engine *e, struct run *run);
+/* What a poll says of tasks that were cancelled (slurm/wire.h, "cancelled"). */
+void engine_note_cancelled(struct engine *e, struct run *run, const json_t *tasks);
 
 #endif

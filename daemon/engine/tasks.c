@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* tasks.c - the tasks of an array that did not complete: people hear of each when it has ended, not
- * only when all others have, and once. */
+/* tasks.c - the tasks of an array that did not complete: people hear of each when it has ended,
+ * not only when all others have, and once. What somebody cancelled is not run again. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/compare.h"
 #include "common/base/mem.h"
+#include "daemon/engine/decide/canceller.h"
 #include "daemon/engine/state.h"
 
 enum { TOLD_SINGLY = 100 }; /* in an attempt; its end says how many there are */
@@ -86,4 +87,80 @@ void engine_tell_failed_tasks(struct engine *e, struct run *run)
 		remember(run, tasks[i]);
 	}
 	free(tasks);
+}
+
+/* --- those that were cancelled ---------------------------------------------------------------- */
+
+/* An order, or what lbd does by itself, cancels jobs, too. */
+static bool may_be_anothers(const struct engine *e, const struct run *run)
+{
+	struct switched switched = { 0 };
+
+	e->world->switched(e->world->self, run, &switched);
+	return run->wanted == ORDER_RUN && run->state != RUN_STOPPING &&
+	       switched.order == ORDER_RUN && run->attempt.signalled == 0 &&
+	       run->attempt.cancel.state == CALL_NONE;
+}
+
+/* [task, had nodes, start, end, controller's start], or of one that had not begun only [task]. */
+static bool is_users(const struct run *run, const json_t *task)
+{
+	struct cancelled c = {
+		.claimed = true,
+		.had_nodes = json_is_true(json_array_get(task, 1)),
+		.start_time = json_integer_value(json_array_get(task, 2)),
+		.end_time = json_integer_value(json_array_get(task, 3)),
+		.controller_start = json_integer_value(json_array_get(task, 4)),
+		.submit_time = run->attempt.job.submit_time,
+	};
+
+	return canceller_is_user(&c);
+}
+
+/* "2, 4-6" */
+static void list_tasks(struct buf *out, const int64_t *tasks, size_t count)
+{
+	size_t to;
+
+	for (size_t from = 0; from < count; from = to) {
+		for (to = from + 1; to < count && tasks[to] == tasks[to - 1] + 1; to++)
+			;
+		buf_addf(out, "%s%lld", from ? ", " : "", (long long)tasks[from]);
+		if (to > from + 1)
+			buf_addf(out, "-%lld", (long long)tasks[to - 1]);
+	}
+}
+
+static void tell_cancelled(struct engine *e, struct run *run, const int64_t *tasks, size_t count)
+{
+	enum { TOLD_BYTES = 300 };
+	struct buf list;
+
+	buf_init(&list, TOLD_BYTES);
+	list_tasks(&list, tasks, count);
+	engine_event(e, run, "task_cancelled", "lbd",
+		     "cancelled in Slurm: task%s %s; lbctl restart is what runs %s again",
+		     count > 1 ? "s" : "", list.data, count > 1 ? "them" : "it");
+	buf_fini(&list);
+	e->written |= WROTE_LINES;
+}
+
+void engine_note_cancelled(struct engine *e, struct run *run, const json_t *tasks)
+{
+	int64_t *cancelled = xcalloc(json_array_size(tasks) + 1, sizeof(cancelled[0]));
+	const json_t *task;
+	size_t count = 0, news = 0, i;
+
+	json_array_foreach(tasks, i, task)
+		if (is_users(run, task))
+			cancelled[count++] = json_integer_value(json_array_get(task, 0));
+	qsort(cancelled, count, sizeof(cancelled[0]), compare_int64);
+	if (count > 0 && e->world->tasks_cancelled && may_be_anothers(e, run))
+		news = e->world->tasks_cancelled(e->world->self, run, cancelled, count);
+	if (news > 0) {
+		tell_cancelled(e, run, cancelled, news);
+		run->attempt.has_exit = false; /* it was made anew */
+		engine_wake(e, run);
+	}
+	free(cancelled);
 }

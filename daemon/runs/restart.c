@@ -18,6 +18,7 @@
 #include "common/base/log.h"
 #include "common/base/mem.h"
 #include "common/base/paths.h"
+#include "common/run/array_tasks.h"
 #include "daemon/job/batch_job.h"
 #include "daemon/runs/trainer_check.h"
 #include "daemon/job/job.h"
@@ -330,6 +331,7 @@ static int commit(struct restart *s, struct err *err)
 	free(text);
 	if (rc < 0)
 		return -1;
+	array_tasks_forget_cancelled(s->dir);
 	if (failpoint(FP_RESTART_SPEC, err) == 0 && write_rows(s, err) == 0)
 		return 0;
 	/* after a failed sync the rows may be there all the same, and go by the new settings */

@@ -268,6 +268,22 @@ static bool real_task_ended(void *self, const struct run *run, int64_t task,
 	return has_ended;
 }
 
+static size_t real_tasks_cancelled(void *self, const struct run *run, int64_t *tasks, size_t count)
+{
+	int64_t changed_ns = 0, done, all = 0;
+	char *folder = job_folder(run);
+	size_t news = 0;
+
+	(void)self;
+	for (size_t i = 0; i < count; i++)
+		if (array_task_cancelled(run->dir, tasks[i]))
+			tasks[news++] = tasks[i];
+	array_tasks_count(run->dir, &changed_ns, &done, &all);
+	array_tasks_sum_up(folder, all, run->attempt.job.token);
+	free(folder);
+	return news;
+}
+
 static int64_t real_spool(void *self, const struct run *run, int64_t *offset, int64_t max_bytes,
 			  int (*on_line)(const struct spool_line *line, void *arg),
 			  void (*on_bad)(int64_t at, const struct err *why, void *arg), void *arg,
@@ -307,6 +323,7 @@ void world_init(struct world *world, struct lbd *lbd)
 		.any_task_done = real_any_task_done,
 		.failed_tasks = real_failed_tasks,
 		.task_ended = real_task_ended,
+		.tasks_cancelled = real_tasks_cancelled,
 		.spool = real_spool,
 	};
 }

@@ -229,6 +229,8 @@ static int read_line(const char *line, struct seen *job)
 	row->reason = reason_of(text);
 	value_of(line, TASK, text);
 	job->is_task = strcmp(text, "N/A") != 0;
+	snprintf(job->tasks, sizeof(job->tasks), "%.24s",
+		 (int)strlen(text) < columns[TASK].width ? text : "...");
 	value_of(line, COMMENT, text);
 	wire_comment_parse(text, row->ledger_id, row->token);
 	snprintf(job->comment, sizeof(job->comment), "%.56s", text);
@@ -358,30 +360,33 @@ void look_clear(struct look *l)
 
 /* --- which record counts ---------------------------------------------------------------------- */
 
-static int weight_of(const struct seen *job)
+/* As slurm/helper/poll.c; `last`: when the last of the array's tasks ended. */
+static int weight_of(const struct seen *job, int64_t last)
 {
 	uint32_t base = job->row.state & SJ_MASK;
 
 	if (base == SJ_RUNNING)
-		return job->row.state & SJ_CONFIGURING ? 4 : 6;
+		return job->row.state & SJ_CONFIGURING ? 7 : 9;
 	if (base == SJ_SUSPENDED)
-		return 5;
+		return 8;
 	if (base == SJ_PENDING) /* one that never starts waits for nothing */
-		return job->row.reason == SR_DEPENDENCY_NEVER ? 2 : 3;
-	return base == SJ_COMPLETE ? 0 : 1;
+		return job->row.reason == SR_DEPENDENCY_NEVER ? 5 : 6;
+	if (base == SJ_CANCELLED && job->row.reason != SR_DEPENDENCY_NEVER)
+		return job->row.end_time < last ? 0 : job->nodes[0] ? 3 : 4;
+	return base == SJ_COMPLETE ? 1 : 2;
 }
 
-const struct seen *look_foremost(const struct look *l, const struct seen *of)
+static const struct seen *foremost(const struct seen *const *jobs, size_t count)
 {
 	const struct seen *best = NULL;
+	int64_t last = 0;
 
-	for (size_t i = 0; i < l->count; i++) {
-		const struct seen *job = &l->jobs[i];
-
-		if (job->row.job_id == of->row.job_id && job->uid == of->uid &&
-		    (!best || weight_of(job) > weight_of(best)))
-			best = job;
-	}
+	for (size_t i = 0; i < count; i++)
+		if (jobs[i]->row.end_time > last)
+			last = jobs[i]->row.end_time;
+	for (size_t i = 0; i < count; i++)
+		if (!best || weight_of(jobs[i], last) > weight_of(best, last))
+			best = jobs[i];
 	return best;
 }
 
@@ -395,19 +400,31 @@ static int by_array(const void *a, const void *b)
 const struct seen **look_foremost_of_each(const struct look *l, size_t *count)
 {
 	const struct seen **jobs = xcalloc(l->count + 1, sizeof(struct seen *));
-	size_t kept = 0;
+	size_t kept = 0, end;
 
 	for (size_t i = 0; i < l->count; i++)
 		jobs[i] = &l->jobs[i];
 	qsort(jobs, l->count, sizeof(struct seen *), by_array);
-	for (size_t i = 0; i < l->count; i++) {
-		if (kept == 0 || by_array(&jobs[kept - 1], &jobs[i]) != 0)
-			jobs[kept++] = jobs[i];
-		else if (weight_of(jobs[i]) > weight_of(jobs[kept - 1]))
-			jobs[kept - 1] = jobs[i];
+	for (size_t i = 0; i < l->count; i = end) {
+		for (end = i + 1; end < l->count && by_array(&jobs[i], &jobs[end]) == 0; end++)
+			;
+		jobs[kept++] = foremost(jobs + i, end - i);
 	}
 	*count = kept;
 	return jobs;
+}
+
+const struct seen *look_foremost(const struct look *l, const struct seen *of)
+{
+	const struct seen **jobs = xcalloc(l->count + 1, sizeof(struct seen *)), *best;
+	size_t count = 0;
+
+	for (size_t i = 0; i < l->count; i++)
+		if (l->jobs[i].row.job_id == of->row.job_id && l->jobs[i].uid == of->uid)
+			jobs[count++] = &l->jobs[i];
+	best = foremost(jobs, count);
+	free(jobs);
+	return best;
 }
 
 int look_find(struct answer *a, const json_t *request, struct look *l, const struct seen **job)

@@ -9,7 +9,7 @@
 
 #include "slurm/pipe/answer.h"
 
-enum { LOOK_NODES_BYTES = 260, LOOK_COMMENT_BYTES = 60 };
+enum { LOOK_NODES_BYTES = 260, LOOK_COMMENT_BYTES = 60, LOOK_TASKS_BYTES = 28 };
 
 struct seen {                /* a record of squeue: a job, or one or more tasks of an array */
 	struct wire_row row; /* token "": not ours */
@@ -17,6 +17,7 @@ struct seen {                /* a record of squeue: a job, or one or more tasks 
 	char comment[LOOK_COMMENT_BYTES]; /* its beginning */
 	uint32_t uid, job_id;             /* its own; row.job_id is the array's */
 	bool is_task;
+	char tasks[LOOK_TASKS_BYTES]; /* which; "...": more than squeue printed */
 	bool is_ending; /* over, but its nodes are not free yet: it counts as running */
 };
 

@@ -8,6 +8,7 @@
 #include "slurm/commands/excluded.h"
 #include "slurm/commands/failed.h"
 #include "slurm/commands/look.h"
+#include "slurm/pipe/cancelled.h"
 #include "slurm/pipe/known.h"
 #include "slurm/pipe/operations.h"
 #include "slurm/commands/words.h"
@@ -141,6 +142,12 @@ void op_poll(const json_t *request, struct answer *a)
 	excluded_tell(&look);
 	failed_tell(&look);
 	tell_controller_start(&look);
+	cancelled_turn();
+	for (size_t i = 0; i < look.count; i++) {
+		if (look.jobs[i].is_task && wire_is_asked(&look.jobs[i].row, ledger_id))
+			cancelled_note(&look.jobs[i].row, look.jobs[i].tasks);
+	}
+	cancelled_tell(a);
 	jobs = look_foremost_of_each(&look, &count);
 	for (size_t i = 0; i < count; i++) {
 		if (!wire_is_asked(&jobs[i]->row, ledger_id))
@@ -214,6 +221,7 @@ void op_info(const json_t *request, struct answer *a)
 		put_text(a->body, "version", said.out, "SLURM_VERSION");
 		put_text(a->body, "cluster", said.out, "ClusterName");
 		put_number(a->body, "min_job_age", said.out, "MinJobAge");
+		cancelled_min_job_age(js_int(a->body, "min_job_age", 1));
 		put_number(a->body, "message_timeout", said.out, "MessageTimeout");
 		put_number(a->body, "kill_wait", said.out, "KillWait");
 		put_uid(a->body, "slurmd_uid", said.out, "SlurmdUser");

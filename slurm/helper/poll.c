@@ -9,6 +9,7 @@
 #include "common/base/json.h"
 #include "slurm/job_result.h"
 #include "slurm/helper/calls.h"
+#include "slurm/pipe/cancelled.h"
 #include "slurm/pipe/known.h"
 
 /* slurm/job_result.c judges these numbers without seeing <slurm/slurm.h>. */
@@ -133,20 +134,50 @@ static int64_t controller_start(const slurm_job_info_t *job, slurm_conf_t **conf
 	return (int64_t)(*conf)->boot_time;
 }
 
-/* The tasks of an array are one job to lbd: what any of them still does counts first, then what
- * failed. One that never starts waits for nothing. Pending tasks may share a record, so that an
- * array has from one to as many as it has tasks. */
-static int weight_of(const slurm_job_info_t *job)
+/* The tasks of an array are one job to lbd: what any of them still does counts first, then that
+ * they were cancelled, if the last to end were, and rather of one that waited; then what failed.
+ * One that never starts waits for nothing. Pending tasks may share a record, so that an array has
+ * from one to as many as it has tasks. */
+static int weight_of(const slurm_job_info_t *job, time_t last)
 {
 	uint32_t base = job->job_state & SJ_MASK;
 
 	if (base == SJ_RUNNING || base == SJ_SUSPENDED)
-		return base == SJ_RUNNING ? 6 : 5;
+		return base == SJ_RUNNING ? 9 : 8;
 	if (job->job_state & (SJ_COMPLETING | SJ_CONFIGURING))
-		return 4;
+		return 7;
 	if (base == SJ_PENDING)
-		return job->state_reason == SR_DEPENDENCY_NEVER ? 2 : 3;
-	return base == SJ_COMPLETE ? 0 : 1;
+		return job->state_reason == SR_DEPENDENCY_NEVER ? 5 : 6;
+	if (base == SJ_CANCELLED && job->state_reason != SR_DEPENDENCY_NEVER)
+		return job->end_time < last ? 0 : job->nodes && job->nodes[0] ? 3 : 4;
+	return base == SJ_COMPLETE ? 1 : 2;
+}
+
+static bool is_of_array(const slurm_job_info_t *job, const slurm_job_info_t *of)
+{
+	return job->array_job_id == of->array_job_id && job->user_id == of->user_id;
+}
+
+/* Of the array whose records are looked at: they stand together, mostly. */
+static struct {
+	const slurm_job_info_t *of;
+	time_t time;
+} last_end;
+
+static time_t last_end_of(const job_info_msg_t *list, const slurm_job_info_t *of)
+{
+	if (last_end.of && is_of_array(last_end.of, of))
+		return last_end.time;
+	last_end.of = of;
+	last_end.time = 0;
+	for (uint32_t i = 0; i < list->record_count; i++) {
+		const slurm_job_info_t *job = &list->job_array[i];
+
+		if (is_of_array(job, of) && (job->job_state & SJ_MASK) > SJ_SUSPENDED &&
+		    job->end_time > last_end.time)
+			last_end.time = job->end_time;
+	}
+	return last_end.time;
 }
 
 /* Whether another record tells of the same array and is to be told instead. */
@@ -154,14 +185,16 @@ static bool is_outweighed(const job_info_msg_t *list, uint32_t at)
 {
 	const slurm_job_info_t *job = &list->job_array[at];
 
+	time_t last;
+
 	if (job->array_job_id == 0)
 		return false;
+	last = last_end_of(list, job);
 	for (uint32_t i = 0; i < list->record_count; i++) {
 		const slurm_job_info_t *other = &list->job_array[i];
-		int difference = weight_of(other) - weight_of(job);
+		int difference = weight_of(other, last) - weight_of(job, last);
 
-		if (other->array_job_id == job->array_job_id && other->user_id == job->user_id &&
-		    (difference > 0 || (difference == 0 && i < at)))
+		if (is_of_array(other, job) && (difference > 0 || (difference == 0 && i < at)))
 			return true;
 	}
 	return false;
@@ -212,6 +245,17 @@ static void mark_again(const slurm_job_info_t *job, const struct wire_row *row)
 	free(comment);
 }
 
+/* Waiting tasks share a record, which has no number of a task. */
+static void note_tasks(const slurm_job_info_t *job, const struct wire_row *row)
+{
+	char one[16];
+
+	if (job->array_job_id == 0)
+		return;
+	snprintf(one, sizeof(one), "%u", job->array_task_id);
+	cancelled_note(row, job->array_task_str ? job->array_task_str : one);
+}
+
 static void tell_jobs(struct answer *a, const job_info_msg_t *list, const char *ledger_id)
 {
 	node_info_msg_t *nodes = NULL;
@@ -219,6 +263,8 @@ static void tell_jobs(struct answer *a, const job_info_msg_t *list, const char *
 	uid_t me = getuid();
 
 	known_turn();
+	cancelled_turn();
+	last_end.of = NULL;
 	for (uint32_t i = 0; i < list->record_count; i++) {
 		const slurm_job_info_t *job = &list->job_array[i];
 		char failed[JOB_FAILED_BYTES];
@@ -229,16 +275,20 @@ static void tell_jobs(struct answer *a, const job_info_msg_t *list, const char *
 		fill_row(&row, job);
 		if (!wire_comment_parse(job->comment, row.ledger_id, row.token) && known_find(&row))
 			mark_again(job, &row);
-		if (!wire_is_asked(&row, ledger_id) || is_outweighed(list, i))
+		if (!wire_is_asked(&row, ledger_id))
+			continue;
+		row.controller_start = controller_start(job, &conf);
+		note_tasks(job, &row);
+		if (is_outweighed(list, i))
 			continue;
 		known_note(&row);
 		row.idle_excluded = idle_excluded(job, &nodes);
 		row.failed = failed_nodes(job, &nodes, failed);
-		row.controller_start = controller_start(job, &conf);
 		answer_row(a, &row);
 	}
 	slurm_free_node_info_msg(nodes);
 	libslurm_free_conf(conf);
+	cancelled_tell(a);
 	js_set_int(a->body, "rows", a->row_count);
 }
 
@@ -284,6 +334,7 @@ void op_info(const json_t *request, struct answer *a)
 	js_set_str(a->body, "version", conf->version);
 	js_set_str(a->body, "cluster", conf->cluster_name);
 	js_set_int(a->body, "min_job_age", conf->min_job_age);
+	cancelled_min_job_age(conf->min_job_age);
 	js_set_int(a->body, "message_timeout", conf->msg_timeout);
 	js_set_int(a->body, "kill_wait", conf->kill_wait);
 	js_set_int(a->body, "slurmd_uid", conf->slurmd_user_id);

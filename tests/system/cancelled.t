@@ -101,6 +101,47 @@ exits 6 "submitted after it failed" lbctl submit --name late --dependency="after
 like "$err" "--dependency=afterok:$failed.* can never be satisfied: a job there has ended otherwise than it must" \
 	"it is refused, with the reason"
 
+# --- tasks of an array --------------------------------------------------------------------------
+# Tasks 0 and 1 run, the others wait in line. Of those a person cancels some: they are not run again
+# when 0, which fails, is.
+cat >tasks.slurm <<'END'
+#!/bin/bash
+#SBATCH --mem=50M -o /dev/null
+echo "$SLURM_ARRAY_TASK_ID" >>"$LB_RUN_DIR/begun"
+[ "$LB_ATTEMPT" -gt 1 ] && exit 0
+await "$LB_RUN_DIR/go.$((SLURM_ARRAY_TASK_ID > 0))"
+exit $((SLURM_ARRAY_TASK_ID == 0))
+END
+submit_tasks() {	# NAME ARRAY
+	run=$1
+	partition DOWN
+	lbctl submit --name "$run" --array="$2" --set restart.backoff_first=0 --set restart.in_place=0 tasks.slurm >/dev/null
+	wait_for 'lbctl status "$run" --json | json waits_for | grep -q Partition' 30
+	partition UP
+	wait_for '[ "$(wc -l <"$LB_HOME/runs/$run/begun")" = 2 ]' 60
+}
+begun_tasks() { sort "$LB_HOME/runs/$1/begun" | tr -d '\n'; }
+submit_tasks some 0-5%2
+array=$(job some 0)
+scancel "${array}_4" && scancel "${array}_[2,5]"
+wait_for 'lbctl events some | grep -q "task_cancelled.*tasks 2, 4-5;"' 60
+touch "$LB_HOME/runs/some/go.0" "$LB_HOME/runs/some/go.1"
+run_reaches some killed 60
+is "$(begun_tasks some) $(attempts some)" "0013 2" "tasks that a person cancelled are not run again, others are"
+like "$(lbctl status some)" '3 of 6 tasks were cancelled in Slurm' "… and that is told"
+is "$(lbctl status some --json | json cancelled_tasks.#)" 3 "… as is which"
+lbctl restart some >/dev/null
+run_reaches some completed 60
+is "$(begun_tasks some)" 0012345 "until the run is restarted"
+
+# Whatever had failed before, who cancels an array wants no other one.
+submit_tasks whole 0-3%2
+touch "$LB_HOME/runs/whole/go.0"
+wait_for '[ "$(wc -l <"$LB_HOME/runs/whole/begun")" = 3 ]' 60
+scancel "$(job whole 0)"
+run_reaches whole killed 60
+is "$(attempts whole)" 1 "an array that a person cancelled is over, also where a task had failed before"
+
 # --- the controller dies ----------------------------------------------------------------------
 # One that has forgotten a start cancels the job, which waits by then, when its node gives up
 # ("Could not confirm batch launch"): as root, moments after it has come back.

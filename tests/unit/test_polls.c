@@ -84,10 +84,34 @@ static void bounds_told(void *self, const struct run *run, char **names, int64_t
 	*job_limit_ms = limit_ms;
 }
 
+/* What is taken for a person's cancellation. */
+static int64_t cancelled_tasks[8];
+static size_t cancelled_count;
+
+static size_t note_cancelled(void *self, const struct run *run, int64_t *tasks, size_t count)
+{
+	(void)self;
+	(void)run;
+	for (size_t i = 0; i < count; i++)
+		cancelled_tasks[cancelled_count++] = tasks[i];
+	return 0;
+}
+
+static enum run_order switched_to;
+
+static void switched_now(void *self, const struct run *run, struct switched *out)
+{
+	(void)self;
+	(void)run;
+	out->order = switched_to;
+}
+
 static const struct world world = {
 	.wall_ms = clock_now,
 	.mono_ms = clock_now,
 	.bounds = bounds_told,
+	.switched = switched_now,
+	.tasks_cancelled = note_cancelled,
 };
 static const struct poll_times times = { .busy_ms = 1000, .idle_ms = 15000, .spool_ms = 500 };
 
@@ -190,6 +214,45 @@ static void test_blame_of_arrays(void **state)
 	assert_true(score_of(ledger, "n1") == 0);
 	assert_true(score_of(ledger, "n3") > 0);
 	free(failed);
+	engine_destroy(e);
+	ledger_close(ledger);
+}
+
+static size_t told_cancelled(struct engine *e, struct run *run)
+{
+	/* as it waited; after an hour, a minute; without nodes, and by a controller that may have
+	 * forgotten them */
+	json_t *tasks = json_loads("[[9], [2, true, 1000, 4600, 0], [3, true, 1000, 1060, 0], "
+				   "[4, false, 0, 1000, 500], [5, false, 0, 1000, 990]]",
+				   0, NULL);
+
+	cancelled_count = 0;
+	run->attempt.job.submit_time = START_S;
+	engine_note_cancelled(e, run, tasks);
+	json_decref(tasks);
+	return cancelled_count;
+}
+
+/* Only what a person is known to have cancelled is not run again. */
+static void test_cancelled_tasks(void **state)
+{
+	struct ledger *ledger = open_ledger();
+	struct engine *e = engine_create(ledger, &scheduler, NULL, &world, &times);
+	struct run run = run_on_two_nodes();
+
+	(void)state;
+	assert_int_equal(told_cancelled(e, &run), 3);
+	assert_int_equal(cancelled_tasks[0], 2);
+	assert_int_equal(cancelled_tasks[1], 4);
+	assert_int_equal(cancelled_tasks[2], 9);
+	run.wanted = ORDER_HOLD;
+	assert_int_equal(told_cancelled(e, &run), 0);
+	run.wanted = ORDER_RUN;
+	switched_to = ORDER_HOLD; /* of which lbd has not heard yet */
+	assert_int_equal(told_cancelled(e, &run), 0);
+	switched_to = ORDER_RUN;
+	run.attempt.cancel.state = CALL_OK;
+	assert_int_equal(told_cancelled(e, &run), 0);
 	engine_destroy(e);
 	ledger_close(ledger);
 }
@@ -310,6 +373,7 @@ int main(void)
 		TEST(test_who_must_leave),
 		TEST(test_no_word_of_outages),
 		TEST(test_blame_of_arrays),
+		TEST(test_cancelled_tasks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

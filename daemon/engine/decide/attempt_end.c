@@ -68,6 +68,9 @@ struct decision end_by_record(const struct facts *f)
 
 	if (scheduler_knows)
 		cause = other;
+	/* whatever had failed before: people do not cancel an array to have it run again */
+	if (f->is_array && other == CAUSE_KILLED && cause != CAUSE_COMPLETED)
+		return attempt_end(CAUSE_KILLED, "the array was cancelled in Slurm");
 	d = attempt_end(cause, cause == CAUSE_LOST && is_nobodys_cancel(f) ? nobodys_cancel
 									   : f->a->exit.text);
 	d.exit_code = f->a->exit.exit_code;

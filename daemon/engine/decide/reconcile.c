@@ -364,13 +364,19 @@ static struct decision back_in_line(const struct facts *f, int64_t now_ms)
 			: "Slurm's controller died, and forgot that it had started the job");
 }
 
+/* lbrun's record says why it ended, and not only Slurm can. */
+static bool is_clear(const struct attempt_exit *exit)
+{
+	return exit->cause != CAUSE_LOST && !exit->is_unclear;
+}
+
 /* Cancelled, and nothing proves that a person did it: accounting may know the name. It may not have
  * heard of it yet; that it cannot be asked is known at once. */
 static bool may_know_who(const struct facts *f, int64_t now_ms, struct decision *d)
 {
 	int64_t until_ms = f->a->ended_ms + WHO_MS, again_ms = f->a->recall.reply_ms + RECHECK_MS;
 	bool is_doubtful = f->seen && f->seen->phase >= JOB_ENDING && is_nobodys_cancel(f) &&
-			   (!f->exited || f->a->exit.cause == CAUSE_LOST);
+			   (!f->exited || !is_clear(&f->a->exit));
 
 	if (!is_doubtful || !f->may_recall || f->a->recalled.has_canceller || now_ms >= until_ms ||
 	    f->a->recall.state == CALL_DOWN || f->a->recall.state == CALL_REFUSED)
@@ -431,7 +437,7 @@ static struct decision released(const struct facts *f, const struct policy *poli
 		return end_unheard_host(f, silent_ms, now_ms);
 	if (may_know_who(f, now_ms, &ask))
 		return ask;
-	if (f->exited && (f->a->exit.cause != CAUSE_LOST || is_over))
+	if (f->exited && (is_clear(&f->a->exit) || is_over))
 		return end_by_record(f);
 	if (is_over) {
 		if (now_ms < record_due_ms(f))

@@ -99,6 +99,7 @@ struct facts {
 	bool switches_known;     /* they could be looked at */
 	int64_t poll_ms;         /* when the newest complete poll was begun; 0 = none yet */
 	const struct job_status *seen; /* in that poll; NULL = the scheduler does not know it */
+	bool is_array;                 /* some task of it has begun */
 	bool exited;                   /* lbrun's exit record is there, its spool read to the end */
 	bool lost_host;                /* the node that lbrun runs on is none of the job any more */
 };

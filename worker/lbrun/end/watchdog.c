@@ -16,7 +16,7 @@
 #include "common/base/log.h"
 #include "common/base/paths.h"
 #include "common/run/spool.h"
-#include "worker/lbrun/end/array_end.h"
+#include "worker/lbrun/end/task_end.h"
 #include "worker/lbrun/end/ending.h"
 #include "worker/lbrun/end/reap.h"
 
@@ -78,13 +78,13 @@ static void record_death_in(const char *folder, pid_t pid, int signo)
 /* A task of an array has the claim in a folder of its own. */
 static void record_death(const char *attempt, pid_t pid, int signo)
 {
-	const char *task = array_end_task();
+	const char *task = task_end_number();
 	char *folder = path_join("%s/task-%s", attempt, task ? task : "");
 	struct attempt_claim claim;
 
 	if (attempt_claim_read(folder, &claim, NULL) == 0) {
 		record_death_in(folder, pid, signo);
-		array_end_sum_up(attempt, claim.token);
+		task_end_sum_up(attempt, claim.token);
 	} else {
 		record_death_in(attempt, pid, signo);
 	}

@@ -9,7 +9,7 @@
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "common/base/paths.h"
-#include "worker/lbrun/end/array_end.h"
+#include "worker/lbrun/end/task_end.h"
 #include "worker/lbrun/checkpoint/seals.h"
 #include "worker/lbrun/shepherd/shepherd.h"
 #include "worker/lbrun/watch/space.h"
@@ -32,7 +32,7 @@ static void remember(struct shepherd *s)
 
 const char *saves_task(const struct shepherd *s)
 {
-	return s->params.is_script ? array_end_task() : NULL;
+	return s->params.is_script ? task_end_number() : NULL;
 }
 
 void saves_open(struct shepherd *s)

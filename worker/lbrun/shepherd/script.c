@@ -12,7 +12,7 @@
 #include "common/run/array_tasks.h"
 #include "common/base/files.h"
 #include "common/base/paths.h"
-#include "worker/lbrun/end/array_end.h"
+#include "worker/lbrun/end/task_end.h"
 #include "worker/lbrun/shepherd/predecessor.h"
 #include "worker/lbrun/shepherd/shepherd.h"
 
@@ -75,8 +75,9 @@ static void own_checkpoints(struct shepherd *s, const char *task)
 
 bool script_task_enter(struct shepherd *s)
 {
-	const char *task = array_end_task(), *count = getenv("SLURM_ARRAY_TASK_COUNT");
-	bool is_done = task && array_task_is_done(s->params.run_dir, task);
+	const char *task = task_end_number(), *count = getenv("SLURM_ARRAY_TASK_COUNT");
+	bool is_done = task && (array_task_is_done(s->params.run_dir, task) ||
+				array_task_is_cancelled(s->params.run_dir, task));
 	char *mark;
 
 	if (task && count)
@@ -86,7 +87,7 @@ bool script_task_enter(struct shepherd *s)
 		touch(mark);
 		free(mark);
 		claim_for_all(s);
-		array_end_sum_up(s->orders_folder, s->params.token);
+		task_end_sum_up(s->orders_folder, s->params.token);
 	}
 	if (!task || is_done)
 		return is_done;
@@ -99,13 +100,13 @@ bool script_task_enter(struct shepherd *s)
 
 void script_task_leave(const struct shepherd *s)
 {
-	const char *task = array_end_task();
+	const char *task = task_end_number();
 
 	if (!task)
 		return;
 	if (s->facts.ending.cause == CAUSE_COMPLETED)
 		array_task_done(s->params.run_dir, task);
-	array_end_sum_up(s->orders_folder, s->params.token);
+	task_end_sum_up(s->orders_folder, s->params.token);
 }
 
 void script_signal(struct shepherd *s, int signo)
