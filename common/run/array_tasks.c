@@ -165,6 +165,39 @@ void array_tasks_forget_cancelled(const char *run_dir)
 	free(tasks);
 }
 
+/* --- other tasks than before ------------------------------------------------------------------- */
+
+static void rename_mark(const char *folder, const char *from, const char *to, int64_t task)
+{
+	char *old = path_join("%s/%s%lld", folder, from, (long long)task);
+	char *new = path_join("%s/%s%lld", folder, to, (long long)task);
+
+	rename(old, new);
+	free(old);
+	free(new);
+}
+
+void array_tasks_become(const char *run_dir, const int64_t *tasks, size_t count)
+{
+	char *folder = path_join("%s/tasks", run_dir), *all = path_join("%s/all", folder);
+	size_t done_count, other_count;
+	int64_t *done = numbers_behind("", folder, &done_count);
+	int64_t *other = numbers_behind("other-", folder, &other_count);
+	size_t size = sizeof(tasks[0]);
+
+	for (size_t i = 0; i < done_count; i++)
+		if (!bsearch(&done[i], tasks, count, size, compare_int64))
+			rename_mark(folder, "", "other-", done[i]);
+	for (size_t i = 0; i < other_count; i++)
+		if (bsearch(&other[i], tasks, count, size, compare_int64))
+			rename_mark(folder, "other-", "", other[i]);
+	unlink(all); /* the first to begin tells how many there are */
+	free(done);
+	free(other);
+	free(folder);
+	free(all);
+}
+
 /* --- how many --------------------------------------------------------------------------------- */
 
 bool array_tasks_any_done(const char *run_dir, int64_t attempt)

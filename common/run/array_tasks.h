@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* array_tasks.h - the folders of an array's tasks, task-INDEX/ in that of an attempt and in that of
  * the checkpoints; and which tasks are done: runs/NAME/tasks/, with an empty file for each that
- * completed in any attempt, "cancelled-INDEX" for one that somebody cancelled, and "all" with their
- * number. And how an attempt ended, once all its tasks have. */
+ * completed in any attempt, "cancelled-INDEX" for one that somebody cancelled, "other-INDEX" for one
+ * that completed when the array had it, and "all" with their number. And how an attempt ended, once all its tasks have. */
 #ifndef COMMON_RUN_ARRAY_TASKS_H
 #define COMMON_RUN_ARRAY_TASKS_H
 
@@ -33,6 +33,9 @@ bool array_task_is_cancelled(const char *run_dir, const char *task);
 /* As array_task_folders. */
 int64_t *array_tasks_cancelled(const char *run_dir, size_t *count);
 void array_tasks_forget_cancelled(const char *run_dir);
+/* These are its tasks from now on, ascending: others, though done, do not count until they are
+ * again. */
+void array_tasks_become(const char *run_dir, const int64_t *tasks, size_t count);
 /* Did one get done in this attempt? One that was done before has no folder in it. */
 bool array_tasks_any_done(const char *run_dir, int64_t attempt);
 /* How many there are; told once. */

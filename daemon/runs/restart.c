@@ -26,6 +26,7 @@
 #include "daemon/runs/probe.h"
 #include "daemon/runs/submission.h"
 #include "daemon/runs/switchboard.h"
+#include "slurm/batch/sbatch_values.h"
 
 enum { SPEC_MAX_BYTES = 1024 * 1024, TOLD_MAX_BYTES = 400, TOLD_STEPS = 8 };
 
@@ -38,15 +39,17 @@ struct restart {
 	bool is_of_slurm;
 	struct toml toml;
 	struct run_spec spec;
-	char *old_text;    /* spec.toml as it was; NULL: it stays */
-	char resume[4096]; /* as in the ledger */
-	int64_t step;      /* of that; -1 = scratch; -2 = nothing is set aside */
+	char *old_text;              /* spec.toml as it was; NULL: it stays */
+	struct sbatch_indices tasks; /* of an array, which may have other ones from now on */
+	char resume[4096];           /* as in the ledger */
+	int64_t step;                /* of that; -1 = scratch; -2 = nothing is set aside */
 };
 
 static void restart_free(struct restart *s)
 {
 	toml_clear(&s->toml);
 	run_spec_clear(&s->spec);
+	free(s->tasks.items);
 	free(s->old_text);
 	free(s->dir);
 	free(s->checkpoints);
@@ -143,10 +146,11 @@ static struct run as_run(const struct restart *s)
 }
 
 /* What is asked of the scheduler is judged now, not when the job is due. */
-static int check_options(const struct restart *s, struct err *err)
+static int check_options(struct restart *s, struct err *err)
 {
 	struct run run = as_run(s);
 	struct batch_job job;
+	const char *array;
 	int rc;
 
 	if (json_array_size(sets(s)) == 0)
@@ -154,6 +158,9 @@ static int check_options(const struct restart *s, struct err *err)
 	rc = batch_job_read(&job, &s->lbd->config, &run, err);
 	if (rc == 0)
 		rc = spec_check_job(&run, job.fields, err);
+	array = rc == 0 ? js_str(job.fields, "array_inx", NULL) : NULL;
+	if (array)
+		rc = sbatch_array(array, SBATCH_ARRAY_MAX, &s->tasks, err);
 	batch_job_clear(&job);
 	return rc;
 }
@@ -332,6 +339,8 @@ static int commit(struct restart *s, struct err *err)
 	if (rc < 0)
 		return -1;
 	array_tasks_forget_cancelled(s->dir);
+	if (s->tasks.count > 0)
+		array_tasks_become(s->dir, s->tasks.items, s->tasks.count);
 	if (failpoint(FP_RESTART_SPEC, err) == 0 && write_rows(s, err) == 0)
 		return 0;
 	/* after a failed sync the rows may be there all the same, and go by the new settings */

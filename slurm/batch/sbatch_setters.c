@@ -172,7 +172,7 @@ SETTER(set_nodelist)
 
 SETTER(set_array)
 {
-	if (sbatch_array(value, 4000000, NULL, err) < 0)
+	if (sbatch_array(value, SBATCH_ARRAY_MAX, NULL, err) < 0)
 		return -1;
 	sbatch_put_text(c, option->field, value);
 	return 0;

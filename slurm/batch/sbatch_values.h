@@ -38,6 +38,8 @@ int sbatch_signal_number(const char *text, int64_t *out, struct err *err);
 /* How many different nodes "n[1-3,7],login" names. */
 int sbatch_node_count(const char *text, int64_t *out, struct err *err);
 
+enum { SBATCH_ARRAY_MAX = 4000000 }; /* tasks; MaxArraySize, of each site, is no more */
+
 /* of an array's tasks */
 struct sbatch_indices {
 	int64_t *items; /* ascending, each once; the caller's to free */

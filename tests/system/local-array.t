@@ -97,6 +97,16 @@ lbctl release waits >/dev/null
 go waits 0 1 2 3 4
 run_reaches waits completed 30
 
+# Other indices, as who goes through a sweep in parts gives: what is done of them counts.
+go waits 0 5 6
+lbctl restart waits --set 'slurm.extra=["--array=3-6"]' >/dev/null
+run_reaches waits completed 30
+is "$(grep '^begin' "$LB_HOME/runs/waits/log" | sort | tr -d '\n') $(field waits step)/$(field waits target_step)" \
+	"begin 1begin 2begin 3begin 4begin 5begin 6 4/4" "restarted with other tasks only those count that it has"
+lbctl restart waits --set 'slurm.extra=["--array=1-3"]' >/dev/null
+run_reaches waits completed 30
+is "$(begun waits) $(field waits step)/$(field waits target_step)" "6 3/3" "and those that were done before are done"
+
 # A machine may have a Slurm, too; the number of the array here is somebody else's there.
 mkdir "$T/bin"
 printf '#!/bin/sh\necho "$*" >>"%s/scancelled"\n' "$T" >"$T/bin/scancel"
