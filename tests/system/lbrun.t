@@ -315,6 +315,43 @@ kill -TERM $lbrun_pid
 wait $lbrun_pid
 like "$(cat "$F/out.log")" '^\[n1:0\] asked$' "a trainer behind two shells is asked, too"
 
+# Behind a pipe, a program that passes SIGTERM on, and with processes that load its data; or it is
+# started as a rank by one that knows nothing of signals, and ends with that.
+cat >"$T/polite.py" <<'END'
+import ctypes, multiprocessing, signal, sys, time
+asked = []
+def rank(seen):
+    signal.signal(signal.SIGTERM, lambda *_: asked.append(1))
+    if sys.argv[1] == "rank":
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+    else:
+        loader = multiprocessing.get_context("spawn").Process(target=time.sleep, args=(300,), daemon=True)
+        loader.start()
+    open(seen, "w").write("up")
+    while not asked:
+        time.sleep(0.05)
+    time.sleep(0.5)
+    print("asked", len(asked), "times", sys.argv[1] == "rank" or loader.is_alive(), flush=True)
+    open(seen, "w").write("saved")
+if __name__ == "__main__":
+    if sys.argv[1] == "rank":
+        p = multiprocessing.get_context("spawn").Process(target=rank, args=(sys.argv[2],))
+        p.start()
+        p.join()
+    else:
+        rank(sys.argv[2])
+END
+for how in rank loads; do
+	fresh
+	attempt 1 "[\"timeout\",\"300\",\"sh\",\"-c\",\"python3 $T/polite.py $how $T/seen | tee $T/seen.log\"]" 0 20000
+	start
+	wait_for '[ -s "$T/seen" ]' 20
+	order kill
+	kill -TERM $lbrun_pid
+	wait $lbrun_pid
+	is "$(cat "$T/seen" "$T/seen.log")" "savedasked 1 times True" "a trainer into tee that $how is asked once, and can save"
+done
+
 # kill -9 of either half of lbrun
 for half in guard shepherd; do
 	fresh

@@ -2,14 +2,14 @@
 /* rank_term.c - tells launchers from ranks by their names and places in /proc. */
 #include "worker/lbrun/rank/rank_term.h"
 
-#include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "common/base/mem.h"
 #include "common/base/paths.h"
+#include "worker/lbrun/rank/process.h"
 #include "worker/lbrun/rank/rank.h"
 #include "worker/lbrun/end/reap.h"
 
@@ -29,6 +29,12 @@ static const struct {
 	{"hydra_pmi_proxy", LAUNCHER_LOCAL}, {"hydra_bstrap_pr", LAUNCHER_LOCAL},
 	{"orterun", LAUNCHER_LOCAL},	     {"orted", LAUNCHER_LOCAL},
 	{"prterun", LAUNCHER_LOCAL},	     {"prted", LAUNCHER_LOCAL},
+	{"composer", LAUNCHER_LOCAL},
+	/* they pass it on, and a second one means at once to many a trainer; with script(1) its
+	 * terminal goes */
+	{"uv", LAUNCHER_LOCAL},		     {"pixi", LAUNCHER_LOCAL},
+	{"micromamba", LAUNCHER_LOCAL},	     {"timeout", LAUNCHER_LOCAL},
+	{"script", LAUNCHER_LOCAL},
 	{"srun", LAUNCHER_SRUN},	     {"lbrun", LAUNCHER_RANK},
 };
 /* clang-format on */
@@ -36,7 +42,7 @@ static const struct {
 /* Of "python -m MODULE". */
 static const char *const modules[] = {
 	"torch.distributed.run",     "torch.distributed.launch",  "accelerate.commands.launch",
-	"deepspeed.launcher.runner", "deepspeed.launcher.launch",
+	"deepspeed.launcher.runner", "deepspeed.launcher.launch", "composer",
 };
 
 static bool is_module(const char *arg)
@@ -82,32 +88,14 @@ enum launcher launcher_is(const char *comm, const char *args, size_t size)
 	return what;
 }
 
-/* Ends with a zero byte, which does not count; 0 where nothing can be read. */
-static size_t read_proc(pid_t pid, const char *name, char *out, size_t size)
-{
-	char path[64];
-	ssize_t n;
-	int fd;
-
-	out[0] = '\0';
-	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return 0;
-	n = read(fd, out, size - 1);
-	close(fd);
-	out[n > 0 ? n : 0] = '\0';
-	return n > 0 ? (size_t)n : 0;
-}
-
 static enum launcher what_is(pid_t pid)
 {
 	char comm[64], args[ARGS_MAX];
 	size_t size;
 
-	read_proc(pid, "comm", comm, sizeof(comm));
+	process_file(pid, "comm", comm, sizeof(comm));
 	comm[strcspn(comm, "\n")] = '\0';
-	size = read_proc(pid, "cmdline", args, sizeof(args));
+	size = process_file(pid, "cmdline", args, sizeof(args));
 	return launcher_is(comm, args, size);
 }
 
@@ -115,10 +103,10 @@ static enum launcher what_is(pid_t pid)
 static bool is_fork(pid_t pid)
 {
 	char args[ARGS_MAX], parents[ARGS_MAX];
-	size_t size = read_proc(pid, "cmdline", args, sizeof(args));
+	size_t size = process_file(pid, "cmdline", args, sizeof(args));
 
 	return size > 0 &&
-	       read_proc(process_parent(pid), "cmdline", parents, sizeof(parents)) == size &&
+	       process_file(process_parent(pid), "cmdline", parents, sizeof(parents)) == size &&
 	       memcmp(args, parents, size) == 0;
 }
 
@@ -132,11 +120,52 @@ static bool is_below_rank(pid_t pid)
 	return false;
 }
 
+/* Python's multiprocessing starts its processes so where it does not fork. */
+static bool is_multiprocessing(pid_t pid)
+{
+	static const char code[] = "from multiprocessing.";
+	char args[ARGS_MAX];
+	size_t size = process_file(pid, "cmdline", args, sizeof(args));
+
+	for (const char *at = args; at < args + size; at += strlen(at) + 1) {
+		const char *text = strncmp(at, "-c", 2) == 0 ? at + 2 : at;
+
+		if (strncmp(text, code, sizeof(code) - 1) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* One who loads data for a trainer; below who does not care for SIGTERM it may be a rank. */
+static bool is_helper(pid_t pid)
+{
+	return is_fork(pid) ||
+	       (is_multiprocessing(pid) && process_catches(process_parent(pid), SIGTERM));
+}
+
 static bool is_asked(pid_t pid, enum launcher what)
 {
 	if (what == LAUNCHER_RANK)
 		return true;
-	return what == LAUNCHER_NONE && !is_fork(pid) && !is_below_rank(pid);
+	return what == LAUNCHER_NONE && !is_helper(pid) && !is_below_rank(pid);
+}
+
+static bool harms(pid_t pid, pid_t other)
+{
+	bool is_parent = process_parent(other) == pid && is_multiprocessing(other);
+
+	return (is_parent && process_catches(other, SIGTERM)) || process_reads(pid, other);
+}
+
+/* SIGTERM only kills it, and who writes into its pipe, or is its rank, would not live to save. */
+static bool is_told_last(pid_t pid, const pid_t *living, size_t count)
+{
+	if (process_catches(pid, SIGTERM))
+		return false;
+	for (size_t i = 0; i < count; i++)
+		if (living[i] != pid && harms(pid, living[i]))
+			return true;
+	return false;
 }
 
 static void send_term(pid_t pid)
@@ -147,10 +176,11 @@ static void send_term(pid_t pid)
 
 bool rank_term_begin(struct rank_term *term)
 {
-	pid_t *pids;
-	size_t living = descendants_list(getpid(), &pids), kept = 0;
+	pid_t *pids, *asked;
+	size_t living = descendants_list(getpid(), &pids), count = 0;
 	bool has_srun = false;
 
+	asked = xcalloc(living + 1, sizeof(*asked));
 	for (size_t i = 0; i < living; i++) {
 		enum launcher what = what_is(pids[i]);
 
@@ -158,14 +188,15 @@ bool rank_term_begin(struct rank_term *term)
 		 * ranks with them */
 		has_srun |= what == LAUNCHER_SRUN &&
 			    what_is(process_parent(pids[i])) != LAUNCHER_LOCAL;
-		if (is_asked(pids[i], what))
-			pids[kept++] = pids[i];
+		if (is_asked(pids[i], what) && !is_told_last(pids[i], pids, living))
+			asked[count++] = pids[i];
 	}
-	for (size_t i = 0; i < kept; i++) /* not before: who is gone has no forks */
-		send_term(pids[i]);
+	free(pids);
+	for (size_t i = 0; i < count; i++) /* not before: who is gone has no forks */
+		send_term(asked[i]);
 	rank_term_forget(term);
-	*term = (struct rank_term){ .pids = pids, .count = kept, .has_srun = has_srun };
-	if (kept == 0)
+	*term = (struct rank_term){ .pids = asked, .count = count, .has_srun = has_srun };
+	if (count == 0)
 		rank_term_look(term);
 	return has_srun;
 }

@@ -5,7 +5,8 @@
  * once, and a last checkpoint may take longer. So the ranks are told, and their launchers are not
  * before those are gone: by then they end by themselves, or would start the ranks again. Nor is a
  * mere fork of a rank, like the processes that load data for PyTorch: if one dies, its rank
- * fails. */
+ * fails. So does a rank whose output goes into a pipe that nobody reads any more: tee(1), or what
+ * else would only die of SIGTERM with others depending on it, is told last, like a launcher. */
 #ifndef LBRUN_RANK_RANK_TERM_H
 #define LBRUN_RANK_RANK_TERM_H
 
@@ -20,9 +21,9 @@ struct rank_term {
 	bool has_srun;
 };
 
-/* SIGTERM to every descendant that is neither a launcher nor a fork; to all where there is nobody
- * else. The lbrun in front of a rank is told instead of those below it (RANK_TERM). True: an srun
- * is among them; its ranks are not, and only Slurm can reach them. */
+/* SIGTERM to every descendant that is neither a launcher nor a fork, nor told last; to all where
+ * there is nobody else. The lbrun in front of a rank is told instead of those below it (RANK_TERM).
+ * True: an srun is among them; its ranks are not, and only Slurm can reach them. */
 bool rank_term_begin(struct rank_term *term);
 /* Once those who were asked are gone, whoever is left gets SIGTERM; then `asked` is all zero. */
 void rank_term_look(struct rank_term *term);
