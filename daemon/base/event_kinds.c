@@ -46,7 +46,7 @@ static const struct {
 	{ "prequeued", NULL }, { "release", NULL }, { "removed", NULL }, { "restart", NULL },
 	{ "restarted", NULL }, { "running", NULL }, { "save", NULL }, { "scratch", NULL },
 	{ "slow_rank", NULL }, { "spool_bad", NULL }, { "spool_gap", NULL },
-	{ "stacks", NULL }, { "stage_off", NULL }, { "stage_risk", NULL }, { "stage_stays", NULL }, { "stop", NULL }, { "submitted", NULL },
+	{ "stacks", NULL }, { "stage_off", NULL }, { "stage_risk", NULL }, { "stage_stays", NULL }, { "steps_left", NULL }, { "stop", NULL }, { "submitted", NULL },
 	{ "switch_refused", NULL }, { "switches_refused", NULL }, { "team_refused", NULL },
 	{ "task_cancelled", NULL }, { "task_failed", NULL }, { "xid", NULL },
 };

@@ -74,6 +74,22 @@ for how in behind tee; do
 	like "$(lbctl events $how)" 'launch 1: error: .*, though its script ended with status 0 .*; ValueError: bad' "… which is told"
 done
 
+# kill -9 of srun reaches no rank: those are ended before there are others, and no task's but those.
+cat >orphan.sh <<'END'
+[ "$SLURM_ARRAY_TASK_ID$LB_LAUNCH" != 22 ] || { kill -0 "$(cat pid)" || echo gone; exit; } >found 2>&1
+[ $SLURM_ARRAY_TASK_ID = 1 ] || echo $$ >pid
+while [ $SLURM_ARRAY_TASK_ID = 2 ] || [ ! -e found ]; do sleep 0.1; done
+END
+printf '#!/bin/bash\n#SBATCH --mem=100M --array=1,2\nsrun --overlap sh "$PWD/orphan.sh" $SLURM_ARRAY_TASK_ID\n' >orphan.slurm
+lbctl submit --name orphan orphan.slurm >/dev/null
+wait_for '[ -s pid ]' 60
+# its helper first, which would end them
+pgrep -f "^srun --overlap sh $PWD/orphan.sh 2" | sort -rn | xargs kill -9
+run_reaches orphan completed 60
+like "$(cat found)" 'gone' "ranks of an srun that was killed are gone before there are others"
+like "$(cat "$LB_HOME/runs/orphan/attempts/1/task-2/spool.jsonl")" 'steps_left.*[0-9]_2\.0 lived on without srun; ended' "… which is told"
+is "$(lbctl status orphan --json | json attempts.#)" 1 "… in the same job, and another task's are left alone"
+
 # --- --wrap, and what a relaunch waits for --------------------------------------------------------
 wrapped='echo "$SLURM_JOB_NAME $SLURM_NTASKS" "$@"; echo "a  b" >&2'
 job=$(sbatch --parsable -n2 --mem=100M -o theirs.out -e theirs.err --wrap "$wrapped")

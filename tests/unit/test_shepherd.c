@@ -403,6 +403,7 @@ static const struct {
 	{"it tells no steps, and died soon", {CRASHED, .handed = &tells_nothing}, &policy, " CB G "},
 	{"an srun that was killed", {CRASHED}, &by_srun, " CB   "},
 	{"an srun that ended", {HEARD(EXITED(1))}, &by_srun, " CB G "},
+	{"steps that could not be ended", {CRASHED, .launch.has_steps = true}, &policy, " CB   "},
 	{"its node is broken", {CRASHED, .launch.node = "n1", .launch.is_node_broken = true}, &policy,
 	 " CB   "},
 	{"the same node twice", {CRASHED, .launch.node = "n1", .node_before = "n1"}, &policy, " CB   "},

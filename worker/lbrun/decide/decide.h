@@ -116,6 +116,7 @@ struct launch {
 	int64_t srun_ends_ms;
 	bool is_heard;    /* heartbeats of all its ranks came: each ends with its lease */
 	bool is_quiet;    /* its ranks are known to have ended, on whatever node */
+	bool has_steps;   /* steps of its sruns that could not be ended */
 	bool is_hardware; /* a GPU told of them: that is not the trainer's doing */
 };
 

@@ -110,7 +110,7 @@ bool launch_may_have_left_ranks(const struct shepherd_facts *f,
 {
 	bool may_leave = WIFSIGNALED(f->launch.wait_status) || f->lost_node[0];
 
-	return policy->is_srun && may_leave && !f->launch.is_quiet;
+	return f->launch.has_steps || (policy->is_srun && may_leave && !f->launch.is_quiet);
 }
 
 /* A node that broke the trainer, or ended two launches in a row, would do so again: another job can

@@ -16,6 +16,7 @@
 #include "common/checkpoint/entry_names.h"
 #include "common/checkpoint/interval.h"
 #include "worker/lbrun/checkpoint/part.h"
+#include "worker/lbrun/end/left_steps.h"
 #include "worker/lbrun/end/reap.h"
 #include "worker/lbrun/meter/meter.h"
 #include "worker/lbrun/rank/rank.h"
@@ -349,11 +350,38 @@ static void weigh_memory(struct launch *l)
 				   getenv("SLURM_CPUS_ON_NODE"));
 }
 
+/* Of sruns that a script, or who else was started, had started: where srun is ours the end of the
+ * job clears them. What completes ends the job, too. */
+static bool may_leave_steps(const struct shepherd *s)
+{
+	const struct launch *l = &s->facts.launch;
+	int64_t now_ms = clock_mono_ms();
+
+	return s->policy.in_slurm && !s->policy.is_srun && s->facts.stop.why <= STOP_NODE &&
+	       (l->wait_status != 0 || complaints_end_is_last(&s->complaints, now_ms) ||
+		complaints_raised_last(&s->complaints, now_ms));
+}
+
+static void end_left_steps(struct shepherd *s)
+{
+	char names[200];
+	enum left_steps left = left_steps_end(s->folder, names, sizeof(names));
+
+	s->facts.launch.has_steps = left == STEPS_STAY;
+	if (left != STEPS_GONE)
+		journal_note(&s->journal, s->facts.launch.number, "steps_left",
+			     "%s lived on without srun%s", names,
+			     left == STEPS_ENDED ? "; ended"
+						 : ": only the end of the job ends that");
+}
+
 void launch_drain(struct shepherd *s)
 {
 	struct launch *l = &s->facts.launch;
 
 	failpoint(FP_TRAINER_ENDED, NULL);
+	if (may_leave_steps(s))
+		end_left_steps(s);
 	listener_close(&s->listener);
 	output_finish(&s->output, clock_mono_ms());
 	if (s->has_errors)

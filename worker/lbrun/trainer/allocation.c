@@ -3,23 +3,18 @@
  * job smaller. */
 #include "worker/lbrun/trainer/allocation.h"
 
-#include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include "common/base/clock.h"
 #include "common/base/mem.h"
 #include "common/base/paths.h"
 #include "common/base/strv.h"
 #include "common/run/hosts.h"
-#include "worker/lbrun/trainer/trainer.h"
+#include "worker/lbrun/trainer/slurm_command.h"
 
-enum { LIST_BYTES = 64 * 1024, DROP_WAIT_MS = 10 * 1000, WAIT_STEP_MS = 20 };
+enum { LIST_BYTES = 64 * 1024 };
 
 static char *nodelist; /* of a launch; NULL = there are no spares */
 
@@ -134,46 +129,12 @@ static char *all_but(const struct allocation *a, size_t place)
 	return list;
 }
 
-/* In a folder of its own, and heard through `out`; -1 = by nobody. */
-static pid_t start(const char *const *argv, const char *folder, int out)
-{
-	pid_t parent = getpid(), pid = fork();
-	int null;
-
-	if (pid != 0)
-		return pid;
-	child_begin(parent);
-	null = open("/dev/null", O_RDWR);
-	for (int fd = 0; fd <= STDERR_FILENO && null >= 0; fd++)
-		dup2(fd == STDOUT_FILENO && out >= 0 ? out : null, fd);
-	if (chdir(folder) == 0)
-		execvp(argv[0], (char *const *)(const void *)argv);
-	_exit(127);
-}
-
-/* Its status; -1 = it took too long, and was ended. */
-static int await(pid_t pid)
-{
-	int64_t until_ms = clock_mono_ms() + DROP_WAIT_MS;
-	int status = -1;
-
-	while (pid > 0 && waitpid(pid, &status, WNOHANG) == 0) {
-		if (clock_mono_ms() > until_ms) {
-			kill(pid, SIGKILL);
-			waitpid(pid, NULL, 0);
-			return -1;
-		}
-		poll(NULL, 0, WAIT_STEP_MS);
-	}
-	return pid > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
 static int update(const char *list, const char *folder)
 {
 	char *job = xasprintf("JobId=%s", getenv("SLURM_JOB_ID"));
 	char *nodes = xasprintf("NodeList=%s", list);
-	int status = await(
-		start((const char *[]){ "scontrol", "update", job, nodes, NULL }, folder, -1));
+	int status = slurm_command((const char *[]){ "scontrol", "update", job, nodes, NULL },
+				   folder);
 
 	free(job);
 	free(nodes);
@@ -185,21 +146,10 @@ static int update(const char *list, const char *folder)
 static char *present_nodes(const char *folder)
 {
 	char *job = xasprintf("--jobs=%s", getenv("SLURM_JOB_ID"));
-	char *list = xcalloc(1,
-			     LIST_BYTES); /* as much as a pipe holds: nobody waits for us to read */
-	int out[2];
-	ssize_t n;
+	char *list = slurm_command_output(
+		(const char *[]){ "squeue", "--noheader", job, "--format=%N", NULL }, folder);
 
-	if (pipe2(out, O_CLOEXEC) == 0) {
-		int status = await(
-			start((const char *[]){ "squeue", "--noheader", job, "--format=%N", NULL },
-			      folder, out[1]));
-
-		close(out[1]);
-		n = status == 0 ? read(out[0], list, LIST_BYTES - 1) : 0;
-		list[n > 0 ? strcspn(list, " \n") : 0] = '\0';
-		close(out[0]);
-	}
+	list[strcspn(list, " \n")] = '\0';
 	free(job);
 	return list;
 }

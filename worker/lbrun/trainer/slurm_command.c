@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+/* slurm_command.c - forks, waits, and ends what does not come back. */
+#include "worker/lbrun/trainer/slurm_command.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdint.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/base/clock.h"
+#include "common/base/mem.h"
+#include "worker/lbrun/trainer/trainer.h"
+
+enum { PIPE_BYTES = 64 * 1024, LONGEST_MS = 10 * 1000, WAIT_STEP_MS = 20 };
+
+/* In a folder of its own, and heard through `out`; -1 = by nobody. */
+static pid_t start(const char *const *argv, const char *folder, int out)
+{
+	pid_t parent = getpid(), pid = fork();
+	int null;
+
+	if (pid != 0)
+		return pid;
+	child_begin(parent);
+	null = open("/dev/null", O_RDWR);
+	for (int fd = 0; fd <= STDERR_FILENO && null >= 0; fd++)
+		dup2(fd == STDOUT_FILENO && out >= 0 ? out : null, fd);
+	if (chdir(folder) == 0)
+		execvp(argv[0], (char *const *)(const void *)argv);
+	_exit(127);
+}
+
+static int await(pid_t pid)
+{
+	int64_t until_ms = clock_mono_ms() + LONGEST_MS;
+	int status = -1;
+
+	while (pid > 0 && waitpid(pid, &status, WNOHANG) == 0) {
+		if (clock_mono_ms() > until_ms) {
+			kill(pid, SIGKILL);
+			waitpid(pid, NULL, 0);
+			return -1;
+		}
+		poll(NULL, 0, WAIT_STEP_MS);
+	}
+	return pid > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+int slurm_command(const char *const *argv, const char *folder)
+{
+	return await(start(argv, folder, -1));
+}
+
+char *slurm_command_output(const char *const *argv, const char *folder)
+{
+	char *text = xcalloc(1, PIPE_BYTES + 1); /* nobody waits for us to read */
+	int out[2];
+	ssize_t n;
+
+	if (pipe2(out, O_CLOEXEC) < 0)
+		return text;
+	n = await(start(argv, folder, out[1])) == 0 ? 1 : 0;
+	close(out[1]);
+	if (n > 0)
+		n = read(out[0], text, PIPE_BYTES);
+	text[n > 0 ? n : 0] = '\0';
+	close(out[0]);
+	return text;
+}

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: MIT */
+/* slurm_command.h - Slurm's own commands, for seconds at most: who waits hears nothing else. */
+#ifndef LBRUN_TRAINER_SLURM_COMMAND_H
+#define LBRUN_TRAINER_SLURM_COMMAND_H
+
+/* Runs it in `folder`, silently. Its exit status; -1 = it took too long, and was ended. */
+int slurm_command(const char *const *argv, const char *folder);
+/* What it printed, as much as a pipe holds; "" where it failed. Owned by the caller. */
+char *slurm_command_output(const char *const *argv, const char *folder);
+
+#endif
