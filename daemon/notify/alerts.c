@@ -290,11 +290,15 @@ static void on_hook_exit(uv_process_t *process, int64_t status, int signo)
 	close_hook(a);
 }
 
+/* With what it has started: the curl of a script hangs, not the shell that waits for it. */
+static void kill_hook(struct alerts *a)
+{
+	kill(-a->process.pid, SIGKILL);
+}
+
 static void on_deadline(uv_timer_t *timer)
 {
-	struct alerts *a = timer->data;
-
-	uv_process_kill(&a->process, SIGKILL);
+	kill_hook(timer->data);
 }
 
 /* The pipe is closed behind the text, so that a hook which reads to the end gets there. */
@@ -322,6 +326,7 @@ static void tell_hook(struct alerts *a)
 		.exit_cb = on_hook_exit,
 		.stdio = stdio,
 		.stdio_count = 3,
+		.flags = UV_PROCESS_DETACHED, /* a group of its own */
 		.cwd = a->lbd->config.home,
 	};
 	uv_buf_t text = uv_buf_init(a->text, (unsigned)strlen(a->text));
@@ -440,8 +445,8 @@ void alerts_close(struct alerts *a)
 	a->closing = true;
 	if (a->web)
 		webhook_abort(a->web);
-	if (a->open_hooks > 0)
-		uv_process_kill(&a->process, SIGKILL);
+	if (uv_is_active((uv_handle_t *)&a->process))
+		kill_hook(a);
 	uv_close((uv_handle_t *)&a->timer, on_timer_closed);
 	uv_close((uv_handle_t *)&a->deadline, on_timer_closed);
 }

@@ -70,7 +70,12 @@ static void start(struct sync *s)
 					  { .flags = UV_IGNORE },
 					  { .flags = UV_INHERIT_FD, .data.fd = STDERR_FILENO } };
 	uv_process_options_t options = {
-		.exit_cb = on_end, .file = argv[0], .args = argv, .stdio = stdio, .stdio_count = 3
+		.exit_cb = on_end,
+		.file = argv[0],
+		.args = argv,
+		.stdio = stdio,
+		.stdio_count = 3,
+		.flags = UV_PROCESS_DETACHED, /* a group of its own: a tracker's Python is in it */
 	};
 	int rc;
 
@@ -124,6 +129,6 @@ void sync_close(struct sync *s)
 		return;
 	s->closing = true;
 	if (s->is_process_open && uv_is_active((uv_handle_t *)&s->process))
-		uv_process_kill(&s->process, SIGKILL); /* the next one goes on where it was */
+		kill(-s->process.pid, SIGKILL); /* the next one goes on where it was */
 	uv_close((uv_handle_t *)&s->timer, on_timer_closed);
 }

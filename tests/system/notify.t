@@ -74,7 +74,7 @@ run_reaches c completed 20
 wait_for 'lbctl events c | grep -q notify_failed' 40
 like "$(lbctl events c)" 'notify_failed .*hook could not be told' "a hook that cannot be told is an event"
 lbd_stop
-printf '[poll]\ninterval = "200ms"\n[notify]\nhook = ["sleep", "%s"]\non = ["completed"]\n' $mark >"$LB_HOME/lbd.toml"
+printf '[poll]\ninterval = "200ms"\n[notify]\nhook = ["sh", "-c", "sleep %s; true"]\non = ["completed"]\n' $mark >"$LB_HOME/lbd.toml"
 lbd_start
 lbctl submit --name d -- true >/dev/null
 run_reaches d completed 20
@@ -83,6 +83,7 @@ start=$(now_ms)
 lbctl status d >/dev/null
 ok "a hook that hangs holds nobody up" in_time $(($(now_ms) - start)) 1000
 ok "and lbd ends all the same" lbd_stop
+ok "with the program of the hook's script that hangs" wait_for '! pgrep -f "^sleep $mark\$"' 5
 
 # --- a test, and the ways that etc/notify knows, each against a server of its kind ----------------
 lbd_stop
