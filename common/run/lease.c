@@ -125,6 +125,11 @@ bool lease_is_alive_here(const struct lease *lease)
 	return proc_is_alive(&name);
 }
 
+bool lease_is_silent(const struct lease *lease)
+{
+	return clock_wall_ms() - lease->renewed_ms > 2 * lease->lease_ms;
+}
+
 char *lease_holder(const struct lease *lease)
 {
 	char when[CLOCK_TEXT_MAX];

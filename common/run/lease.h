@@ -44,6 +44,8 @@ void lease_set_here(struct lease *lease);
 bool lease_is_here(const struct lease *lease);
 /* Of a lease_is_here: whether its process still is. */
 bool lease_is_alive_here(const struct lease *lease);
+/* Of another machine's: it has not been renewed for so long that this machine may be dead. */
+bool lease_is_silent(const struct lease *lease);
 /* "pid 12 on login1 since 2026-11-20 14:03:22 (job 17)"; owned. */
 char *lease_holder(const struct lease *lease);
 

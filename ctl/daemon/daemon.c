@@ -85,7 +85,7 @@ static int find_serving(struct ctl *ctl, struct err *err)
 	if (await_verdict(ctl, &f, err) < 0)
 		return -1;
 	json_decref(f.version);
-	if (lbd_is_over(f.place))
+	if (lbd_is_over(f.place) || f.place == SILENT) /* lbd itself waits for its lease */
 		return 1;
 	holder = lease_holder(&f.lease);
 	printf("lbd runs already: %s\n", holder);
@@ -129,6 +129,11 @@ static int stop(struct ctl *ctl, struct err *err)
 	}
 	if (f.lease.job_id != 0)
 		rc = chain_signal(&f.lease, err);
+	else if (f.place == SILENT)
+		rc = err_set(err, ERR_DAEMON,
+			     "lbd (pid %lld on %s) is silent, and its machine may be dead; "
+			     "lbctl daemon start takes its place",
+			     (long long)f.lease.pid, f.lease.host);
 	else if (f.place < HERE)
 		rc = err_set(err, ERR_DAEMON, "lbd is at work on %s (pid %lld): stop it there",
 			     f.lease.host, (long long)f.lease.pid);

@@ -8,7 +8,6 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-#include "common/base/clock.h"
 #include "common/base/paths.h"
 
 bool lbd_is_locked(const char *home)
@@ -31,7 +30,7 @@ static enum place place_of(const struct lease *l, const char *home)
 		return ENDED;
 	if (lease_is_here(l))
 		return lease_is_alive_here(l) ? HERE : DIED;
-	return clock_wall_ms() - l->renewed_ms > 2 * l->lease_ms ? SILENT : ELSEWHERE;
+	return lease_is_silent(l) ? SILENT : ELSEWHERE;
 }
 
 void lbd_find(struct ctl *ctl, bool ask, struct found *out)

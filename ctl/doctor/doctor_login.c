@@ -272,7 +272,7 @@ static void judge_absent(const struct lease *lease, struct finding *f)
 			"lbd died here without a word, last heard of %s ago: at a logout, or by a "
 			"limit?",
 			text);
-	else if (silent_ms > 2 * lease->lease_ms)
+	else if (lease_is_silent(lease))
 		finding_bad(f, "lbctl daemon start takes its place",
 			    "lbd ran on %s, last heard of %s ago", lease->host, text);
 	else

@@ -64,6 +64,19 @@ is "$(run_state r)" running "its runs are found again"
 lbctl kill --now r >/dev/null
 run_reaches r killed 20
 
+# the login node that it ran on is dead, and the next one sees its folder
+kill -KILL "$lbd_pid"
+wait_for 'lbd_is_gone' 20
+sed -i 's/"host":"[^"]*"/"host":"gone"/; s/"renewed_ms":[0-9]*/"renewed_ms":1/; s/"lease_ms":[0-9]*/"lease_ms":1000/' \
+	"$LB_HOME/lbd.lease"
+exits 5 "one whose machine is dead: commands" lbctl ls
+like "$err" "is silent \(pid $lbd_pid on gone\): lbctl daemon start takes its place" "say what to do"
+exits 5 "stop" lbctl daemon stop
+like "$err" 'is silent, .*lbctl daemon start takes its place' "says so, too"
+exits 0 "start" timeout 60 lbctl daemon start
+follow_pid
+is "$(lease host) $(run_state r)" "$(hostname) killed" "starts one here"
+
 # kill returns before its process is gone: a start that returns 0 has an lbd that answers
 turn=0 answered=0
 while [ $turn -lt 20 ]; do
