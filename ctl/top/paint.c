@@ -79,6 +79,17 @@ static const char *share_of_median(const struct gist *g, char *out)
 	return out;
 }
 
+/* Runs of a sweep differ where their names end: what does not fit is left out in the middle. */
+static const char *name_within(const char *name, int columns, char *out)
+{
+	int tail = (columns - 1) / 2, len = (int)strlen(name);
+
+	if (len <= columns)
+		return name;
+	snprintf(out, TEXT_BYTES, "%.*s~%s", columns - 1 - tail, name, name + len - tail);
+	return out;
+}
+
 /* Half a number would be another one: what does not fit is told with fewer digits. */
 static const char *step_within(const struct gist *g, int columns, char *out)
 {
@@ -105,7 +116,7 @@ static const char *field_text(const struct gist *g, int field, int columns, char
 {
 	switch (field) {
 	case FIELD_NAME:
-		return g->name;
+		return name_within(g->name, columns, out);
 	case FIELD_STATE:
 		return run_state_name(g->state);
 	case FIELD_TRY:

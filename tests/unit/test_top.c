@@ -218,6 +218,24 @@ static void test_large_numbers(void **state)
 	done_with(&view, runs);
 }
 
+static void test_long_names(void **state)
+{
+	json_t *runs = runs_parse("[{'name':'llama-8b-scan-of-rates-7','state':'held'},"
+				  "{'name':'llama-8b-scan-of-rates-42','state':'held'},"
+				  "{'name':'sixteen-columns-','state':'held'}]");
+	struct view view = view_of(runs);
+	char *small = screen(&view, 24, 80, false), *wide = screen(&view, 24, 160, false);
+
+	(void)state;
+	assert_non_null(strstr(small, "\nllama-8b~rates-7 "));
+	assert_non_null(strstr(small, "\nllama-8b~ates-42 "));
+	assert_non_null(strstr(small, "\nsixteen-columns- "));
+	assert_non_null(strstr(wide, "\nllama-8b-scan-of-rates-42 "));
+	free(small);
+	free(wide);
+	done_with(&view, runs);
+}
+
 static void test_cursor(void **state)
 {
 	json_t *runs = runs_parse(runs_text), *fewer = runs_parse(runs_text);
@@ -375,11 +393,12 @@ static void test_every_size(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_worst_first),  cmocka_unit_test(test_screen),
-		cmocka_unit_test(test_gpus),         cmocka_unit_test(test_large_numbers),
-		cmocka_unit_test(test_cursor),       cmocka_unit_test(test_filter),
-		cmocka_unit_test(test_questions),    cmocka_unit_test(test_pages),
-		cmocka_unit_test(test_hostile_text), cmocka_unit_test(test_every_size),
+		cmocka_unit_test(test_worst_first), cmocka_unit_test(test_screen),
+		cmocka_unit_test(test_gpus),        cmocka_unit_test(test_large_numbers),
+		cmocka_unit_test(test_long_names),  cmocka_unit_test(test_cursor),
+		cmocka_unit_test(test_filter),      cmocka_unit_test(test_questions),
+		cmocka_unit_test(test_pages),       cmocka_unit_test(test_hostile_text),
+		cmocka_unit_test(test_every_size),
 	};
 
 	setlocale(LC_CTYPE, "C.UTF-8");
