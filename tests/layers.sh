@@ -45,6 +45,7 @@ common/manifest   ./base
 common/checkpoint ./base ./run ./manifest
 common/check      ./base
 common/gpu        ./base
+common/host       ./base
 common/config     ./base ./run ./checkpoint
 sql             common/*
 slurm           common/*

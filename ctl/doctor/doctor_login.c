@@ -17,6 +17,7 @@
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "common/base/paths.h"
+#include "common/host/cgroup.h"
 #include "common/run/lease.h"
 #include "ctl/base/text.h"
 #include "ctl/doctor/doctor.h"
@@ -174,50 +175,6 @@ static void look_at_logout(const struct patient *p, struct finding *f)
 }
 
 /* --- limits ----------------------------------------------------------------------------------- */
-
-/* A number of bytes in such a file; -1: no limit. */
-static int64_t limit_in(const char *path)
-{
-	char *text = file_read(path, 64, NULL, NULL), *end = text;
-	unsigned long long bytes = text ? strtoull(text, &end, 10) : 0;
-
-	free(text);
-	return end == text || bytes >= (1ULL << 60) ? -1 : (int64_t)bytes;
-}
-
-/* The least of a cgroup and all above it: cgroups of version 2, and the controller of version 1. */
-static int64_t cgroup_memory_bytes(void)
-{
-	static const struct {
-		const char *mark, *root, *file;
-	} versions[] = { { "0::", "/sys/fs/cgroup", "memory.max" },
-			 { ":memory:", "/sys/fs/cgroup/memory", "memory.limit_in_bytes" } };
-	char *text = file_read("/proc/self/cgroup", FILE_MAX_BYTES, NULL, NULL);
-	int64_t least = -1;
-
-	for (int i = 0; text && i < 2; i++) {
-		const char *at = strstr(text, versions[i].mark);
-		char *path = at ? xstrdup(at + strlen(versions[i].mark)) : NULL, *slash;
-
-		if (path)
-			path[strcspn(path, "\n")] = '\0';
-		while (path) {
-			char *file = path_join("%s%s/%s", versions[i].root, path, versions[i].file);
-			int64_t bytes = limit_in(file);
-
-			free(file);
-			if (bytes >= 0 && (least < 0 || bytes < least))
-				least = bytes;
-			slash = strrchr(path, '/');
-			if (slash == NULL)
-				break;
-			*slash = '\0';
-		}
-		free(path);
-	}
-	free(text);
-	return least;
-}
 
 /* -1: none. */
 static int64_t limit_of(int resource)

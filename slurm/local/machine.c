@@ -9,6 +9,7 @@
 
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "common/host/cgroup.h"
 
 enum { LIST_MAX_BYTES = 1 << 16 };
 
@@ -64,18 +65,22 @@ static uint64_t find_gpus(const struct local_limits *limits)
 
 static void find_cpus(const struct local_limits *limits, cpu_set_t *out)
 {
+	int64_t count = limits->cpus > 0 ? limits->cpus : cgroup_cpus();
 	cpu_set_t all, none;
 
 	CPU_ZERO(&all);
 	CPU_ZERO(&none);
 	if (sched_getaffinity(0, sizeof(all), &all))
 		CPU_SET(0, &all);
-	cpus_pick(&all, &none, limits->cpus > 0 ? limits->cpus : CPU_COUNT(&all), out);
+	cpus_pick(&all, &none, count > 0 ? count : CPU_COUNT(&all), out);
 }
 
 static int64_t find_mem_mb(void)
 {
-	return (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE) / (1 << 20);
+	int64_t all = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
+	int64_t ours = cgroup_memory_bytes();
+
+	return (ours >= 0 && ours < all ? ours : all) / (1 << 20);
 }
 
 void machine_find(struct machine *m, const struct local_limits *limits)

@@ -68,8 +68,15 @@ prlimit --cpu=300 sh "$T/say" >"$T/said" 2>&1
 finds limits '5m00s of CPU time' '--in-slurm' "five minutes of CPU time"
 group=$(sed -n 's/^0:://p' /proc/self/cgroup)
 at_site "mount -t tmpfs none /sys/fs/cgroup; mkdir -p /sys/fs/cgroup$group
-	echo 2147483648 >/sys/fs/cgroup$group/memory.max" >"$T/said"
+	echo 2147483648 >/sys/fs/cgroup$group/memory.max
+	echo 50000 100000 >/sys/fs/cgroup$group/cpu.max
+	export LB_HOME=$T/contained; lbctl daemon start
+	lbctl submit --set slurm.mem=3G -- true || :
+	lbctl submit --set slurm.cpus_per_task=2 -- true || :
+	lbctl daemon stop" >"$T/said"
 finds limits 'share 2.0 GiB of memory' '--in-slurm' "a cgroup of 2 GB"
+like "$(cat "$T/said")" 'job wants 3072 MB, this machine has 2048 to give' "is all that jobs there may have"
+like "$(cat "$T/said")" 'job wants 2 CPUs, this machine has 1 to give' "as is the half CPU that it leaves them"
 group=$(sed -n 's/^[0-9]*:memory://p' /proc/self/cgroup)
 at_site "mount -t tmpfs none /sys/fs/cgroup; mkdir -p /sys/fs/cgroup/memory$group
 	echo 2147483648 >/sys/fs/cgroup/memory$group/memory.limit_in_bytes" >"$T/said"
