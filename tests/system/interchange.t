@@ -220,6 +220,9 @@ for layout in dcp torchtitan; do
 	exits 0 "$layout: as the checkpoint does" lbworker convert "$T/over" "$T/$layout-want"
 	ok "$layout: with the same bits" cmp "$T/$layout-hf/model.safetensors" "$T/$layout-want/model.safetensors"
 done
+exits 2 "moments of AdamW are of no use to Muon" lbworker train "$T/over.toml" --job.dump_folder "$T/never" \
+	--checkpoint.initial_load_model_only false --optimizer.name Muon
+like "$err" "moments of torchtitan are AdamW's, and the config says Muon" "is said"
 exits 2 "moments are a checkpoint's" lbworker convert "$T/hf" "$T/never" --to dcp --moments on
 like "$err" "^lbworker: --moments on: .*train_state.json" "is said"
 exits 2 "and for a checkpoint" lbworker convert "$T/over" "$T/never" --to meta --moments on

@@ -105,6 +105,12 @@ done <<-END
 END
 [ "$(sort -u seen | wc -l)" = 8 ]
 ok $? "all of them train something else"
+run whole 9 none 1 --checkpoint.interval 9 # the last one was Muon's
+[ $? = 2 ] && grep -q 'was trained with optimizer.name = "Muon", whose moments are of no use to AdamW' whole.log
+ok $? "AdamW does not go on from Muon's momentum"
+lbworker convert whole/checkpoints/step-00000008 theirs --to dcp --moments on 2>err.log
+[ $? = 2 ] && grep -q "they are Muon's, and must be AdamW's" err.log
+ok $? "nor does it go to others as AdamW's moments"
 rm -rf whole parts
 moments() { lbworker plan small.toml --model.flavor 124M "$@" | sed -n 's/^memory .* moments \([0-9.]*\),.*/\1/p'; }
 [ "$(moments)" = 0.92 ] && [ "$(moments --optimizer.name Muon)" = 0.60 ]

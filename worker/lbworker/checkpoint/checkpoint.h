@@ -36,8 +36,9 @@ struct train_state {
 	struct noise_scale noise;
 	int64_t averaged; /* steps in the mean of weights */
 	struct {
-		double lr, beta1, beta2, eps, weight_decay;
-	} optimizer; /* for who takes it over */
+		const char *name; /* of those whose memory is of no use to another: static */
+		double lr, beta1, beta2, eps, weight_decay; /* for who takes it over */
+	} optimizer;
 	char data_digest[33], config_digest[33];
 };
 

@@ -192,6 +192,7 @@ static json_t *state_json(const struct checkpoint_copy *c)
 	js_set_int(o, "judged", s->spike_filter.judged);
 	js_set_int(o, "skipped", s->spike_filter.skipped);
 	js_set_int(o, "skipped_in_a_row", s->spike_filter.in_a_row);
+	js_set_str(o, "optimizer", s->optimizer.name);
 	js_set_real(o, "lr", s->optimizer.lr);
 	js_set_real(o, "beta1", s->optimizer.beta1);
 	js_set_real(o, "beta2", s->optimizer.beta2);

@@ -191,6 +191,13 @@ static int check_state(const struct train_state *now, const json_t *o, const cha
 			       "%s: was trained with training.seed = %" PRId64
 			       ", the config says %" PRId64,
 			       path, js_int(o, "seed", -1), now->seed);
+	/* earlier programs did not say it */
+	const char *optimizer = js_str(o, "optimizer", now->optimizer.name);
+	if (strcmp(optimizer, now->optimizer.name) != 0)
+		return err_set(err, ERR_USAGE,
+			       "%s: was trained with optimizer.name = \"%s\", whose moments are of "
+			       "no use to %s: begin a new training with --init-from its folder",
+			       path, optimizer, now->optimizer.name);
 	if (strcmp(js_str(o, "data_digest", ""), now->data_digest) != 0)
 		return err_set(err, ERR_USAGE,
 			       "%s: was trained on other data than training.dataset_path holds now",

@@ -90,10 +90,11 @@ static int take_over(struct foreign *f, const struct checkpoint_parts *p, const 
 	bool narrow = m->options.moments == MOMENTS_BF16;
 	struct train_state *s = p->state;
 
-	if (m->options.moments == MOMENTS_8BIT)
-		return err_set(
-			err, ERR_USAGE,
-			"optimizer.moments: moments of torchtitan are not taken over in 8 bits");
+	if (strcmp(s->optimizer.name, "AdamW") != 0)
+		return err_set(err, ERR_USAGE,
+			       "moments of torchtitan are AdamW's, and the config says %s: "
+			       "optimizer.name = \"AdamW\", or initial_load_model_only = true",
+			       s->optimizer.name);
 	for (int k = 0; k < 2; k++) {
 		if (read_all(f, m, names[k], host, err))
 			return -1;
@@ -268,6 +269,14 @@ static int begin_adapters(const struct checkpoint_parts *parts, const struct con
 	return 0;
 }
 
+/* By what is kept for the next step. */
+static const char *optimizer_of(const struct config *c)
+{
+	if (c->optimizer_name == OPTIMIZER_MUON)
+		return "Muon";
+	return c->moments == MOMENTS_8BIT ? "AdamW8bit" : "AdamW";
+}
+
 int resume(const struct checkpoint_parts *parts, const struct config *c, const char *data_digest,
 	   char **path, struct err *err)
 {
@@ -277,7 +286,8 @@ int resume(const struct checkpoint_parts *parts, const struct config *c, const c
 	*state = (struct train_state){
 		.seed = c->seed,
 		.seq_len = c->seq_len,
-		.optimizer = { c->lr, c->beta1, c->beta2, c->eps, c->weight_decay },
+		.optimizer = { optimizer_of(c), c->lr, c->beta1, c->beta2, c->eps,
+			       c->weight_decay },
 	};
 	snprintf(state->data_digest, sizeof(state->data_digest), "%s", data_digest);
 	snprintf(state->config_digest, sizeof(state->config_digest), "%s", c->digest);

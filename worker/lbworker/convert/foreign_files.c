@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* foreign_files.c - weights, and what an optimizer has, as the files of other programs. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/base/json.h"
 #include "common/base/paths.h"
@@ -39,9 +40,14 @@ static int read_settings(const char *folder, struct foreign_settings *s, struct 
 					js_real(o, "beta2", 0.95),     js_real(o, "eps", 1e-8),
 					js_real(o, "weight_decay", 0), step - skipped,
 					js_int(o, "tokens", 0) };
-	if (o && (step < 0 || skipped < 0 || skipped > step))
+	const char *optimizer = js_str(o, "optimizer", "AdamW");
+	bool is_adamw = strcmp(optimizer, "AdamW") == 0;
+	bool is_sound = o && is_adamw && s->step >= 0 && skipped >= 0 && skipped <= step;
+	if (o && !is_adamw)
+		err_set(err, ERR_USAGE, "%s: they are %s's, and must be AdamW's: without it", path,
+			optimizer);
+	else if (o && !is_sound)
 		err_set(err, ERR_USAGE, "%s: step or skipped is no number of steps", path);
-	bool is_sound = o && s->step >= 0 && skipped >= 0 && skipped <= step;
 	json_decref(o);
 	free(path);
 	return is_sound ? 0 : err_wrap(err, "--moments on");
