@@ -304,6 +304,13 @@ static void test_short_trials(void **state)
 	for (int64_t step = 1; step <= 10; step++)
 		assert_true(schedule_lr(&cut, step) == schedule_lr(&whole, step));
 	config_clear(&c);
+	/* half a step becomes a whole one, which is as little there as one of warm-up */
+	if (load(&c, BASE "steps = 10\n[lr_scheduler]\nwarmup_steps = 9\ndecay_ratio = 0.15\n",
+		 false, to, &err))
+		fail_msg("%s", err.text);
+	cut = config_schedule(&c);
+	assert_true(schedule_lr(&cut, 10) == cut.peak);
+	config_clear(&c);
 	if (load(&c, BASE "steps = 10\n[lr_scheduler]\nwarmup_steps = 40\n", false, to, &err))
 		fail_msg("%s", err.text);
 	assert_int_equal(c.warmup_steps, 10);
@@ -311,6 +318,7 @@ static void test_short_trials(void **state)
 	fclose(to);
 	assert_string_equal(
 		told,
+		"c.toml:6: lr_scheduler.decay_ratio: more than warm-up leaves: all of that decays\n"
 		"c.toml:6: lr_scheduler.decay_ratio: more than warm-up leaves: all of that decays\n"
 		"c.toml:5: lr_scheduler.warmup_steps: more than all steps: every step warms up\n");
 	free(told);

@@ -2,6 +2,7 @@
 /* checks.c - what must hold between keys. */
 #include "worker/lbworker/config/checks.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -192,8 +193,7 @@ static int check_schedule(struct config *c, const struct toml *toml, FILE *notes
 			    "more than all steps: every step warms up");
 		c->warmup_steps = steps;
 	}
-	double room = (double)(steps - c->warmup_steps) / (double)steps;
-	if (c->decay_ratio > room && (c->decay_ratio - room) * (double)steps > 0.5) {
+	if (llrint(c->decay_ratio * (double)steps) > steps - c->warmup_steps) {
 		config_note(toml, "lr_scheduler.decay_ratio", notes,
 			    "more than warm-up leaves: all of that decays");
 		c->decay_ratio = -1;
