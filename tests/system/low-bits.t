@@ -37,6 +37,10 @@ ok $? "MXFP8 with scales up never saturates, with the specification's it does ev
 lbworker precision . 2>err.log
 [ $? = 1 ] && grep -q 'precision.jsonl: No such file' err.log
 ok $? "a folder without statistics is named"
+head -c -40 out/precision.jsonl | cat - out-nvfp4/precision.jsonl >half.jsonl # a kill, and the next launch
+mkdir half && mv half.jsonl half/precision.jsonl
+lbworker precision half -o page.html 2>err.log | grep -q '^[0-9]* operands' && grep -q 'no line of JSON: 1$' err.log
+ok $? "half a line, as a kill leaves it, is left out, and said"
 [ "$(grep -c '"step":20,.*"slot":"forward.x".*"sqnr_db"' out/precision.jsonl)" = 8 ]
 ok $? "precision.jsonl has each operand of each layer"
 grep -q '"layer":0' out-nvfp4/precision.jsonl && ! grep -q '"layer":1' out-nvfp4/precision.jsonl
