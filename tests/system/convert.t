@@ -157,6 +157,15 @@ lbworker train "$T/small.toml" --job.dump_folder "$T/seen" --training.steps 4 \
 	[ -n "$(find "$T/seen/tb" -name 'events.out.tfevents.*' -size +0)" ] &&
 	grep -q '"name":"gemm"' "$T"/seen/profile_traces/iteration_4/rank0.*.pt.trace.json
 ok $? "validation, TensorBoard events and a trace of the chosen step"
+head -c 400 "$T/text" >"$T/part" && lbworker prepare --out "$T/part.tokens" "$T/part"
+for ranks in 1 2; do
+	lbworker train "$T/small.toml" --job.dump_folder "$T/all-$ranks" --training.steps 1 --ranks $ranks \
+		--validation.enable true --validation.dataset_path "$T/part.tokens"
+	said=$(sed -n 's/^validation at step 1: loss \(.*\),.*/\1/p' "$T/out")
+	lbworker eval "$T/all-$ranks" "$T/part.tokens" --seq-len 64
+	[ -n "$said" ] && [ "$said" = "$(awk '/^384 tokens in 6 samples/ { printf "%.4f", $7 }' "$T/out")" ]
+	ok $? "$ranks ranks: validation on all data counts each sample once, where they are no whole batches"
+done
 
 # --- several files -------------------------------------------------------------------------------
 lbworker convert "$ours" "$T/pieces" --max-shard-size 100KB

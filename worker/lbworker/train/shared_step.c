@@ -112,13 +112,14 @@ int shared_step(struct queued *q, struct step_control *d, struct err *err)
 
 static int validation_pass(struct training *t, int64_t pass, double *loss, struct err *err)
 {
-	uint64_t first = (uint64_t)(pass * t->config.local_batch_size);
+	double weight;
 
-	precision_pass(t->precision, first);
-	if (training_samples(t, t->validation, first, err))
+	if (training_validation_samples(t, pass, &weight, err))
 		return -1;
-	return t->mesh.pipeline > 1 ? pipelined_loss(t, loss, err)
-				    : model_loss(t->model, t->tokens, t->targets, loss, err);
+	int rc = t->mesh.pipeline > 1 ? pipelined_loss(t, loss, err)
+				      : model_loss(t->model, t->tokens, t->targets, loss, err);
+	*loss *= weight;
+	return rc;
 }
 
 int shared_validation(struct training *t, int64_t passes, double *sum, struct err *err)

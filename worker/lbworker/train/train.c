@@ -79,24 +79,15 @@ static int queue_step(struct queued *q, struct err *err)
 
 /* --- validation ------------------------------------------------------------------------------ */
 
-static int validate_pass(struct training *t, int64_t pass, double *loss, struct err *err)
-{
-	uint64_t first = (uint64_t)(pass * t->config.local_batch_size);
-
-	precision_pass(t->precision, first);
-	return training_samples(t, t->validation, first, err)
-		       ? -1
-		       : model_loss(t->model, t->tokens, t->targets, loss, err);
-}
-
 static int validate_all(struct training *t, int64_t passes, double *sum, struct err *err)
 {
-	double loss;
+	double loss, weight;
 
 	for (int64_t i = 0; i < passes; i++) {
-		if (validate_pass(t, i, &loss, err))
+		if (training_validation_samples(t, i, &weight, err) ||
+		    model_loss(t->model, t->tokens, t->targets, &loss, err))
 			return -1;
-		*sum += loss;
+		*sum += weight * loss;
 	}
 	return 0;
 }
@@ -105,7 +96,6 @@ static int validate_all(struct training *t, int64_t passes, double *sum, struct 
 static int validate(struct training *t, double *loss, struct err *err)
 {
 	const struct config *c = &t->config;
-	int64_t passes = c->validation_steps;
 	double sum = 0;
 
 	*loss = NAN;
@@ -113,12 +103,11 @@ static int validate(struct training *t, double *loss, struct err *err)
 	    (t->state.step % c->validation_freq != 0 && t->state.step != c->steps))
 		return 0;
 	report_phase(t->report, "eval");
-	if (passes < 0)
-		passes = (int64_t)(data_samples(t->validation) - 1) / c->local_batch_size + 1;
+	int64_t passes = training_validation_passes(t);
 	if (t->sharded ? shared_validation(t, passes, &sum, err)
 		       : validate_all(t, passes, &sum, err))
 		return err_wrap(err, "validation");
-	*loss = sum / (double)(passes * c->local_batch_size * c->seq_len);
+	*loss = sum / (double)training_validation_tokens(t);
 	report_phase(t->report, "train");
 	return 0;
 }

@@ -65,6 +65,14 @@ struct training {
 int training_samples(struct training *training, const struct data *data, uint64_t first,
 		     struct err *err);
 
+/* Passes of a validation, the tokens that it is a mean over, and samples of a pass with what the
+ * sum of its losses counts for. Of all data a sample that is left behind whole batches fills a pass
+ * of its own, so that each counts once. */
+int64_t training_validation_passes(const struct training *training);
+int64_t training_validation_tokens(const struct training *training);
+int training_validation_samples(struct training *training, int64_t pass, double *weight,
+				struct err *err);
+
 /* Opens, loads the checkpoint to go on from, and says what is trained. On failure too, the caller
  * closes. Config and ranks are borrowed. */
 int training_open(struct training *training, const struct config *config, struct ranks *ranks,
