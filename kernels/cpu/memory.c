@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* memory.c - memory in large pages, and how much is still ours: what the kernel calls available, or
  * what a limit of our control group (a batch job's, a container's) leaves, whichever is less. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
 #include "kernels/cpu/cpu.h"
+#include "kernels/machine/group.h"
 
-enum { LINE_BYTES = 512, HUGE_BYTES = 2 << 20 };
+enum { HUGE_BYTES = 2 << 20 };
 
 void *cpu_aligned(size_t bytes)
 {
@@ -21,64 +21,38 @@ void *cpu_aligned(size_t bytes)
 	return memory;
 }
 
-/* The number behind `key` in a file of lines, or the first number when key is "". */
-static bool number_in(const char *path, const char *key, uint64_t *value)
+/* What says it in the two versions of control groups, and the least that was found. */
+struct limit {
+	const char *controller, *most, *used, *droppable;
+	uint64_t leaves;
+};
+
+/* File pages that can be dropped do not count as used. */
+static void see_limit(void *arg, const char *folder)
 {
-	FILE *file = fopen(path, "re");
-	char line[LINE_BYTES];
-	bool found = false;
-	char *end;
+	struct limit *l = arg;
+	uint64_t most, used = 0, droppable = 0;
 
-	if (!file)
-		return false;
-	while (!found && fgets(line, sizeof(line), file)) {
-		if (strncmp(line, key, strlen(key)) != 0)
-			continue;
-		*value = strtoull(line + strlen(key), &end, 10);
-		found = end != line + strlen(key); /* "max" is no number: no limit */
-	}
-	fclose(file);
-	return found;
-}
-
-/* What one group's limit leaves; file pages that can be dropped do not count as used. */
-static uint64_t leaves(const char *group)
-{
-	uint64_t limit, used, droppable = 0;
-	char path[LINE_BYTES * 2];
-
-	snprintf(path, sizeof(path), "/sys/fs/cgroup%s/memory.max", group);
-	if (!number_in(path, "", &limit))
-		return UINT64_MAX;
-	snprintf(path, sizeof(path), "/sys/fs/cgroup%s/memory.current", group);
-	if (!number_in(path, "", &used))
-		return limit;
-	snprintf(path, sizeof(path), "/sys/fs/cgroup%s/memory.stat", group);
-	(void)number_in(path, "inactive_file ", &droppable);
+	if (!group_number(folder, l->most, "", &most))
+		return;
+	(void)group_number(folder, l->used, "", &used);
+	(void)group_number(folder, "memory.stat", l->droppable, &droppable);
 	used -= droppable < used ? droppable : used;
-	return limit > used ? limit - used : 0;
+	uint64_t leaves = most > used ? most - used : 0;
+	l->leaves = leaves < l->leaves ? leaves : l->leaves;
 }
 
-/* Our control group and those above it, each with a limit of its own (cgroup v2). */
+/* Our control group and those above it, each with a limit of its own. */
 static uint64_t group_leaves(void)
 {
-	uint64_t least = UINT64_MAX;
-	char line[LINE_BYTES];
-	FILE *file = fopen("/proc/self/cgroup", "re");
-	char *group = file && fgets(line, sizeof(line), file) ? strstr(line, "::") : NULL;
+	struct limit second = { NULL, "memory.max", "memory.current", "inactive_file ",
+				UINT64_MAX };
+	struct limit first = { "memory", "memory.limit_in_bytes", "memory.usage_in_bytes",
+			       "total_inactive_file ", UINT64_MAX };
 
-	if (file)
-		fclose(file);
-	if (!group)
-		return least;
-	group += strlen("::");
-	group[strcspn(group, "\n")] = '\0';
-	for (char *end = group + strlen(group); end; end = strrchr(group, '/')) {
-		*end = '\0';
-		uint64_t here = leaves(group);
-		least = here < least ? here : least;
-	}
-	return least;
+	group_each(second.controller, see_limit, &second);
+	group_each(first.controller, see_limit, &first);
+	return first.leaves < second.leaves ? first.leaves : second.leaves;
 }
 
 uint64_t cpu_available(const struct device *dev)
@@ -86,7 +60,7 @@ uint64_t cpu_available(const struct device *dev)
 	uint64_t kib, group = group_leaves();
 
 	(void)dev;
-	if (!number_in("/proc/meminfo", "MemAvailable:", &kib))
+	if (!group_number("/proc", "meminfo", "MemAvailable:", &kib))
 		return group;
 	return kib * 1024 < group ? kib * 1024 : group;
 }

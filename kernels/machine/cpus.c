@@ -2,10 +2,13 @@
 /* cpus.c - one CPU of each core, by the lists of siblings that the kernel gives. */
 #include "kernels/machine/cpus.h"
 
+#include <inttypes.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+#include "kernels/machine/group.h"
 
 static cpu_set_t allowed;
 static int core_cpu[CPU_SETSIZE]; /* one CPU of each core */
@@ -55,6 +58,46 @@ unsigned cpus_cores(void)
 {
 	look_once();
 	return cores > 0 ? cores : 1;
+}
+
+static void keep_least(unsigned *least, uint64_t quota_us, uint64_t period_us)
+{
+	uint64_t full = period_us > 0 ? quota_us / period_us + (quota_us % period_us != 0) : 0;
+
+	if (full > 0 && full < *least)
+		*least = (unsigned)full;
+}
+
+/* Version 2: "400000 100000", or "max 100000". */
+static void see_both(void *arg, const char *folder)
+{
+	char key[32];
+	uint64_t quota_us, period_us;
+
+	if (!group_number(folder, "cpu.max", "", &quota_us))
+		return;
+	snprintf(key, sizeof(key), "%" PRIu64 " ", quota_us);
+	if (group_number(folder, "cpu.max", key, &period_us))
+		keep_least(arg, quota_us, period_us);
+}
+
+/* Version 1; without a quota there it is -1, which is read as the largest number. */
+static void see_each(void *arg, const char *folder)
+{
+	uint64_t quota_us, period_us;
+
+	if (group_number(folder, "cpu.cfs_quota_us", "", &quota_us) &&
+	    group_number(folder, "cpu.cfs_period_us", "", &period_us))
+		keep_least(arg, quota_us, period_us);
+}
+
+unsigned cpus_granted(void)
+{
+	unsigned granted = cpus_cores();
+
+	group_each(NULL, see_both, &granted);
+	group_each("cpu", see_each, &granted);
+	return granted;
 }
 
 bool cpus_bind(unsigned index)

@@ -395,6 +395,37 @@ train --model.flavor 70B >"$T/out" 2>"$T/err"
 status=$?
 refused "more memory than there is: refused before it starts, with numbers" \
 	'GiB needed (weights 262.*GiB available'
+# What a control group leaves, in both versions, as a batch job or a container has it.
+limited() { # limited FOLDER FILE=TEXT...: train where our group says that, below /sys/fs/cgroup
+	as_root=
+	[ "$(id -u)" = 0 ] || as_root=-r
+	# shellcheck disable=SC2016,SC2086 # of the inner shell; one word or none
+	unshare -m $as_root sh -c 'folder=/sys/fs/cgroup$3
+		mount -t tmpfs none /sys/fs/cgroup && mkdir -p "$folder" || exit
+		worker=$1 config=$2 && shift 3
+		for said; do echo "${said#*=}" >"$folder/${said%%=*}"; done
+		exec "$worker" train "$config" --checkpoint.enable false --training.steps 1 \
+			--lr_scheduler.warmup_steps 0 --training.threads 0' \
+		sh "$B/lbworker" "$T/small.toml" "$@" >"$T/out" 2>"$T/err"
+	status=$?
+}
+if unshare -m true 2>/dev/null; then
+	group=$(sed -n 's/^0:://p' /proc/self/cgroup)
+	limited "$group" memory.max=1048576 memory.current=524288
+	refused "a group's memory: refused before it starts" 'GiB needed.* 0.00 GiB available'
+	limited "$group" "cpu.max=150000 100000"
+	grep -q '^cpu: [12] thread' "$T/out"
+	ok $? "a group's time of one and a half CPUs: no more than two threads"
+	limited "$group" "cpu.max=max 100000" memory.max=max
+	is "$status" 0 "a group without limits"
+	group=$(sed -n 's/^[0-9]*:memory:/\/memory/p' /proc/self/cgroup)
+	limited "${group:-/memory}" memory.limit_in_bytes=1048576 memory.usage_in_bytes=524288
+	[ -z "$group" ] || refused "the older kind's memory" 'GiB needed.* 0.00 GiB available'
+	group=$(awk -F: '$2 ~ /(^|,)cpu(,|$)/ { print "/cpu" $3 }' /proc/self/cgroup)
+	limited "${group:-/cpu}" cpu.cfs_quota_us=100000 cpu.cfs_period_us=100000
+	[ -z "$group" ] || { grep -q '^cpu: 1 thread,' "$T/out" && [ "$status" = 0 ]; }
+	ok $? "the older kind's time of one CPU"
+fi
 printf '[training]\nbatch_size = 2\ndata_set = "c4"\n' >"$T/foreign.toml"
 lbworker train "$T/foreign.toml" --training.dataset_path x --check --lenient >"$T/out" 2>"$T/err"
 is "$? $(grep -c '^local_batch_size = 2' "$T/out") $(head -n 1 "$T/err")" \

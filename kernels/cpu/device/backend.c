@@ -57,7 +57,7 @@ static struct device *cpu_open(const struct backend_options *options, char *why)
 #if defined(__AVX512F__)
 	dev->has_vnni = instructions_used() >= INSTRUCTIONS_VNNI;
 #endif
-	dev->threads = options->threads > 0 ? (unsigned)options->threads : cpus_cores();
+	dev->threads = options->threads > 0 ? (unsigned)options->threads : cpus_granted();
 	if (dev->threads > MAX_THREADS)
 		dev->threads = MAX_THREADS;
 	dev->scratch = calloc(dev->threads, sizeof(*dev->scratch));

@@ -164,7 +164,7 @@ void ranks_group(struct ranks *g, struct ranks *world, int first, int stride, in
 
 int ranks_threads(const struct ranks *r)
 {
-	int cores = (int)cpus_cores();
+	int cores = (int)cpus_granted();
 
 	if (r->beside <= 1)
 		return 0;

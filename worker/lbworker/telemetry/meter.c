@@ -134,7 +134,7 @@ static void measure_first(struct meter *meter, const struct model *m, int64_t th
 		meter->peak_flops = peak_gemm_flops(m);
 		return;
 	}
-	meter->threads = threads > 0 ? (int)threads : (int)cpus_cores();
+	meter->threads = threads > 0 ? (int)threads : (int)cpus_granted();
 	meter->measure = measure_cpu;
 	meter->peak_flops = measure_cpu(meter->threads, &busy);
 	meter->tries = busy ? TRIES : 0;
