@@ -139,6 +139,19 @@ static void assert_documents(const char *path, const struct documents_rules *rul
 	assert_string_equal(got, want);
 }
 
+/* One more member, and behind it zeros, or what is no member. */
+static void append_member(const char *path, const char *text, char behind)
+{
+	const char tail[16] = { [7] = behind };
+	gzFile gz = gzopen(path, "ab");
+
+	assert_int_equal(gzputs(gz, text), strlen(text));
+	gzclose(gz);
+	FILE *out = fopen(path, "ab");
+	assert_int_equal(fwrite(tail, sizeof(tail), 1, out), 1);
+	fclose(out);
+}
+
 static void test_documents(void **state)
 {
 	static const char lines[] = "{\"text\":\"a\\u00e9\"}\n\n{\"text\":\"b\",\"n\":[1]}";
@@ -166,6 +179,12 @@ static void test_documents(void **state)
 	assert_documents("b.jsonl.zst", &none, 0, "0:a\xC3\xA9;2:b;");
 	write_text("d.jsonl", "{\"n\":\"x\"}\n");
 	assert_documents("d.jsonl", &field, 0, "0:x;");
+	append_member("c.jsonl.gz", "\n{\"text\":\"c\"}", '\0');
+	assert_documents("c.jsonl.gz", &none, 2, "2:b;3:c;");
+	append_member("c.jsonl.gz", "\n{\"text\":\"d\"}", 'x');
+	assert_int_equal(documents_read("c.jsonl.gz", &none, 4, collect, got, &err), -1);
+	assert_contains(err.text, "c.jsonl.gz: is damaged, or has what is no gzip behind its end");
+	memset(&err, 0, sizeof(err));
 	assert_int_equal(truncate("c.jsonl.gz", 20), 0);
 	assert_int_equal(documents_read("c.jsonl.gz", &none, 0, collect, got, &err), -1);
 	assert_contains(err.text, "c.jsonl.gz");

@@ -3,6 +3,7 @@
 #include "worker/lbworker/text/documents.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
@@ -91,23 +92,67 @@ static int finish(struct cutting *c)
 	return c->rc;
 }
 
-/* zlib reads what is not compressed, too. */
+/* What inflate() makes of the input in one call; false: it wants more. Behind a member that is over
+ * comes another one, or zeros. Nothing else is an end: a damaged header would hide the rest. */
+static bool unpack(struct cutting *c, z_stream *z, char *to, bool *is_over)
+{
+	if (*is_over) {
+		for (; z->avail_in > 0 && *z->next_in == 0; z->avail_in--)
+			z->next_in++;
+		if (z->avail_in == 0 || inflateReset(z) != Z_OK)
+			return false;
+	}
+	z->next_out = (unsigned char *)to;
+	z->avail_out = READ_BYTES;
+	int rc = inflate(z, Z_NO_FLUSH);
+	*is_over = rc == Z_STREAM_END;
+	if (rc == Z_OK || rc == Z_STREAM_END || rc == Z_BUF_ERROR)
+		take(to, READ_BYTES - z->avail_out, c);
+	else
+		c->rc = err_set(c->err, ERR_IO,
+				"%s: is damaged, or has what is no gzip behind its end: %s",
+				c->path, z->msg ? z->msg : "no memory");
+	return c->rc == 0 && (z->avail_in > 0 || z->avail_out == 0);
+}
+
+/* bytes: the first `count`, and room for as many as are read at once, twice. */
+static void read_gzip(struct cutting *c, FILE *in, char *bytes, size_t count)
+{
+	z_stream z = { 0 };
+	bool is_over = false;
+
+	if (inflateInit2(&z, 16 + MAX_WBITS) != Z_OK) {
+		c->rc = err_set(c->err, ERR_IO, "%s: no memory", c->path);
+		return;
+	}
+	for (; c->rc == 0 && count > 0; count = fread(bytes, 1, READ_BYTES, in)) {
+		z.next_in = (unsigned char *)bytes;
+		z.avail_in = (unsigned)count;
+		while (unpack(c, &z, bytes + READ_BYTES, &is_over))
+			;
+	}
+	if (c->rc == 0 && !is_over && !ferror(in))
+		c->rc = err_set(c->err, ERR_IO, "%s: is cut short", c->path);
+	inflateEnd(&z);
+}
+
+/* By what it begins with, not by its name: a browser may have unpacked it. */
 static int read_plain(struct cutting *c)
 {
-	gzFile in = gzopen(c->path, "rbe");
-	char *bytes = in ? xmalloc(READ_BYTES) : NULL;
-	int count = 0, status;
+	FILE *in = fopen(c->path, "rbe");
+	char *bytes = in ? xmalloc(2UL * READ_BYTES) : NULL;
 
 	if (!in)
 		return err_errno(c->err, "%s", c->path);
-	gzbuffer(in, READ_BYTES);
-	while (c->rc == 0 && (count = gzread(in, bytes, READ_BYTES)) > 0)
-		take(bytes, (size_t)count, c);
-	const char *why = gzerror(in, &status);
-	if (c->rc == 0 && (count < 0 || status == Z_BUF_ERROR))
-		c->rc = err_set(c->err, ERR_IO, "%s: %s", c->path,
-				status == Z_BUF_ERROR ? "is cut short" : why);
-	gzclose(in);
+	size_t count = fread(bytes, 1, READ_BYTES, in);
+	if (count > 1 && memcmp(bytes, "\x1F\x8B", 2) == 0)
+		read_gzip(c, in, bytes, count);
+	else
+		for (; c->rc == 0 && count > 0; count = fread(bytes, 1, READ_BYTES, in))
+			take(bytes, count, c);
+	if (c->rc == 0 && ferror(in))
+		c->rc = err_errno(c->err, "%s", c->path);
+	fclose(in);
 	free(bytes);
 	return c->rc;
 }
