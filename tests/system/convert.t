@@ -38,6 +38,8 @@ lbworker convert "$ours" "$T/exported"
 ok $? "convert writes the layout of Hugging Face"
 cmp "$ours/model.safetensors" "$T/exported/model.safetensors" >"$T/err" 2>&1
 ok $? "as float32 every bit is the same"
+lbworker convert "$ours" "$T/slash/" && cmp "$ours/model.safetensors" "$T/slash/model.safetensors" 2>"$T/err"
+ok $? "a folder may be named with a slash behind it"
 cp "$T/tokenizer.json" "$T/exported"
 lbworker convert "$T/exported" "$T/brain" --dtype bfloat16
 ok $? "convert to bfloat16"

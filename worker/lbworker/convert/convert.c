@@ -143,8 +143,11 @@ static int fill(const struct convert_order *w, const char *folder, struct err *e
 
 int convert(const struct convert_order *w, struct err *err)
 {
-	char *tmp = xasprintf("%s.tmp-%ld", w->to, (long)getpid());
-	int rc = -1;
+	int len = (int)strlen(w->to), rc = -1;
+
+	while (len > 1 && w->to[len - 1] == '/') /* it is to lie beside it */
+		len--;
+	char *tmp = xasprintf("%.*s.tmp-%ld", len, w->to, (long)getpid());
 
 	if (file_exists(w->to))
 		err_set(err, ERR_USAGE, "%s: exists already", w->to);
