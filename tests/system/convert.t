@@ -140,6 +140,19 @@ for bad in "--prompt abc" "--prompt-tokens 1,300" "--prompt-tokens -1" "--prompt
 	status=$?
 	refused "generate $bad" "token"
 done
+lbworker generate "$ours" --prompt abc --top-p 90
+status=$?
+refused "generate --top-p 90" 'must be a share above 0, and at most 1'
+cp -r "$T/exported" "$T/diverged"
+head -c -4 "$T/exported/model.safetensors" >"$T/diverged/model.safetensors" # the last weight becomes NaN
+printf '\000\000\300\177' >>"$T/diverged/model.safetensors"
+lbworker generate "$T/diverged" --prompt abc --tokens 3
+[ $? = 1 ] && grep -q "logits that are no finite numbers" "$T/err"
+ok $? "a model that has diverged says nothing"
+echo '{"query":"a","choices":["b","c"],"gold":0}' >"$T/question.jsonl"
+lbworker eval "$T/diverged" --choices "$T/question.jsonl"
+[ $? = 1 ] && grep -q "logits that are no finite numbers" "$T/err"
+ok $? "nor is its first answer right each time"
 for family in neox gpt2 mistral qwen3 olmo2 gemma2 gemma3 qwen3_moe dots1; do
 	lbworker train "$T/small.toml" --job.dump_folder "$T/$family" --model.name $family \
 		--training.steps 2 --lr_scheduler.warmup_steps 0 &&

@@ -63,6 +63,8 @@ static int likelihood(struct chooser *c, const int32_t *tokens, size_t count, si
 	c->seen_count = inputs;
 	float *logits = xmalloc(answers * vocab * sizeof(*logits));
 	int rc = model_extend(m, tokens, common, inputs - common, answers, logits, c->err);
+	if (rc == 0)
+		rc = sample_check(logits, answers * vocab, c->err);
 	*sum = 0;
 	for (size_t i = 0; i < answers && rc == 0; i++)
 		*sum += sample_likelihood(logits + i * vocab, vocab,

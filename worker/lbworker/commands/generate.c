@@ -71,11 +71,12 @@ static void append(struct window *w, int32_t token, size_t seq)
 static int next_logits(struct model *m, const struct infer_arguments *a, struct window *w,
 		       float *logits, struct err *err)
 {
-	if (a->no_cache)
-		return model_logits(m, w->token, w->count - 1, 1, logits, err);
-	int rc = model_extend(m, w->token, w->computed, w->count - w->computed, 1, logits, err);
+	size_t first = a->no_cache ? w->count - 1 : w->computed;
+	int rc = a->no_cache ? model_logits(m, w->token, first, 1, logits, err)
+			     : model_extend(m, w->token, first, w->count - first, 1, logits, err);
+
 	w->computed = w->count;
-	return rc;
+	return rc ? rc : sample_check(logits, m->shape.vocab, err);
 }
 
 static int generate(struct model *m, const struct infer_arguments *a, const struct token_text *text,

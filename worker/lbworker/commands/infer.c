@@ -123,6 +123,10 @@ static int take_option(struct infer_arguments *a, unsigned command, const char *
 		}
 		if (take_number(name, value, options[i].min, &number, err))
 			return -1;
+		if (options[i].real == &a->top_p && (number <= 0 || number > 1))
+			return err_set(err, ERR_USAGE,
+				       "%s: \"%.40s\" must be a share above 0, and at most 1", name,
+				       value);
 		if (options[i].integer)
 			*options[i].integer = (int64_t)number;
 		else if (options[i].real)

@@ -74,6 +74,16 @@ static int32_t draw_sorted(const struct sampler *s, const float *logits, size_t 
 	return token;
 }
 
+int sample_check(const float *logits, size_t count, struct err *err)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!isfinite(logits[i]))
+			return err_set(err, ERR_INTERNAL,
+				       "the model gives logits that are no finite numbers: it has "
+				       "diverged, or its weights are damaged");
+	return 0;
+}
+
 int32_t sample_token(const struct sampler *s, const float *logits, size_t vocab, double uniform)
 {
 	int32_t best = most_likely(logits, vocab);

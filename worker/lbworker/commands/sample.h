@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/base/err.h"
+
 struct sampler {
 	double temperature; /* 0: the most likely one */
 	size_t top_k;       /* of so many most likely ones; 0: all */
@@ -16,6 +18,9 @@ struct sampler {
  * first. */
 int32_t sample_token(const struct sampler *sampler, const float *logits, size_t vocab,
 		     double uniform);
+
+/* Nothing can be told from logits that are not finite: -1. */
+int sample_check(const float *logits, size_t count, struct err *err);
 
 /* The logarithm of the probability that logits[vocab] give a token. */
 double sample_likelihood(const float *logits, size_t vocab, int32_t token);
