@@ -253,6 +253,66 @@ static const struct {
 	 "  | ExceptionGroup: two (2 sub-exceptions)\n  +-+---------------- 1 ----------------\n"
 	 "    | Traceback (most recent call last):\n    |   File \"x.py\", line 1, in f\n    | ValueError: bad\n",
 	 "ValueError: bad", NULL},
+	/* raised together: the first ended the others, also where it has no traceback of its own */
+	{"  + Exception Group Traceback (most recent call last):\n  |   File \"x.py\", line 3, in <module>\n"
+	 "  |     raise ExceptionGroup(\"CUDA out of memory\", [ValueError(\"bad\")])\n"
+	 "  | ExceptionGroup: CUDA out of memory (2 sub-exceptions)\n  +-+---------------- 1 ----------------\n    | mylib.Boom: bad\n"
+	 "    +---------------- 2 ----------------\n    | Traceback (most recent call last):\n    |   File \"x.py\", line 1, in f\n"
+	 "    | OSError: [Errno 28] No space left on device\n    +------------------------------------\nbye\n",
+	 "mylib.Boom: bad", NULL},
+	{"  + Exception Group Traceback (most recent call last):\n  |   File \"x.py\", line 3\n  | ExceptionGroup: one (1 sub-exception)\n"
+	 "  +-+---------------- 1 ----------------\n    | Exception Group Traceback (most recent call last):\n    |   File \"x.py\", line 2\n"
+	 "    | ExceptionGroup: two (1 sub-exception)\n    +-+---------------- 1 ----------------\n      | Traceback (most recent call last):\n"
+	 "      |   File \"x.py\", line 1, in f\n      |     f(\"Permission denied\")\n      | KeyError: 'x'\n      +------------------------------------\n",
+	 "KeyError: 'x'", NULL},
+	/* rich draws boxes */
+	{"╭─────────────────────────────── Traceback (most recent call last) ────────────────────────────────╮\n"
+	 "│ /w/train.py:12 in main                                                                           │\n"
+	 "│ ❱ 12 │   raise RuntimeError(\"CUDA out of memory\")                                                │\n"
+	 "╰──────────────────────────────────────────────────────────────────────────────────────────────────╯\n"
+	 "mylib.oops: it broke\n", "mylib.oops: it broke", NULL},
+	{"[10/11/24 12:13:14] ERROR    no luck                train.py:12\n"
+	 "                    ╭─ Traceback (most recent call last) ─╮\n                    │ f(\"Permission denied\")              │\n"
+	 "                    ╰─────────────────────────────────────╯\n                    mylib.oops: it broke\n", "mylib.oops: it broke", NULL},
+	{"╭─ Error ───────────────────╮\n│ No such option: --lrr     │\n╰───────────────────────────╯\n", "│ No such option: --lrr     │", NULL},
+	/* what Python ignored as it ended ended nothing */
+	{TRACE "ValueError: bad\nException ignored in atexit callback: <function f at 0x7f>\n" TRACE "OSError: [Errno 28] No space left on device\n"
+	 "\nDuring handling of the above exception, another exception occurred:\n\n" TRACE "KeyError: 'x'\n"
+	 "Exception ignored in: <function T.__del__ at 0x7f>\nTypeError: 'NoneType' object is not callable\n", "ValueError: bad", NULL},
+	{"Exception ignored in: <function T.__del__ at 0x7f>\nTypeError: 'NoneType' object is not callable\n" TRACE "ValueError: bad\n", "ValueError: bad", NULL},
+	/* a line that ends in a colon goes on */
+	{"\nthread 'main' (4711) panicked at src/main.rs:5:14:\ncalled `Option::unwrap()` on a `None` value\n"
+	 "note: run with `RUST_BACKTRACE=1` environment variable to display a backtrace\n",
+	 "thread 'main' (4711) panicked at src/main.rs:5:14:; called `Option::unwrap()` on a `None` value", NULL},
+	{TRACE "torch._dynamo.exc.InternalTorchDynamoError: odd:\n\n  a graph break\nthe end\n", "torch._dynamo.exc.InternalTorchDynamoError: odd:; a graph break", NULL},
+	/* the words of glibc and of Julia, as they abort */
+	{"free(): double free detected in tcache 2\nAborted (core dumped)\n", "free(): double free detected in tcache 2", NULL},
+	{"*** stack smashing detected ***: terminated\nAborted (core dumped)\n", "*** stack smashing detected ***: terminated", NULL},
+	{"\n[4711] signal (11.1): Segmentation fault\nin expression starting at /w/train.jl:5\nAllocations: 2906 (Pool: 2897; Big: 9); GC: 0\n",
+	 "signal (11.1): Segmentation fault", NULL},
+	/* the memory of which: that of the GPU in the words of others */
+	{TRACE "pycuda._driver.MemoryError: cuMemAlloc failed: out of memory\n", "pycuda._driver.MemoryError: cuMemAlloc failed: out of memory", "the GPU's memory"},
+	{TRACE "cupy.cuda.memory.OutOfMemoryError: Out of memory allocating 512 bytes (allocated so far: 0 bytes).\n",
+	 "cupy.cuda.memory.OutOfMemoryError: Out of memory allocating 512 bytes (allocated so far: 0 bytes).", "the GPU's memory"},
+	{"Error: DriverError(CUDA_ERROR_OUT_OF_MEMORY, \"out of memory\")\n", "Error: DriverError(CUDA_ERROR_OUT_OF_MEMORY, \"out of memory\")", "the GPU's memory"},
+	{"ERROR: LoadError: Out of GPU memory trying to allocate 1.000 GiB\n", "ERROR: LoadError: Out of GPU memory trying to allocate 1.000 GiB", "the GPU's memory"},
+	{"slurmstepd: error: StepId=123.0 exceeded memory limit (5012345 > 4194304), being killed\n",
+	 "slurmstepd: error: StepId=123.0 exceeded memory limit (5012345 > 4194304), being killed", "slurm.mem"},
+	{TRACE "torch.AcceleratorError: CUDA error: invalid device ordinal\n", "torch.AcceleratorError: CUDA error: invalid device ordinal", "one rank for each"},
+	{"wandb: ERROR Error while calling W&B API: permission denied (<Response [403]>)\n",
+	 "wandb: ERROR Error while calling W&B API: permission denied (<Response [403]>)", "WANDB_API_KEY"},
+	/* what points to a cause is none */
+	{"(EngineCore_0 pid=4711) ERROR 10-11 [core.py:7] Traceback (most recent call last):\n(EngineCore_0 pid=4711) ERROR 10-11 [core.py:7]   File \"x.py\"\n"
+	 "(EngineCore_0 pid=4711) ERROR 10-11 [core.py:7] ValueError: No available memory for the cache blocks.\n"
+	 TRACE "RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {}\n",
+	 "ValueError: No available memory for the cache blocks.", NULL},
+	{"E0502 10:11:12.1 12 coordination_service_agent.cc:330] Polled an error from coordination service (this can be an error from this or another task).\n"
+	 "F0502 10:11:12.1 12 client.h:77] Terminating process because the JAX distributed service detected fatal errors. This most likely indicates that another task died\n",
+	 "F0502 10:11:12.1 12 client.h:77] Terminating process because the JAX distributed service detected fatal errors. This most likely indicates that another task died", NULL},
+	{"In 'config': Could not find 'model/gpt9'\n\nAvailable options in 'model':\n\tgpt2\nConfig search path:\n\tprovider=hydra, path=pkg://hydra.conf\n\n"
+	 "Set the environment variable HYDRA_FULL_ERROR=1 for a complete stack trace.\n", "In 'config': Could not find 'model/gpt9'", NULL},
+	{DASHES "mpirun has detected an attempt to run as root.\n\nRunning as root is *strongly* discouraged as any mistake (e.g., in\n"
+	 "defining TMPDIR) or bug can result in catastrophic damage to the OS\n" DASHES, "mpirun has detected an attempt to run as root.", NULL},
 	{"the model is 12 GB\nx.py:17: UserWarning: a tensor was converted\n  bar.set_postfix(loss=float(loss))\n", "the model is 12 GB", NULL},
 	{TRACE "RuntimeError: [/pytorch/gloo/transport/tcp/unbound_buffer.cc:78] Timed out waiting 1800000ms for recv operation to complete\n",
 	 "RuntimeError: [/pytorch/gloo/transport/tcp/unbound_buffer.cc:78] Timed out waiting 1800000ms for recv operation to complete",

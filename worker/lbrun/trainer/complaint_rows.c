@@ -35,14 +35,15 @@ const struct complaint_row complaint_rows[] = {
 	{"\\b(?:CUDA|HIP|XPU|NPU|HPU|MLU|MUSA|MPS backend) out of memory|CUBLAS_STATUS_ALLOC_FAILED|cudaErrorMemoryAllocation|"
 	 "RESOURCE_EXHAUSTED: Out of memory|Cuda failure.*out of memory|OOM when allocating tensor|"
 	 "Out of memory error on \\w+ \\d|[Rr]an out of memory in memory space|at the bottom of memory\\. That was not|"
-	 "UR_RESULT_ERROR_OUT_OF_\\w+|MODULE:PT_DEVMEM Allocation failed|^lbworker: .*\\bcuda: .*out of memory", KNOWN,
+	 "Error.*CUDA_ERROR_OUT_OF_MEMORY|cuMemAlloc failed: out of memory|Out of GPU memory trying to allocate|"
+	 "cupy\\S*OutOfMemoryError: |UR_RESULT_ERROR_OUT_OF_\\w+|MODULE:PT_DEVMEM Allocation failed|^lbworker: .*\\bcuda: .*out of memory", KNOWN,
 	 "the GPU's memory is full: a smaller micro-batch, activation checkpointing, or more GPUs"},
 	{"/dev/shm.*No space left|No space left.*(?:/dev/shm|shm_)|"
 	 "(?:unable to|cannot|failed to) (?:open|mmap|write to|allocate|resize).{0,20} shared memory|"
 	 "[Ee]rror while creating shared memory segment|"
 	 "(?:out of|insufficient) shared memory", KNOWN,
 	 "/dev/shm is full: fewer DataLoader workers, or a larger --shm-size of the container"},
-	{"(?i)oom[_-]kill|OOM Killed|Out of memory: Killed|Exceeded (?:job|step) memory limit", KNOWN,
+	{"(?i)oom[_-]kill|OOM Killed|Out of memory: Killed|exceeded (?:\\w+ )?memory limit", KNOWN,
 	 "the job's memory is used up: ask for more (slurm.mem), or hold less at once"},
 	{"DataLoader worker .* killed by signal: Killed|node running low on memory|"
 	 "Cannot allocate memory|std::bad_alloc|^(?:\\w+\\.)*_?(?:Array)?MemoryError\\b|"
@@ -73,7 +74,7 @@ const struct complaint_row complaint_rows[] = {
 	 "the checkpoint is one of another model: lbctl restart --from another step or scratch"},
 	{"FileNotFoundError|No such file or directory", KNOWN,
 	 "not there on the node; paths without / begin at run.workdir"},
-	{"PermissionError|[Pp]ermission denied", KNOWN,
+	{"PermissionError|(?<!W&B API: )[Pp]ermission denied", KNOWN,
 	 "this user may not do that there: namei -l PATH shows which folder or file is closed"},
 
 	/* the GPU */
@@ -94,6 +95,8 @@ const struct complaint_row complaint_rows[] = {
 	{"uncorrectable (?:ECC|NVLink)|hardware stack error|fallen off the bus|GPU is lost|"
 	 "\\bXid\\b(?: ?\\([^)]*\\))?(?: error)?[:= ]+(?:38|44|46|48|54|61|62|64|74|79|95|110|119|120|140|143|144|145|149)\\b",
 	 KNOWN, "the GPU is broken: slurm.exclude keeps the run away from the node; have it looked at"},
+	{"invalid device ordinal", KNOWN,
+	 "the job has no such GPU: one rank for each (slurm.ntasks_per_node, slurm.gpus_per_node), as cuda:LOCAL_RANK"},
 	{"busy or unavailable|system not yet initialized", KNOWN,
 	 "that GPU lets nobody in: nvidia-smi on the node says whether another process has it; slurm.exclude keeps away from it"},
 	{"LB_CUDA_WAIT=1 tells which", KNOWN, NULL},
@@ -112,6 +115,8 @@ const struct complaint_row complaint_rows[] = {
 	 "two ranks took one GPU: each needs its own, as cuda:LOCAL_RANK, and no more ranks on a node than GPUs"},
 	{"ncclSystemError|ncclInternalError|ncclUnhandledCudaError|ncclInvalidUsage|NCCL error", WEIGHT_EXCEPTION, false,
 	 NCCL_ADVICE},
+	{"W&B API: permission denied|wandb\\.errors\\.\\w+: api_key not configured", KNOWN,
+	 "no access to it: a key belongs into run.env_file, as WANDB_API_KEY=..."},
 	{"GatedRepoError|40[13] Client Error|RepositoryNotFoundError", KNOWN,
 	 "no access to it: a token belongs into run.env_file, as HF_TOKEN=..."},
 	{"Name or service not known|Temporary failure in name resolution|Max retries exceeded|"
@@ -123,11 +128,16 @@ const struct complaint_row complaint_rows[] = {
 	/* crashes, and the words of languages */
 	{"^srun: |^(?:mpirun|mpiexec|prterun)\\b|^\\[(?:mpiexec|proxy:)", FOLLOWS},
 	{"^Signal: Abort", WEIGHT_FOLLOWS, true, NULL},
-	{"^Signal: |Fatal Python error: |^Segmentation fault|Caught signal \\d+ \\(|\\*\\*\\* SIG|AddressSanitizer: ",
+	{"^Signal: |Fatal Python error: |^Segmentation fault|Caught signal \\d+ \\(|^signal \\(\\d+|\\*\\*\\* SIG|AddressSanitizer: ",
 	 WEIGHT_KNOWN, true, NULL},
 	{"^terminate called after throwing", WEIGHT_EXCEPTION, true, NULL},
+	/* glibc, as it aborts */
+	{"^(?:\\w+\\(\\): )?(?:double free|invalid (?:next )?(?:pointer|size)|corrupted|mismatching|memory corruption|unaligned)\\b.{0,60}$|"
+	 "\\*\\*\\* (?:stack smashing|buffer overflow) detected", WEIGHT_EXCEPTION, true, NULL},
 	{"unrecognized arguments: |following arguments are required|invalid choice: ", KNOWN, NULL},
-	{"Assertion .* failed|^thread '.*' panicked|^panic: ", WEIGHT_EXCEPTION, false, NULL},
+	{"See root cause above", FOLLOWS},
+	{"^(?:In '.*': )?Could not (?:find|override|append|delete|load) '|(?:ORTE|PRTE) (?:was unable|has lost)|attempt to run as root|"
+	 "Assertion .* failed|^thread '.*'(?: \\(\\d+\\))? panicked|^panic: ", WEIGHT_EXCEPTION, false, NULL},
 	{"^(?:[A-Za-z_]\\w*\\.)*[A-Z]\\w*(?:Error|Exception|Interrupt|Exit|Failure)(?::|$)",
 	 WEIGHT_EXCEPTION, false, NULL},
 	{"(?i)\\b(?:error|fatal|exception|failed|aborted|aborting|cannot)\\b", WEIGHT_ERROR, false, NULL},
@@ -139,7 +149,7 @@ const char complaint_sign[] =
 	"(?i)error|exception|fault|fatal|did not (?:answer|begin)|has (?:an)?other|abort|assert|kill|denied|no space|quota|nccl|cuda|out of memory|"
 	"memory|cannot|not found|no such|caught|exit ?(?:code|string)|return code|exit status|died with|interrupt|"
 	"panic|signal|terminat|peer|pipe|insuffic|unable|too many|already in use|mismatch|arguments|invalid|"
-	"process name|not enough|compatib|driver|failed|timeout|timed out|xid|ecc|\\bbus\\b|retries|unreach|resolution|not known|gated|\\boom\\b|is lost|stale|read-only|input/output|busy|initialized|completion|bottom of|unresponsive";
+	"process name|could not|corrupt|\\bfree\\b|smashing|overflow|as root|has lost|not enough|compatib|driver|failed|timeout|timed out|xid|ecc|\\bbus\\b|retries|unreach|resolution|not known|gated|\\boom\\b|is lost|stale|read-only|input/output|busy|initialized|completion|bottom of|unresponsive";
 
 const char complaint_harmless[] =
 	"(?i)warn(?:ing)?s?\\b|\\b(?:0|no|without) (?:\\w+ )?errors?\\b|errors?['\"]?\\s*[=:]\\s*0\\b|error[_-]?(?:rate|bar|handl|if)|"
@@ -173,8 +183,12 @@ const char complaint_noise[] =
 	/* torch.multiprocessing.spawn, Lightning, Composer */
 	"ProcessExitedException: process \\d|Child process with PID \\d+ terminated with code|"
 	"Rank \\d+ crashed with exit code|^(?:\\S+:)?Global rank \\d+ \\(PID \\d+\\) exited with code|"
+	/* JAX, of any task that has died */
+	"Polled an error from coordination service|"
+	/* Hydra */
+	"HYDRA_FULL_ERROR|"
 	/* lines drawn */
-	"^\\s*[-=*#_]{3,}\\s*$";
+	"^\\s*[-=*#_]{3,}\\s*$|^\\s*(?:╭|╰)─.*(?:╮|╯)\\s*$";
 
 const char complaint_frame[] =
 	"^\\s*(?:File \"[^\"]+\", line \\d+|#\\d+\\s+0x|what\\(\\):|at .+:\\d+|"

@@ -47,7 +47,8 @@ void complaints_reset(struct complaints *c)
 	c->follower_count = 0;
 	c->launcher_ends = false;
 	c->frame_lines = 0;
-	c->in_traceback = c->is_aside = false;
+	c->goes_on = c->in_traceback = c->in_group = false;
+	c->said = c->aside = ASIDE_NOT;
 }
 
 /* --- lines ------------------------------------------------------------------------------------ */
@@ -100,37 +101,82 @@ static void offer(struct complaints *c, const struct heard *line, enum weight we
 		return;
 	take(&c->best, line, weight, row ? row->advice : NULL);
 	c->frame_lines = row && row->has_frame ? FRAME_LINES : 0;
+	c->goes_on = text_ends_with(line->text, ":");
+}
+
+static void append(struct complaint *to, const struct heard *line)
+{
+	const char *text = line->text + strspn(line->text, " \t");
+	size_t len = strlen(to->text);
+
+	snprintf(to->text + len, sizeof(to->text) - len, "; %s", text);
+	text_clean(to->text);
 }
 
 static void add_frame(struct complaints *c, const struct heard *line)
 {
-	const char *text = line->text + strspn(line->text, " \t");
-	size_t len = strlen(c->best.text);
-
 	c->frame_lines--;
 	if (!regexp_match(c->frame, line->text, line->len))
 		return;
-	snprintf(c->best.text + len, sizeof(c->best.text) - len, "; %s", text);
-	text_clean(c->best.text);
+	append(&c->best, line);
 	c->frame_lines = 0;
 }
 
 enum traceback { TRACEBACK_NONE, TRACEBACK_INSIDE, TRACEBACK_END };
 
-/* Loggers and launchers that we do not know put marks in front, the same for each line of it. */
+/* Exceptions that were raised together are drawn with a margin, which is taken off. Of them the
+ * first counts: it mostly ended the others. */
+static enum traceback follow_group(struct complaints *c, struct heard *line)
+{
+	static const char begins[] = "Exception Group Traceback";
+	const char *text = line->text + strspn(line->text, " ");
+	bool is_drawn = text > line->text && (*text == '+' || *text == '|');
+	int number = 0;
+
+	if (is_drawn && strncmp(text + 1 + (text[1] == ' '), begins, sizeof(begins) - 1) == 0) {
+		c->is_later &= *text == '|';
+		c->in_group = c->in_traceback = true;
+		c->aside = c->said;
+		c->group_rank = c->traceback_rank = line->rank;
+		c->traceback_mark[0] = '\0';
+		return TRACEBACK_INSIDE;
+	}
+	if (!c->in_group || line->rank != c->group_rank)
+		return TRACEBACK_NONE;
+	c->in_group = is_drawn;
+	if (!is_drawn)
+		return TRACEBACK_NONE;
+	if (sscanf(text, "+%*[+-] %d", &number) == 1)
+		c->is_later |= number > 1;
+	line->text = text + 1 + (text[1] == ' ');
+	line->len = strlen(line->text);
+	return *text == '+' || c->is_later || strstr(text, " sub-exception") ? TRACEBACK_INSIDE
+									       : TRACEBACK_NONE;
+}
+
+/* Loggers and launchers that we do not know put marks in front, the same for each line of it; rich
+ * draws it into a box. */
 static bool begins_traceback(struct complaints *c, const struct heard *line)
 {
-	const char *at = strstr(line->text, "Traceback (most recent call last)");
+	const char *title = strstr(line->text, "Traceback (most recent call last)");
+	const char *box = strstr(line->text, "╭─");
+	const char *at = title && box && box < title ? box : title;
 
 	if (!at || at - line->text >= MARK_BYTES)
 		return false;
 	if (c->in_traceback && line->rank != c->traceback_rank)
 		return true;
+	c->aside = c->said;
 	snprintf(c->traceback_mark, sizeof(c->traceback_mark), "%.*s", (int)(at - line->text),
 		 line->text);
 	c->in_traceback = true;
 	c->traceback_rank = line->rank;
 	return true;
+}
+
+static bool is_box(const char *text)
+{
+	return strncmp(text, "│", strlen("│")) == 0 || strncmp(text, "╰─", strlen("╰─")) == 0;
 }
 
 /* The first line that is not indented ends it, and says what was raised; those before quote the
@@ -139,7 +185,7 @@ static enum traceback follow_traceback(struct complaints *c, struct heard *line)
 {
 	size_t mark = strlen(c->traceback_mark);
 
-	if (begins_traceback(c, line))
+	if (follow_group(c, line) == TRACEBACK_INSIDE || begins_traceback(c, line))
 		return TRACEBACK_INSIDE;
 	/* it stood behind text without a newline, which is no mark */
 	if (strncmp(line->text, "  File \"", 8) == 0)
@@ -149,7 +195,7 @@ static enum traceback follow_traceback(struct complaints *c, struct heard *line)
 		return TRACEBACK_NONE;
 	line->text += mark;
 	line->len -= mark;
-	if (strchr(" \t+|", line->text[0]))
+	if (strchr(" \t+|", line->text[0]) || is_box(line->text))
 		return TRACEBACK_INSIDE;
 	c->in_traceback = false;
 	return TRACEBACK_END;
@@ -329,29 +375,52 @@ static bool ends_all(const char *text)
 	return srun_ends(text) || (strstr(text, "*** STEP ") && strstr(text, " CANCELLED AT "));
 }
 
+/* What a line says of the traceback behind it; what was raised meanwhile is of the same kind. */
+static enum aside aside_of(const struct complaints *c, const char *text)
+{
+	if (strstr(text, "Exception ignored "))
+		return ASIDE_IGNORED;
+	if (strstr(text, "Exception in thread"))
+		return ASIDE_THREAD;
+	if (strstr(text, "During handling of the above exception") ||
+	    strstr(text, "The above exception was the direct cause"))
+		return c->aside;
+	return ASIDE_NOT;
+}
+
+static void go_on(struct complaints *c, const struct heard *line)
+{
+	c->goes_on = false;
+	append(&c->best, line);
+}
+
 void complaints_hear(struct complaints *c, const struct heard *heard)
 {
 	struct heard line = *heard;
 	const struct complaint_row *row;
 	enum traceback traceback;
+	bool is_ignored;
 
 	if (line.len == 0)
 		return;
 	c->launcher_ends |= ends_all(line.text);
 	if (c->frame_lines > 0 && line.rank == c->best.rank)
 		add_frame(c, &line);
-	c->is_aside |= strstr(line.text, "Exception ignored in") ||
-		       strstr(line.text, "Exception in thread");
 	traceback = follow_traceback(c, &line);
+	is_ignored = traceback == TRACEBACK_END ? c->aside == ASIDE_IGNORED
+						: c->said == ASIDE_IGNORED;
+	c->said = aside_of(c, line.text);
 	row = traceback == TRACEBACK_INSIDE ? NULL : row_of(c, &line);
 	if (traceback == TRACEBACK_INSIDE || ((row || line.is_stderr) && is_noise(c, &line)) ||
 	    is_harmless(c, &line, row))
 		return;
-	if (traceback == TRACEBACK_END && !c->is_aside)
+	if (c->goes_on && line.rank == c->best.rank)
+		go_on(c, &line);
+	if (traceback == TRACEBACK_END && c->aside == ASIDE_NOT)
 		c->raised_ms = line.now_ms;
-	if (traceback == TRACEBACK_END)
-		c->is_aside = false;
-	if (traceback == TRACEBACK_END && (!row || row->weight == WEIGHT_ERROR))
+	if (is_ignored)
+		row = NULL;
+	else if (traceback == TRACEBACK_END && (!row || row->weight == WEIGHT_ERROR))
 		offer(c, &line, WEIGHT_EXCEPTION, NULL);
 	else if (row)
 		offer(c, &line, row->weight, row);

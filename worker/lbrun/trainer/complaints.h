@@ -40,6 +40,9 @@ struct rank_end {
 	bool is_first_hand; /* its own shepherd says so, which saw it end; else a launcher */
 };
 
+/* what was raised did not end the program, or perhaps not */
+enum aside { ASIDE_NOT, ASIDE_THREAD, ASIDE_IGNORED };
+
 struct complaints {
 	struct regexp *rows[64], *ends[32];
 	struct regexp *sign, *harmless, *noise, *frame;
@@ -54,8 +57,12 @@ struct complaints {
 	int64_t followed_ms;         /* the newest said so */
 	bool launcher_ends;          /* it has said that it ends all that is left */
 	int frame_lines;             /* so many lines may hold the frame of `best` */
-	bool in_traceback, is_aside; /* its traceback is of what Python ignored, or of a thread */
+	bool goes_on;                /* `best` ends in a colon: the next line is a part of it */
+	bool in_traceback;
+	enum aside said, aside; /* by the line before; of the traceback */
 	int64_t traceback_rank;
+	bool in_group, is_later; /* exceptions that were raised together; behind the first of them */
+	int64_t group_rank;
 	char traceback_mark[MARK_BYTES]; /* stood in front of its first line */
 };
 
