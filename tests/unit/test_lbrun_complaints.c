@@ -210,6 +210,14 @@ static const struct {
 	 " 4  ./train(forward+0xc) [0x564438f93195]\n" MPICH,
 	 "Caught signal 11 (Segmentation fault: address not mapped); 4  ./train(forward+0xc) [0x564438f93195]", NULL},
 	{MPICH, "", NULL},
+	/* Open MPI 5.0 */
+	{DASHES "prterun noticed that process rank 1 with PID 19645 on node vm exited on\nsignal 9 (Killed).\n" DASHES
+	 DASHES "prterun detected that one or more processes exited with non-zero status,\n"
+	 "thus causing the job to be terminated. The first process to do so was:\n\n   Process name: [prterun-vm-19720@1,1]\n   Exit code:    7\n" DASHES
+	 DASHES "MPI_ABORT was invoked on rank 1 in communicator MPI_COMM_WORLD\n  Proc: [[63161,1],1]\n  Errorcode: 7\n\n"
+	 "NOTE: invoking MPI_ABORT causes Open MPI to kill all MPI processes.\nYou may or may not see output from other processes, depending on\n"
+	 "exactly when Open MPI kills them.\n" DASHES DASHES "prterun has exited due to process rank 1 with PID 0 on node vm calling\n"
+	 "\"abort\". This may have caused other processes in the application to be\nterminated by signals sent by prterun (as reported here).\n" DASHES, "", NULL},
 	{"Abort(3) on node 1 (rank 1 in comm 0): application called MPI_Abort(MPI_COMM_WORLD, 3) - process 1\n", "", NULL},
 	/* our own trainer on a GPU */
 	{"lbworker: rank 1: step 3: cuda: adamw 125248: out of memory (kernels/cuda/memory.c:250)\nlbrun: exit status 1\n",
@@ -265,6 +273,19 @@ static const struct {
 	 "    | ExceptionGroup: two (1 sub-exception)\n    +-+---------------- 1 ----------------\n      | Traceback (most recent call last):\n"
 	 "      |   File \"x.py\", line 1, in f\n      |     f(\"Permission denied\")\n      | KeyError: 'x'\n      +------------------------------------\n",
 	 "KeyError: 'x'", NULL},
+	/* much goes on behind a file that is not there; what was raised last ended it, unless it says
+	 * what it was made of */
+	{"cat: /etc/lsb-release: No such file or directory\n/bin/sh: 1: nvidia-smi: not found\n" TRACE "ValueError: bad\n", "ValueError: bad", NULL},
+	{"cat: /etc/lsb-release: No such file or directory\n" TRACE "FileNotFoundError: [Errno 2] No such file or directory: 'x'\n",
+	 "FileNotFoundError: [Errno 2] No such file or directory: 'x'", "run.workdir"},
+	{TRACE "ModuleNotFoundError: No module named 'apex'\nit goes on without\n" TRACE "ValueError: bad\n", "ValueError: bad", NULL},
+	{TRACE "ModuleNotFoundError: No module named 'apex'\n\nThe above exception was the direct cause of the following exception:\n\n"
+	 TRACE "RuntimeError: no transformers\n", "ModuleNotFoundError: No module named 'apex'", "environment"},
+	{"x.py:3: UserWarning: Permission denied: '/root/.cache'\nthe end\n", "the end", NULL},
+	{"/x/slurm_script: line 3: torchrun: command not found\nERROR: no results\n", "/x/slurm_script: line 3: torchrun: command not found", "PATH"},
+	{TRACE "mylib.oops: gave up retrying\n", "mylib.oops: gave up retrying", NULL},
+	{"Memory access fault by GPU node-2 (Agent handle: 0x55) on address 0x7f. Reason: Page not present or supervisor privilege.\nAborted (core dumped)\n",
+	 "Memory access fault by GPU node-2 (Agent handle: 0x55) on address 0x7f. Reason: Page not present or supervisor privilege.", "AMD_SERIALIZE_KERNEL"},
 	/* rich draws boxes */
 	{"╭─────────────────────────────── Traceback (most recent call last) ────────────────────────────────╮\n"
 	 "│ /w/train.py:12 in main                                                                           │\n"
@@ -483,6 +504,9 @@ static const struct {
 	{"srun: error: n2: task 3: Out Of Memory\n", -1, 9, 3, "n2"},
 	{"mpirun noticed that process rank 3 with PID 0 on node n7 exited on signal 11 (Segmentation fault).\n", -1, 11, 3, "n7"},
 	{"  Process name: [[1,1],2]\n  Exit code:    3\n", 3, 0, 2, ""},
+	{"prterun noticed that process rank 1 with PID 19645 on node vm exited on\nsignal 11 (Segmentation fault).\n", -1, 11, 1, ""},
+	{"   Process name: [prterun-vm-19720@1,1]\n   Exit code:    7\n", 7, 0, 1, ""},
+	{"MPI_ABORT was invoked on rank 1 in communicator MPI_COMM_WORLD\n  Proc: [[63161,1],1]\n  Errorcode: 7\n", 7, 0, 1, ""},
 	{"MPI_ABORT was invoked on rank 1 in communicator MPI_COMM_WORLD\nwith errorcode 3.\n", 3, 0, 1, ""},
 	{"Abort(3) on node 1 (rank 1 in comm 0): application called MPI_Abort(MPI_COMM_WORLD, 3) - process 1\n", 3, 0, 1, ""},
 	{"=   EXIT CODE: 139\nYOUR APPLICATION TERMINATED WITH THE EXIT STRING: Segmentation fault (signal 11)\n", -1, 11, -1, ""},

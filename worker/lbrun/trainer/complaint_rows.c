@@ -3,6 +3,7 @@
 #include "worker/lbrun/trainer/complaint_rows.h"
 
 #define KNOWN WEIGHT_KNOWN, false
+#define EVERYDAY WEIGHT_EVERYDAY, false
 #define FOLLOWS WEIGHT_FOLLOWS, false, NULL
 #define NCCL_ADVICE \
 	"NCCL_DEBUG=INFO tells more; slurm.network sets what the fabric needs, lbctl doctor looks at versions"
@@ -63,18 +64,18 @@ const struct complaint_row complaint_rows[] = {
 	 "too many files are open: raise ulimit -n, or use fewer DataLoader workers"},
 	{"GLIBC(?:XX)?_[\\d.]+'? not found", KNOWN, "it was built for a newer system than the node's"},
 	{"ModuleNotFoundError: |ImportError: |error while loading shared libraries|"
-	 "cannot open shared object file(?!.*\\(ignored\\))", KNOWN,
+	 "cannot open shared object file(?!.*\\(ignored\\))", EVERYDAY,
 	 "it is not in the job's environment: activate that before lbctl submit, or put it into the command"},
 	{"not enough slots available in the system", KNOWN,
 	 "more ranks than the job's tasks: slurm.ntasks_per_node, or mpirun --oversubscribe"},
 	{"command not found$|^[^ ]+: (?:line )?\\d+: .*not found$|exec.*: No such file or directory|"
-	 "execvp error on file|was unable to (?:launch|find|start) the specified", KNOWN,
+	 "execvp error on file|was unable to (?:launch|find|start) the specified", EVERYDAY,
 	 "there is no such program in the job's PATH"},
 	{"Error\\(s\\) in loading state_dict|size mismatch for ", KNOWN,
 	 "the checkpoint is one of another model: lbctl restart --from another step or scratch"},
-	{"FileNotFoundError|No such file or directory", KNOWN,
+	{"FileNotFoundError|No such file or directory", EVERYDAY,
 	 "not there on the node; paths without / begin at run.workdir"},
-	{"PermissionError|(?<!W&B API: )[Pp]ermission denied", KNOWN,
+	{"PermissionError|(?<!W&B API: )[Pp]ermission denied", EVERYDAY,
 	 "this user may not do that there: namei -l PATH shows which folder or file is closed"},
 
 	/* the GPU */
@@ -100,6 +101,8 @@ const struct complaint_row complaint_rows[] = {
 	{"busy or unavailable|system not yet initialized", KNOWN,
 	 "that GPU lets nobody in: nvidia-smi on the node says whether another process has it; slurm.exclude keeps away from it"},
 	{"LB_CUDA_WAIT=1 tells which", KNOWN, NULL},
+	{"HIP error: |Memory access fault by GPU|HSA_STATUS_ERROR_(?:MEMORY|EXCEPTION|ILLEGAL)", KNOWN,
+	 "a kernel failed; with AMD_SERIALIZE_KERNEL=3 in the environment the traceback shows which"},
 	{"illegal memory access|misaligned address|device-side assert|unspecified launch failure|"
 	 "CU(?:BLAS|DNN)_STATUS_EXECUTION_FAILED|CUDA error: |Cuda failure", KNOWN,
 	 "a kernel failed; with CUDA_LAUNCH_BLOCKING=1 in the environment the traceback shows which"},
@@ -117,10 +120,10 @@ const struct complaint_row complaint_rows[] = {
 	 NCCL_ADVICE},
 	{"W&B API: permission denied|wandb\\.errors\\.\\w+: api_key not configured", KNOWN,
 	 "no access to it: a key belongs into run.env_file, as WANDB_API_KEY=..."},
-	{"GatedRepoError|40[13] Client Error|RepositoryNotFoundError", KNOWN,
+	{"GatedRepoError|40[13] Client Error|RepositoryNotFoundError", EVERYDAY,
 	 "no access to it: a token belongs into run.env_file, as HF_TOKEN=..."},
 	{"Name or service not known|Temporary failure in name resolution|Max retries exceeded|"
-	 "Network is unreachable|LocalEntryNotFoundError", KNOWN,
+	 "Network is unreachable|LocalEntryNotFoundError", EVERYDAY,
 	 "compute nodes often have no internet: download before, and set HF_HUB_OFFLINE=1"},
 
 	{"rank \\d+ \\([^)]*\\) has (?:another|other) .* than rank 0 \\(", KNOWN, NULL},
@@ -146,7 +149,7 @@ const struct complaint_row complaint_rows[] = {
 const size_t complaint_row_count = sizeof(complaint_rows) / sizeof(complaint_rows[0]);
 
 const char complaint_sign[] =
-	"(?i)error|exception|fault|fatal|did not (?:answer|begin)|has (?:an)?other|abort|assert|kill|denied|no space|quota|nccl|cuda|out of memory|"
+	"(?i)error|exception|fault|fatal|exited on$|did not (?:answer|begin)|has (?:an)?other|abort|assert|kill|denied|no space|quota|nccl|cuda|out of memory|"
 	"memory|cannot|not found|no such|caught|exit ?(?:code|string)|return code|exit status|died with|interrupt|"
 	"panic|signal|terminat|peer|pipe|insuffic|unable|too many|already in use|mismatch|arguments|invalid|"
 	"process name|could not|corrupt|\\bfree\\b|smashing|overflow|as root|has lost|not enough|compatib|driver|failed|timeout|timed out|xid|ecc|\\bbus\\b|retries|unreach|resolution|not known|gated|\\boom\\b|is lost|stale|read-only|input/output|busy|initialized|completion|bottom of|unresponsive";
@@ -161,7 +164,8 @@ const char complaint_noise[] =
 	"^slurmstepd(?:-\\S+)?: error: \\*\\*\\* (?:STEP|JOB)|"
 	/* Open MPI, and libraries that it tries and does without */
 	"\\(ignored\\)\\s*$|^Primary job +terminated|^a non-zero exit code\\.? |Per user-direction|"
-	"^(?:mpirun|mpiexec|prterun)\\S* (?:detected|noticed) that|^the job to be terminated\\. |^\\s*Process name: |^\\s*Exit code: |"
+	"^(?:mpirun|mpiexec|prterun)\\S* (?:detected that|noticed that|has exited due to)|^(?:thus causing )?the job to be terminated\\. |"
+	"^signal \\d+ \\([^)]*\\)\\.$|^\"abort\"\\. This may have|^terminated by signals sent by |^\\s*Process name: |^\\s*Exit code: |"
 	"MPI_ABORT was invoked|^with errorcode -?\\d|^NOTE: invoking MPI_ABORT|^You may or may not see output|"
 	"^exactly when Open MPI kills|ORTE_ERROR_LOG|^PMIX ERROR|help message|Set MCA parameter|"
 	"^\\*\\*\\* (?:Process received signal|End of error message) \\*\\*\\*|^Signal code: |^Failing at address|"
@@ -203,12 +207,13 @@ const char *const rank_end_patterns[] = {
 	("^srun: error: (?<node>[^\\s:]+): tasks? (?<rank>\\d+)[^:]*: "
 	 "(?<word>Segmentation fault|Killed|Aborted|Bus error|Floating point exception|Illegal instruction)"),
 	"^srun: error: (?<node>[^\\s:]+): tasks? (?<rank>\\d+)[^:]*: (?<oom>Out Of Memory)",
-	/* Open MPI */
-	"noticed that process rank (?<rank>\\d+) with PID \\d+ on node (?<node>\\S+) exited on signal (?<signal>\\d+)",
-	"^\\s*Process name: \\[\\[\\d+,\\d+\\],(?<rank>\\d+)\\]",
+	/* Open MPI; 5 has the signal in the line below */
+	"noticed that process rank (?<rank>\\d+) with PID \\d+ on node (?<node>\\S+) exited on(?: signal (?<signal>\\d+)|$)",
+	"^signal (?<signal>\\d+) \\([^)]*\\)\\.$",
+	"^\\s*Process name: \\[[^ ]*,(?<rank>\\d+)\\]",
 	"^\\s*Exit code:\\s+(?<code>\\d+)\\s*$",
 	"MPI_ABORT was invoked on rank (?<rank>\\d+)\\b",
-	"^with errorcode (?<code>\\d+)\\.",
+	"^(?:with errorcode|\\s*Errorcode:) (?<code>\\d+)\\.?$",
 	/* MPICH, Intel MPI */
 	"MPI_Abort\\([^,]*, (?<code>\\d+)\\) - process (?<rank>\\d+)",
 	"^=\\s+KILLED BY SIGNAL: (?<signal>\\d+)",

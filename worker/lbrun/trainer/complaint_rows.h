@@ -14,6 +14,7 @@ enum weight {
 	WEIGHT_FOLLOWS,   /* what others say because one has died */
 	WEIGHT_ERROR,     /* it calls itself an error */
 	WEIGHT_HINT,      /* a warning: says why, if an error of the same advice follows */
+	WEIGHT_EVERYDAY,  /* we can say what it means, though much goes on behind such a line */
 	WEIGHT_EXCEPTION, /* the last line of a traceback */
 	WEIGHT_KNOWN,     /* we can say what it means */
 };

@@ -85,7 +85,8 @@ static bool is_better(const struct complaint *best, const struct heard *line, en
 static bool says_the_same(const struct complaint *best, const struct heard *line,
 			  const struct complaint_row *row)
 {
-	return row && row->advice && best->advice && strcmp(row->advice, best->advice) == 0 &&
+	return row && row->weight != WEIGHT_EVERYDAY && row->advice && best->advice &&
+	       strcmp(row->advice, best->advice) == 0 &&
 	       line->now_ms - best->at_ms <= COMPLAINT_OLD_MS;
 }
 
@@ -151,7 +152,7 @@ static enum traceback follow_group(struct complaints *c, struct heard *line)
 	line->text = text + 1 + (text[1] == ' ');
 	line->len = strlen(line->text);
 	return *text == '+' || c->is_later || strstr(text, " sub-exception") ? TRACEBACK_INSIDE
-									       : TRACEBACK_NONE;
+									     : TRACEBACK_NONE;
 }
 
 /* Loggers and launchers that we do not know put marks in front, the same for each line of it; rich
@@ -204,8 +205,10 @@ static enum traceback follow_traceback(struct complaints *c, struct heard *line)
 static bool is_harmless(struct complaints *c, const struct heard *line,
 			const struct complaint_row *row)
 {
-	return (!row || row->weight == WEIGHT_ERROR || row->weight == WEIGHT_FOLLOWS) &&
-	       regexp_match(c->harmless, line->text, line->len);
+	bool may_be = !row || row->weight == WEIGHT_ERROR || row->weight == WEIGHT_FOLLOWS ||
+		      row->weight == WEIGHT_EVERYDAY;
+
+	return may_be && regexp_match(c->harmless, line->text, line->len);
 }
 
 /* --- the end of a rank ------------------------------------------------------------------------ */
@@ -388,6 +391,22 @@ static enum aside aside_of(const struct complaints *c, const char *text)
 	return ASIDE_NOT;
 }
 
+/* Behind it comes what was made of an exception that says why itself. */
+static void hear_of_cause(struct complaints *c, const struct heard *line)
+{
+	if (c->best.weight == WEIGHT_EXCEPTION && c->best.advice && c->best.rank == line->rank &&
+	    strstr(line->text, "was the direct cause of the following exception"))
+		c->best.weight = WEIGHT_KNOWN;
+}
+
+/* What was raised ended it, whatever it says. */
+static enum weight weigh(enum traceback traceback, const struct complaint_row *row)
+{
+	bool is_plain = !row || row->weight == WEIGHT_ERROR || row->weight == WEIGHT_EVERYDAY;
+
+	return traceback == TRACEBACK_END && is_plain ? WEIGHT_EXCEPTION : row->weight;
+}
+
 static void go_on(struct complaints *c, const struct heard *line)
 {
 	c->goes_on = false;
@@ -410,20 +429,17 @@ void complaints_hear(struct complaints *c, const struct heard *heard)
 	is_ignored = traceback == TRACEBACK_END ? c->aside == ASIDE_IGNORED
 						: c->said == ASIDE_IGNORED;
 	c->said = aside_of(c, line.text);
+	hear_of_cause(c, &line);
 	row = traceback == TRACEBACK_INSIDE ? NULL : row_of(c, &line);
 	if (traceback == TRACEBACK_INSIDE || ((row || line.is_stderr) && is_noise(c, &line)) ||
-	    is_harmless(c, &line, row))
+	    (traceback == TRACEBACK_NONE && is_harmless(c, &line, row)))
 		return;
 	if (c->goes_on && line.rank == c->best.rank)
 		go_on(c, &line);
 	if (traceback == TRACEBACK_END && c->aside == ASIDE_NOT)
 		c->raised_ms = line.now_ms;
-	if (is_ignored)
-		row = NULL;
-	else if (traceback == TRACEBACK_END && (!row || row->weight == WEIGHT_ERROR))
-		offer(c, &line, WEIGHT_EXCEPTION, NULL);
-	else if (row)
-		offer(c, &line, row->weight, row);
+	if (!is_ignored && (row || traceback == TRACEBACK_END))
+		offer(c, &line, weigh(traceback, row), row);
 	/* what is indented quotes a program, or goes on: below a warning, say */
 	if (line.is_stderr && !is_bar(line.text) && !strchr(" \t", line.text[0]))
 		take(&c->last, &line, WEIGHT_LAST, NULL);

@@ -54,14 +54,15 @@ struct complaints {
 	int64_t named_rank;    /* by a launcher, before it says how that ended; -1 = none */
 	int64_t followers[16]; /* ranks that said they end because of another, in turn; */
 	size_t follower_count;
-	int64_t followed_ms;         /* the newest said so */
-	bool launcher_ends;          /* it has said that it ends all that is left */
-	int frame_lines;             /* so many lines may hold the frame of `best` */
-	bool goes_on;                /* `best` ends in a colon: the next line is a part of it */
+	int64_t followed_ms; /* the newest said so */
+	bool launcher_ends;  /* it has said that it ends all that is left */
+	int frame_lines;     /* so many lines may hold the frame of `best` */
+	bool goes_on;        /* `best` ends in a colon: the next line is a part of it */
 	bool in_traceback;
 	enum aside said, aside; /* by the line before; of the traceback */
 	int64_t traceback_rank;
-	bool in_group, is_later; /* exceptions that were raised together; behind the first of them */
+	/* exceptions that were raised together; behind the first of them */
+	bool in_group, is_later;
 	int64_t group_rank;
 	char traceback_mark[MARK_BYTES]; /* stood in front of its first line */
 };
