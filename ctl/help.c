@@ -91,6 +91,9 @@ int help_run(struct ctl *ctl, struct err *err)
 	command = command_find(ctl, ctl->operands.words[0]);
 	if (!command)
 		return unknown_command(ctl, ctl->operands.words[0], err);
+	if (ctl->operands.count > 1)
+		return err_set(err, ERR_USAGE, "help: \"%s\" is too much; usage: lbctl help %s",
+			       ctl->operands.words[1], ctl->command->usage);
 	print_help(command, stdout);
 	return 0;
 }

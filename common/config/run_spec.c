@@ -319,10 +319,33 @@ static int check_unknown(const struct toml *toml, bool is_command, struct err *e
 	return rc;
 }
 
+/* What is to be run may stand there by another name, or in no section. */
+static int refuse_misplaced(const struct toml *toml, struct err *err)
+{
+	static const char *const sections[] = { "run", "model" };
+	const char *name, *near;
+	json_t *value;
+	char what[80];
+
+	json_object_foreach(toml->root, name, value) {
+		near = json_is_object(value) ? nearest(name, sections, 2) : NULL;
+		if (near)
+			snprintf(what, sizeof(what), "unknown section; did you mean [%s]?", near);
+		else if (strcmp(name, "command") == 0 || strcmp(name, "script") == 0)
+			snprintf(what, sizeof(what), "unknown key; it belongs into section [run]");
+		else
+			continue;
+		return keys_refuse(toml, name, what, err);
+	}
+	return 0;
+}
+
 static int check_kind(const struct toml *toml, bool is_command, struct err *err)
 {
 	if (is_command || json_is_object(json_object_get(toml->root, "model")))
 		return 0;
+	if (refuse_misplaced(toml, err) < 0)
+		return -1;
 	return err_set(
 		err, ERR_USAGE,
 		"%s: nothing to run: needs run.command = [\"program\", \"argument\", ...], or "

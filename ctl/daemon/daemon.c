@@ -179,17 +179,34 @@ static const struct {
 	{ "status", daemon_status }, { "logs", daemon_logs },
 };
 
+/* Each option is for some of the words alone. */
+static int check_options(const struct ctl *ctl, const char *word, struct err *err)
+{
+	const struct options *o = &ctl->options;
+	const struct {
+		const char *option, *words;
+		bool is_given;
+	} rows[] = {
+		{ "json", "status", o->json },
+		{ "follow", "logs", o->follow },
+		{ "in-slurm", "start, restart", o->in_slurm },
+		{ "timeout", "start, stop, restart", o->timeout_ms >= 0 },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (rows[i].is_given && !strstr(rows[i].words, word))
+			return err_set(err, ERR_USAGE, "daemon: --%s is for %s", rows[i].option,
+				       rows[i].words);
+	return 0;
+}
+
 int daemon_run(struct ctl *ctl, struct err *err)
 {
 	const char *word = ctl->operands.count > 0 ? ctl->operands.words[0] : "status";
 
-	if (ctl->options.json && strcmp(word, "status") != 0)
-		return err_set(err, ERR_USAGE, "daemon: --json is for status");
-	if (ctl->options.in_slurm && strcmp(word, "start") != 0 && strcmp(word, "restart") != 0)
-		return err_set(err, ERR_USAGE, "daemon: --in-slurm is for start");
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
 		if (strcmp(words[i].name, word) == 0)
-			return words[i].run(ctl, err);
+			return check_options(ctl, word, err) < 0 ? -1 : words[i].run(ctl, err);
 	return err_set(err, ERR_USAGE,
 		       "daemon: \"%s\": start, stop, restart, status or logs is "
 		       "allowed",

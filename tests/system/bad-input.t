@@ -137,6 +137,10 @@ refused 2 'notify: usage: lbctl notify test' "notify without a word, which is no
 refused 2 'cron: --json is for ls' "JSON of what prints none" lbctl cron run nightly --json
 refused 2 'daemon: --json is for status' "or of daemon start" lbctl daemon start --json
 refused 2 'daemon: --in-slurm is for start' "a job for what starts nothing" lbctl daemon status --in-slurm
+refused 2 'daemon: --follow is for logs' "to follow what is no log" lbctl daemon status --follow
+refused 2 'daemon: --timeout is for start, stop, restart' "a time for what does not wait" \
+	lbctl daemon status --timeout 5s
+refused 2 'help: "x" is too much' "help for two at once" lbctl help submit x
 refused 2 'goodput: --csv and --json' "two forms at once" lbctl goodput ALL --csv --json
 ok "restart of a finished run" lbctl restart taken
 run_reaches taken completed 20

@@ -101,6 +101,12 @@ static void test_mistakes(void **state)
 		{ "",
 		  "t.toml: nothing to run: needs run.command = [\"program\", \"argument\", ...], or "
 		  "a [model] section (a training config for lbworker)" },
+		{ "# x\n[RUN]\ncommand=['t']",
+		  "t.toml:2: RUN: unknown section; did you mean [run]?" },
+		{ "[training]\nsteps=1\n[Model]\nname='gpt2'",
+		  "t.toml:3: Model: unknown section; did you mean [model]?" },
+		{ "# x\ncommand=['t']\n[slurm]\nnodes=1",
+		  "t.toml:2: command: unknown key; it belongs into section [run]" },
 		{ RUN "[restart]\nbackof_first=1",
 		  "t.toml:4: restart.backof_first: unknown key; did you mean \"backoff_first\"?" },
 		{ RUN "[model]", "t.toml:3: model: unknown section" },
