@@ -282,7 +282,7 @@ static const struct {
 	{TRACE "ModuleNotFoundError: No module named 'apex'\n\nThe above exception was the direct cause of the following exception:\n\n"
 	 TRACE "RuntimeError: no transformers\n", "ModuleNotFoundError: No module named 'apex'", "environment"},
 	{"x.py:3: UserWarning: Permission denied: '/root/.cache'\nthe end\n", "the end", NULL},
-	{"/x/slurm_script: line 3: torchrun: command not found\nERROR: no results\n", "/x/slurm_script: line 3: torchrun: command not found", "PATH"},
+	{"/x/slurm_script: line 2: nvidia-smi: command not found\n/x/slurm_script: line 3: torchrun: command not found\nERROR: no results\n", "/x/slurm_script: line 3: torchrun: command not found", "PATH"},
 	{TRACE "mylib.oops: gave up retrying\n", "mylib.oops: gave up retrying", NULL},
 	{"Memory access fault by GPU node-2 (Agent handle: 0x55) on address 0x7f. Reason: Page not present or supervisor privilege.\nAborted (core dumped)\n",
 	 "Memory access fault by GPU node-2 (Agent handle: 0x55) on address 0x7f. Reason: Page not present or supervisor privilege.", "AMD_SERIALIZE_KERNEL"},
@@ -515,6 +515,8 @@ static const struct {
 	{"[rank: 1] Child process with PID 123 terminated with code -9. Forcefully terminating all other processes to avoid zombies\n", -1, 9, 1, ""},
 	{"ERROR:composer.cli.launcher:Rank 1 crashed with exit code -11.\nGlobal rank 0 (PID 100) exited with code -15\n", -1, 11, 1, ""},
 	{"/x/slurm_script: line 3: 16050 Segmentation fault      (core dumped) python3 train.py\n", -1, 11, -1, ""},
+	{"/x/slurm_script: line 3: torchrun: command not found\n", 127, 0, -1, ""},
+	{"/x/slurm_script: 3: python3: not found\n", 127, 0, -1, ""},
 	{"[ERROR] [launch.py:325:sigkill_handler] ['/usr/bin/python3', 'x.py'] exits with return code = -11\n", -1, 11, -1, ""},
 	{"subprocess.CalledProcessError: Command '['/usr/bin/python3', 'x.py']' returned non-zero exit status 3.\n", 3, 0, -1, ""},
 	{"subprocess.CalledProcessError: Command '['/usr/bin/python3', 'x.py']' died with <Signals.SIGSEGV: 11>.\n", -1, 11, -1, ""},
@@ -537,6 +539,7 @@ static void test_ends(void **state)
 	}
 	complaints_reset(&c);
 	hear("srun: error: n1: task 3: Exited with exit code 0\nall exited with exit code 3\n"
+	     "/x/slurm_script: line 3: nvidia-smi: command not found\n"
 	     "subprocess.CalledProcessError: Command '['rsync', 'a']' returned non-zero exit status 3.\n",
 	     "", -1);
 	assert_false(c.end.is_known);

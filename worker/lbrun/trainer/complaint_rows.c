@@ -8,6 +8,12 @@
 #define NCCL_ADVICE \
 	"NCCL_DEBUG=INFO tells more; slurm.network sets what the fabric needs, lbctl doctor looks at versions"
 
+#define NO_PROGRAM "there is no such program in the job's PATH"
+/* in the words of shells */
+#define LAUNCHER_MISSING \
+	"^\\S+: (?:line )?\\d+: (?<missing>torchrun|accelerate|deepspeed|composer|horovodrun|" \
+	"colossalai|srun|mpirun|mpiexec|python[\\d.]*): (?:command )?not found$"
+
 /* clang-format off */
 const struct complaint_row complaint_rows[] = {
 	/* launchers and ranks that only follow */
@@ -68,9 +74,10 @@ const struct complaint_row complaint_rows[] = {
 	 "it is not in the job's environment: activate that before lbctl submit, or put it into the command"},
 	{"not enough slots available in the system", KNOWN,
 	 "more ranks than the job's tasks: slurm.ntasks_per_node, or mpirun --oversubscribe"},
+	{LAUNCHER_MISSING, KNOWN, NO_PROGRAM},
 	{"command not found$|^[^ ]+: (?:line )?\\d+: .*not found$|exec.*: No such file or directory|"
 	 "execvp error on file|was unable to (?:launch|find|start) the specified", EVERYDAY,
-	 "there is no such program in the job's PATH"},
+	 NO_PROGRAM},
 	{"Error\\(s\\) in loading state_dict|size mismatch for ", KNOWN,
 	 "the checkpoint is one of another model: lbctl restart --from another step or scratch"},
 	{"FileNotFoundError|No such file or directory", EVERYDAY,
@@ -227,6 +234,8 @@ const char *const rank_end_patterns[] = {
 	/* bash; who kills helpers takes other signals */
 	("^\\S+: line \\d+: +\\d+ "
 	 "(?<word>Segmentation fault|Aborted|Bus error|Floating point exception|Illegal instruction)\\b"),
+	/* in a pipeline, or before a last command, that is no status */
+	LAUNCHER_MISSING,
 	/* DeepSpeed and accelerate */
 	"exits with return code = (?<code>-?\\d+)",
 	"CalledProcessError: Command '\\['[^']*python[\\d.]*', .*returned non-zero exit status (?<code>\\d+)\\.",

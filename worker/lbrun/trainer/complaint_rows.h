@@ -46,8 +46,8 @@ extern const char complaint_noise[];
 extern const char complaint_frame[];
 
 /* How launchers tell of the rank whose end ended them all. Groups: "code" (negative: a signal, as
- * Python has it), "signal", "word" (of a signal), "oom" (the kernel killed it for memory), "rank",
- * "node". A rank without the others is that of the next. */
+ * Python has it), "signal", "word" (of a signal), "oom" (the kernel killed it for memory),
+ * "missing" (it is not there), "rank", "node". A rank without the others is that of the next. */
 extern const char *const rank_end_patterns[];
 extern const size_t rank_end_pattern_count;
 

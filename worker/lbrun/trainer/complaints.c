@@ -10,7 +10,7 @@
 #include "common/base/regexp.h"
 #include "common/base/text.h"
 
-enum { FRAME_LINES = 12, KNOWN_LINE_BYTES = 2000, FOLLOWED_MS = 5000 };
+enum { FRAME_LINES = 12, KNOWN_LINE_BYTES = 2000, FOLLOWED_MS = 5000, NOT_FOUND = 127 };
 
 void complaints_init(struct complaints *c)
 {
@@ -85,7 +85,10 @@ static bool is_better(const struct complaint *best, const struct heard *line, en
 static bool says_the_same(const struct complaint *best, const struct heard *line,
 			  const struct complaint_row *row)
 {
-	return row && row->weight != WEIGHT_EVERYDAY && row->advice && best->advice &&
+	bool is_everyday = best->weight == WEIGHT_EVERYDAY ||
+			   (row && row->weight == WEIGHT_EVERYDAY);
+
+	return row && !is_everyday && row->advice && best->advice &&
 	       strcmp(row->advice, best->advice) == 0 &&
 	       line->now_ms - best->at_ms <= COMPLAINT_OLD_MS;
 }
@@ -241,7 +244,9 @@ static void take_group(void *arg, const char *name, const char *text, size_t len
 	else if (strcmp(name, "oom") == 0) {
 		end->oom = true;
 		end->signal = SIGKILL;
-	} else if (strcmp(name, "word") == 0)
+	} else if (strcmp(name, "missing") == 0)
+		end->exit_code = NOT_FOUND;
+	else if (strcmp(name, "word") == 0)
 		end->signal = signal_of_word(text, len);
 	else if (!text_number(text, len, &number) || number < -64 || number > 1e6)
 		return;
