@@ -262,6 +262,12 @@ static void test_frameworks(void **state)
 		 "19/70 loss=4.2"},
 		{"INFO :: Progress on:train 1.28kit/10.0kit rate:1.1it/s remaining:02:16 elapsed:19:43 postfix:loss=3.4\n",
 		 "1280/10000 loss=3.4"},
+		/* tqdm with unit_scale; what counts bytes, examples or tokens is no step */
+		{"  5%|5         | 250/5.00k [00:00<00:01, 3.7kit/s]\r 25%|25        | 1.25k/5.00k [00:00<00:00, 13.3kit/s, loss=3.25]\n",
+		 "250/5000; 1250/5000 loss=3.25"},
+		{"train: 90%|##| 1.10M/1.20M [10:00<00:01, 1.00step/s]\n", "1100000/1200000"},
+		{"100%|##########| 1.2k/5.0k [00:00<00:00, 13.3kB/s]\nMap:  25%|25        | 1.25k/5.00k [00:00<00:00, 300 examples/s]\n"
+		 " 25%|25        | 1.25k/5.00k [00:00<00:00, 21.0k tokens/s]\nval:  25%|25        | 1.25k/5.00k [00:00<00:00, 13.3kit/s]\n", ""},
 		/* evaluations between the steps: fairseq2, OLMo-core, MaxText, prime-rl, TF models */
 		{"INFO fairseq2 - Train Metrics (step 1,000) - NLL Loss: 2.5 | Gradient Norm: 1.25\n"
 		 "INFO fairseq2 - Validation Metrics (step 2000) - wiki - Loss: 3.5\n", "1000 loss=2.5 grad_norm=1.25"},

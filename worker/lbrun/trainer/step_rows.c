@@ -59,6 +59,9 @@ const struct step_row step_rows[] = {
 	 "\\bepoch\\s+(?<epoch>\\d+) \\|\\s*" BATCH " batches \\|", STEP_IN_EPOCH, false, 1},
 	{"tqdm; Lightning and Hugging Face by it", "%|",
 	 "^(?<label>.*?):?\\s*\\d{1,3}%\\|[^|]*\\|\\s*" BATCH " \\[", STEP_BAR, false, 0},
+	{"tqdm with unit_scale, where it counts no bytes or tokens", "%|",
+	 "^(?<label>.*?):?\\s*\\d{1,3}%\\|[^|]*\\|\\s*(?<batch>\\d[\\d.]*[kM]?)/(?<batches>\\d[\\d.]*[kM]) \\[[^\\]]*?"
+	 "[\\dkM?] ?(?:(?:it|iter|step|batch)(?:e?s)?/s|s/(?:it|iter|step|batch))\\b", STEP_BAR, false, 0},
 	{"tqdm without a known end, by itself and in Lightning", " [",
 	 "^(?:(?<label>[^\\d].*?):\\s*)?(?:\\|[^|]*\\|\\s*)?(?<batch>\\d+)(?:it \\[\\d+:\\d+,|/\\? \\[\\d+:\\d+<)", STEP_BAR, false, 0},
 	{"Lightning's rich bar", "\xe2\x94\x81",

@@ -159,7 +159,8 @@ static void take_group(void *arg, const char *name, const char *text, size_t len
 		{ "epoch", &m->epoch }, { "epochs", &m->epochs },
 		{ "batch", &m->batch }, { "batches", &m->batches },
 	};
-	double number, scale = len > 0 && text[len - 1] == 'k' ? 1000 : 1;
+	char last = len > 0 ? text[len - 1] : '0';
+	double number, scale = last == 'k' ? 1e3 : last == 'M' ? 1e6 : 1;
 
 	if (strcmp(name, "label") == 0) {
 		m->label = text;
