@@ -48,14 +48,15 @@ bool checkpoint_is_file(const struct checkpoint_rules *rules, const struct check
 			const char *name, int64_t *step, bool *is_alone)
 {
 	const struct layout *row = file_row(rules, name, step);
+	bool has_step;
 
 	if (!row || name_is_shard(name) || (!rules->row && name_is_other_file(name)))
 		return false;
 	if (!rules->row && !at->is_for_checkpoints)
 		return false;
-	if (name_is_data(name)
-		    ? !name_has_number(name) && !name_is_single(name) && !row->has_step_inside
-		    : !name_has_word(name))
+	has_step = name_has_number(name) || row->has_step_inside;
+	if (name_is_data(name) ? !has_step && !name_is_single(name) && !name_tells_fraction(name)
+			       : !name_has_word(name))
 		return false;
 	if (*step < 0)
 		*step = step_beside_siblings(at->path, name);
@@ -69,19 +70,6 @@ bool checkpoint_is_file(const struct checkpoint_rules *rules, const struct check
 }
 
 /* --- folders ---------------------------------------------------------------------------------- */
-
-/* Or in one and the words of any script's folders, "-state" and "-unsharded". */
-static bool ends_in_number(const char *name)
-{
-	const struct layout *row = layout_find("folder");
-
-	for (size_t n = 0; row->names[n]; n++) {
-		if (strncmp(row->names[n], "*#", 2) == 0 &&
-		    layout_name_matches(row->names[n], name, NULL))
-			return true;
-	}
-	return false;
-}
 
 /* Called as only checkpoints are. *step: -1 = the row does not say which number it is. */
 static bool has_special_row(const struct checkpoint_rules *rules, const char *name, int64_t *step)
@@ -162,7 +150,7 @@ bool checkpoint_is_folder(const struct checkpoint_rules *rules, const struct che
 		if (strcmp(name, unnumbered[i]) == 0)
 			return contents_are_unnumbered_data(path);
 	}
-	if (!ends_in_number(name) || strncmp(name, "version_", 8) == 0)
+	if (!name_ends_in_number(name) || strncmp(name, "version_", 8) == 0)
 		return false;
 	*step = step_beside_siblings(at->path, name);
 	return *step >= 0 &&

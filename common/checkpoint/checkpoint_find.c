@@ -158,8 +158,9 @@ static void look_at_folder(struct walk *w, const struct checkpoint_place *at, co
 {
 	int64_t step;
 
-	/* what an evaluation or a profiler keeps beside the checkpoints, by the same numbers */
-	if (!w->rules->row && name_is_for_other_work(name))
+	/* what an evaluation or a profiler keeps beside the checkpoints, by the same numbers, and
+	 * what training began with */
+	if (!w->rules->row && (name_is_for_other_work(name) || name_is_downloaded(name)))
 		return;
 	if (checkpoint_is_folder(w->rules, at, name, path, &step) &&
 	    (w->rules->row || !contents_are_for_people(path)))

@@ -6,23 +6,32 @@
 #include <dirent.h>
 #include <string.h>
 
+#include "common/base/paths.h"
 #include "common/checkpoint/entry_names.h"
+#include "common/checkpoint/layouts.h"
 #include "common/checkpoint/steps.h"
 
-typedef bool is_such(const struct dirent *entry);
+struct entry {
+	const char *folder, *name;
+	bool is_folder;
+};
+
+typedef bool is_such(const struct entry *e);
 
 /* Is there such an entry? -1: the folder cannot be read. */
 static int find(const char *folder, is_such *is)
 {
 	DIR *dir = opendir(folder);
-	const struct dirent *entry;
+	const struct dirent *next;
 	int found = 0;
 
 	if (!dir)
 		return -1;
-	while (!found && (entry = readdir(dir)))
-		found = strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
-			is(entry);
+	while (!found && (next = readdir(dir))) {
+		struct entry e = { folder, next->d_name, next->d_type == DT_DIR };
+
+		found = strcmp(e.name, ".") != 0 && strcmp(e.name, "..") != 0 && is(&e);
+	}
 	closedir(dir);
 	return found;
 }
@@ -38,20 +47,19 @@ static bool has_no(const char *folder, is_such *is)
 }
 
 /* As torch.distributed.checkpoint leaves it, the only hidden file that counts. */
-static bool is_metadata(const struct dirent *entry)
+static bool is_metadata(const struct entry *e)
 {
-	return strcmp(entry->d_name, ".metadata") == 0;
+	return strcmp(e->name, ".metadata") == 0;
 }
 
-static bool is_weights(const struct dirent *entry)
+static bool is_weights(const struct entry *e)
 {
-	return is_metadata(entry) ||
-	       (name_is_data(entry->d_name) && !name_is_temporary(entry->d_name));
+	return is_metadata(e) || (name_is_data(e->name) && !name_is_temporary(e->name));
 }
 
-static bool is_numbered(const struct dirent *entry)
+static bool is_numbered(const struct entry *e)
 {
-	const char *name = entry->d_name;
+	const char *name = e->name;
 
 	return name_has_number(name) && name_has_word(name) && !name_is_shard(name) &&
 	       !name_is_temporary(name);
@@ -62,17 +70,26 @@ bool contents_are_unnumbered_data(const char *folder)
 	return has(folder, is_weights) && has_no(folder, is_numbered);
 }
 
-static bool is_checkpoint(const struct dirent *entry)
+/* "run1/model_20.pt": of both numbers the larger one is the step. */
+static bool is_model(const struct entry *e)
 {
-	const char *name = entry->d_name;
+	const char *base = path_base(e->folder);
 
-	return name[0] != '.' && (name_tells_step(name) ||
-				  (entry->d_type == DT_DIR && name_is_for_checkpoints(name)));
+	return name_is_data(e->name) && !name_is_shard(e->name) && name_ends_in_number(base) &&
+	       (layout_name_matches("model_#.*", e->name, NULL) ||
+		layout_name_matches("model-#.*", e->name, NULL)) &&
+	       step_in_name(e->name) > step_in_name(base);
 }
 
-static bool is_seen_file(const struct dirent *entry)
+static bool is_checkpoint(const struct entry *e)
 {
-	return (entry->d_name[0] != '.' || is_metadata(entry)) && entry->d_type != DT_DIR;
+	return e->name[0] != '.' && (name_tells_step(e->name) || is_model(e) ||
+				     (e->is_folder && name_is_for_checkpoints(e->name)));
+}
+
+static bool is_seen_file(const struct entry *e)
+{
+	return (e->name[0] != '.' || is_metadata(e)) && !e->is_folder;
 }
 
 bool contents_are_checkpoints(const char *folder)
@@ -80,15 +97,15 @@ bool contents_are_checkpoints(const char *folder)
 	return has(folder, is_checkpoint) || has_no(folder, is_seen_file);
 }
 
-static bool is_any(const struct dirent *entry)
+static bool is_any(const struct entry *e)
 {
-	(void)entry;
+	(void)e;
 	return true;
 }
 
-static bool is_not_for_people(const struct dirent *entry)
+static bool is_not_for_people(const struct entry *e)
 {
-	return entry->d_type == DT_DIR || !name_is_for_people(entry->d_name);
+	return e->is_folder || !name_is_for_people(e->name);
 }
 
 bool contents_are_for_people(const char *folder)
@@ -96,12 +113,13 @@ bool contents_are_for_people(const char *folder)
 	return has(folder, is_any) && has_no(folder, is_not_for_people);
 }
 
-static bool is_named_checkpoint(const struct dirent *entry)
+static bool is_named_checkpoint(const struct entry *e)
 {
-	const char *name = entry->d_name;
+	const char *name = e->name;
 
-	return name_has_checkpoint(name) && name_is_data(name) && !name_is_other_file(name) &&
-	       (name_has_number(name) || name_is_single(name));
+	return is_model(e) ||
+	       (name_has_checkpoint(name) && name_is_data(name) && !name_is_other_file(name) &&
+		(name_has_number(name) || name_is_single(name)));
 }
 
 bool contents_have_named_checkpoint(const char *folder)
@@ -109,10 +127,10 @@ bool contents_have_named_checkpoint(const char *folder)
 	return has(folder, is_named_checkpoint);
 }
 
-static bool is_of_one(const struct dirent *entry)
+static bool is_of_one(const struct entry *e)
 {
-	return name_is_data(entry->d_name) || name_tells_step(entry->d_name) ||
-	       isdigit((unsigned char)entry->d_name[0]);
+	return name_is_data(e->name) || name_tells_step(e->name) ||
+	       isdigit((unsigned char)e->name[0]);
 }
 
 bool contents_are_below(const char *folder)

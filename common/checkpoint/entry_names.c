@@ -6,6 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "common/base/text.h"
 #include "common/checkpoint/layouts.h"
 #include "common/checkpoint/steps.h"
 
@@ -152,4 +153,23 @@ bool name_is_for_checkpoints(const char *name)
 {
 	return name_has_checkpoint(name) || strcasestr(name, "weights") ||
 	       strcasestr(name, "models") || strcasestr(name, "save");
+}
+
+bool name_is_downloaded(const char *name)
+{
+	const char *version = strstr(name, ":v");
+
+	return version && text_is_digits(version + 2);
+}
+
+bool name_ends_in_number(const char *name)
+{
+	const struct layout *row = layout_find("folder");
+
+	for (size_t n = 0; row->names[n]; n++) {
+		if (strncmp(row->names[n], "*#", 2) == 0 &&
+		    layout_name_matches(row->names[n], name, NULL))
+			return true;
+	}
+	return false;
 }

@@ -22,6 +22,10 @@ bool name_is_other_file(const char *name);
 bool name_is_shard(const char *name);
 /* Of the one file that is written over each time: "ckpt.pt", "checkpoint_last.pt". */
 bool name_is_single(const char *name);
+/* Another's weights, as W&B keeps what it downloads: "model-abc:v3". */
+bool name_is_downloaded(const char *name);
+/* In one, or in one and the words of any script's folders, "-state" and "-unsharded". */
+bool name_ends_in_number(const char *name);
 /* Has it the word checkpoint, or its like? */
 bool name_has_checkpoint(const char *name);
 /* Of a folder for checkpoints and weights: "my_checkpoints", "saved_models". */

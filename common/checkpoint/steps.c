@@ -30,6 +30,11 @@ static int64_t number_in_words(const char *text)
 		       : -1;
 }
 
+static bool is_in_thousands(const char *text)
+{
+	return number_in_words(text) != number(text, text_digits(text));
+}
+
 static const char separators[] = "=_-. (+";
 
 /* The number right behind a word, with at most separators in between; the last such word counts. */
@@ -128,7 +133,7 @@ static const char *largest_from(const char *name, const char *first)
 
 		if (len == 0) {
 			len = text_digits(at);
-			if ((at == first || !is_fraction(name, at, len)) &&
+			if ((!is_fraction(name, at, len) || is_in_thousands(at)) &&
 			    (!most || number(at, len) > number(most, text_digits(most))))
 				most = at;
 		}
@@ -262,6 +267,14 @@ size_t step_candidates(const char *name, size_t places[STEP_CANDIDATES_MAX])
 	}
 	free(stem);
 	return is_said || count == 1 ? 0 : count;
+}
+
+bool name_tells_fraction(const char *name)
+{
+	const char *at = name + strcspn(name, "0123456789");
+
+	return name_has_word(name) && is_fraction(name, at, text_digits(at)) &&
+	       !is_in_thousands(at);
 }
 
 bool name_has_word(const char *name)

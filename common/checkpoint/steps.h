@@ -16,6 +16,8 @@ enum { STEP_CANDIDATES_MAX = 8 };
 /* Where in the name the numbers begin of which one is the step, as 224 and 5 in "epoch_5_224.pth":
  * the first one is what step_in_name takes. How many; 0 = there is no doubt. */
 size_t step_candidates(const char *name, size_t places[STEP_CANDIDATES_MAX]);
+/* "ckpt_0.25": so much of an epoch? That is no step. */
+bool name_tells_fraction(const char *name);
 /* Has it a number that may be a step? */
 bool name_has_number(const char *name);
 /* Does a word for steps stand in front of a number ("epoch_3", "ckpt-20")? */

@@ -165,7 +165,7 @@ void array_tasks_forget_cancelled(const char *run_dir)
 	free(tasks);
 }
 
-/* --- other tasks than before ------------------------------------------------------------------- */
+/* --- other tasks than before ------------------------------------------------------------------ */
 
 static void rename_mark(const char *folder, const char *from, const char *to, int64_t task)
 {

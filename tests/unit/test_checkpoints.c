@@ -2,6 +2,7 @@
 /* test_checkpoints.c - checkpoints of any trainer: which are whole. */
 #include "tests/unit/unit.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -435,9 +436,25 @@ static void test_what_is_none(void **state)
 	put_text("no/wandb/run-20/data.bin", "x");
 	put_zip("no/samples/image_20.npz");
 	put_zip("no/model-00001-of-00002.safetensors");
+	put_zip("no/artifacts/model-abc:v3/model.ckpt"); /* W&B's, which training began with */
 	assert_int_equal(newest("no"), -2);
 	assert_string_equal(told, "");
 	assert_int_equal(newest("nowhere"), -2);
+}
+
+/* Parts of an epoch are no step, and no parts of one checkpoint: time says which is newer. */
+static void test_fractions(void **state)
+{
+	const struct timespec old[] = { { .tv_sec = 1000 }, { .tv_sec = 1000 } };
+
+	(void)state;
+	put_zip("fr/ckpt_0.25.pt");
+	put_zip("fr/ckpt_0.5.pt");
+	put_zip("fr/ckpt_1.5.pt");
+	assert_int_equal(utimensat(AT_FDCWD, "fr/ckpt_0.25.pt", old, 0), 0);
+	assert_int_equal(utimensat(AT_FDCWD, "fr/ckpt_1.5.pt", old, 0), 0);
+	assert_int_equal(newest("fr"), 300); /* what the files say */
+	assert_string_equal(found, "fr/ckpt_0.5.pt");
 }
 
 /* What evaluations, profilers and samplers write beside the checkpoints, by later steps. */
@@ -495,6 +512,15 @@ static void test_deep_down(void **state)
 	put_zip("ru/run1/ckpt_30.pt");
 	assert_int_equal(newest("ru"), 20);
 	assert_contains(told, "nothing like optim_20.pt");
+	/* of the folder's number and the file's the larger one is the step */
+	put_zip("rm/run1/model_20.pt");
+	put_zip("rm/run1/optim_20.pt");
+	put_zip("rm/run1/model_10.pt");
+	assert_int_equal(newest("rm"), 20);
+	assert_string_equal(found, "rm/run1/model_20.pt");
+	put_zip("rn/llama-1000/model_0.pt");
+	put_zip("rn/llama-1000/model_1.pt");
+	assert_int_equal(newest("rn"), 1000);
 	/* nanochat's, and a sweep of Hydra */
 	put_zip("nc/base_checkpoints/d20/model_001000.pt");
 	put_zip("nc/base_checkpoints/d20/optim_001000_rank0.pt");
@@ -552,6 +578,7 @@ int main(void)
 		cmocka_unit_test(test_neighbours),
 		cmocka_unit_test(test_frameworks),
 		cmocka_unit_test(test_what_is_none),
+		cmocka_unit_test(test_fractions),
 		cmocka_unit_test(test_other_work),
 		cmocka_unit_test(test_deep_down),
 		cmocka_unit_test(test_hostile),
