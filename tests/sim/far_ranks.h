@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* far_ranks.h - the ranks of a launch on other nodes than lbrun's. They live by heartbeats: the real
- * rules of both ends (worker/lbrun/heartbeat/beat.h) with an invented network between them.
+/* far_ranks.h - the ranks of a launch on other nodes than lbrun's. They live by heartbeats: the
+ * real rules of both ends (worker/lbrun/heartbeat/beat.h) with an invented network between them.
  *
  * As long as all is well nobody needs to see single beats: they are sent from when something
  * happens until all leases are as they were. */
