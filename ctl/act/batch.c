@@ -12,6 +12,7 @@
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "common/base/paths.h"
+#include "common/config/rlimits.h"
 #include "common/config/kept_env.h"
 #include "ctl/act/submission.h"
 #include "ctl/base/command.h"
@@ -27,25 +28,12 @@ static void set_var(json_t *env, const char *name, char *value)
 /* Slurm sets the job's limits from these. */
 static void add_limits(json_t *env)
 {
-	static const struct {
-		const char *name;
-		int resource;
-	} limits[] = {
-		{ "CPU", RLIMIT_CPU },         { "FSIZE", RLIMIT_FSIZE },
-		{ "DATA", RLIMIT_DATA },       { "STACK", RLIMIT_STACK },
-		{ "CORE", RLIMIT_CORE },       { "RSS", RLIMIT_RSS },
-		{ "NPROC", RLIMIT_NPROC },     { "NOFILE", RLIMIT_NOFILE },
-		{ "MEMLOCK", RLIMIT_MEMLOCK }, { "AS", RLIMIT_AS },
-	};
-
-	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
-		char name[32];
+	for (int i = 0; i < RLIMIT_ROWS; i++) {
 		struct rlimit limit;
 
-		if (getrlimit(limits[i].resource, &limit) < 0)
-			continue;
-		snprintf(name, sizeof(name), "SLURM_RLIMIT_%s", limits[i].name);
-		set_var(env, name, xasprintf("%lu", (unsigned long)limit.rlim_cur));
+		if (getrlimit(rlimit_rows[i].resource, &limit) == 0)
+			set_var(env, rlimit_rows[i].variable,
+				xasprintf("%lu", (unsigned long)limit.rlim_cur));
 	}
 }
 

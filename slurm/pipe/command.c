@@ -12,12 +12,12 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "common/base/mem.h"
+#include "common/config/rlimits.h"
 #include "common/base/strv.h"
 #include "slurm/wire.h"
 
@@ -30,37 +30,11 @@ extern char **environ;
 /* sbatch tells Slurm of its own limits and umask: they are to be the submitter's. */
 static void take_limits(char *const *env)
 {
-	static const struct {
-		const char *name;
-		int resource;
-	} limits[] = {
-		{ "SLURM_RLIMIT_CPU", RLIMIT_CPU },
-		{ "SLURM_RLIMIT_FSIZE", RLIMIT_FSIZE },
-		{ "SLURM_RLIMIT_DATA", RLIMIT_DATA },
-		{ "SLURM_RLIMIT_STACK", RLIMIT_STACK },
-		{ "SLURM_RLIMIT_CORE", RLIMIT_CORE },
-		{ "SLURM_RLIMIT_RSS", RLIMIT_RSS },
-		{ "SLURM_RLIMIT_NPROC", RLIMIT_NPROC },
-		{ "SLURM_RLIMIT_NOFILE", RLIMIT_NOFILE },
-		{ "SLURM_RLIMIT_MEMLOCK", RLIMIT_MEMLOCK },
-		{ "SLURM_RLIMIT_AS", RLIMIT_AS },
-	};
 	const char *mask = strv_get(env, "SLURM_UMASK");
 
 	if (mask)
 		umask((mode_t)strtoul(mask, NULL, 8));
-	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
-		const char *text = strv_get(env, limits[i].name);
-		struct rlimit limit;
-
-		if (!text || getrlimit(limits[i].resource, &limit) < 0)
-			continue;
-		text += *text == 'U'; /* of --propagate */
-		limit.rlim_cur = strtoul(text, NULL, 10);
-		if (limit.rlim_cur > limit.rlim_max)
-			limit.rlim_cur = limit.rlim_max;
-		setrlimit(limits[i].resource, &limit);
-	}
+	rlimits_take(env);
 }
 
 static void __attribute__((noreturn))

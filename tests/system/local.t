@@ -84,6 +84,10 @@ umask 022
 is "$err" "lbctl: without Slurm this means nothing: --partition" "as well"
 run_reaches parts completed 20
 is "$(cat "$T/mask")" 0007 "it has the umask of who submitted it, not that of lbd"
+printf '#!/bin/sh\nulimit -n >%s\n' "$T/limit" >"$T/limited"
+exits 0 "a script's limits are those" sh -c 'ulimit -Sn 77 && lbctl submit --name limited "$1"' sh "$T/limited"
+run_reaches limited completed 20
+is "$(cat "$T/limit")" 77 "of who submitted it, too"
 like "$(lbctl events parts)" 'created .*without Slurm this means nothing: --partition' "and it can be read later"
 exits 0 "what one machine has, a script may ask for" lbctl submit --name script --hold "$T/script"
 lbctl release script >/dev/null

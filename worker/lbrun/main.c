@@ -14,6 +14,7 @@
 #include "common/base/failpoint.h"
 #include "common/base/files.h"
 #include "common/base/log.h"
+#include "common/config/rlimits.h"
 #include "worker/lbrun/trainer/core.h"
 #include "worker/lbrun/checkpoint/part.h"
 #include "worker/lbrun/end/watchdog.h"
@@ -55,13 +56,16 @@ static void close_lock_on_exec(void)
 	unsetenv("LB_LOCK_FD");
 }
 
-/* As slurmstepd does: that of lbd, which is a job's parent without Slurm, is for lbd's files. */
-static void take_umask(void)
+/* As slurmstepd does: those of lbd, which is a job's parent without Slurm, are for lbd itself. */
+static void take_umask_and_limits(void)
 {
 	const char *told = getenv("SLURM_UMASK");
 
-	if (told && !getenv("SLURM_JOB_ID"))
+	if (getenv("SLURM_JOB_ID"))
+		return;
+	if (told)
 		umask((mode_t)strtoul(told, NULL, 8));
+	rlimits_take(environ);
 }
 
 /* Names of files are added to it, and it stands in lines of the log. */
@@ -93,7 +97,7 @@ static int run_attempt(const char *folder)
 		return EXIT_BROKEN;
 	}
 	close_lock_on_exec();
-	take_umask();
+	take_umask_and_limits();
 	status = watchdog_run(shepherd_main, path);
 	free(path);
 	return status;
