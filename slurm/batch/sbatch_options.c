@@ -24,6 +24,8 @@
 	ROW(name, letter, arity, variable, set, .field = __VA_ARGS__)
 #define TEXT(name, letter, variable, ...) \
 	OTHER(name, letter, SBATCH_VALUE, variable, sbatch_set_text, __VA_ARGS__)
+#define TEXT_OR_NONE(name, letter, variable, field) \
+	OTHER(name, letter, SBATCH_VALUE, variable, sbatch_set_text_or_none, field)
 #define NUMBER(name, letter, variable, field_, least, most) \
 	ROW(name, letter, SBATCH_VALUE, variable, sbatch_set_number, .field = (field_), \
 	    .min = (least), .max = (most))
@@ -87,10 +89,10 @@ const struct sbatch_option sbatch_options[] = {
 	REFUSED("gid", 0, SBATCH_VALUE, NULL, "jobs run with the group of lbd"),
 	TEXT("gpu-bind", 0, "SBATCH_GPU_BIND", "gpu_bind"),
 	TEXT("gpu-freq", 0, "SBATCH_GPU_FREQ", "gpu_freq", CLUSTER),
-	TEXT("gpus", 'G', "SBATCH_GPUS", "gpus"),
-	TEXT("gpus-per-node", 0, "SBATCH_GPUS_PER_NODE", "gpus_per_node"),
-	TEXT("gpus-per-socket", 0, "SBATCH_GPUS_PER_SOCKET", "gpus_per_socket"),
-	TEXT("gpus-per-task", 0, "SBATCH_GPUS_PER_TASK", "gpus_per_task"),
+	TEXT_OR_NONE("gpus", 'G', "SBATCH_GPUS", "gpus"),
+	TEXT_OR_NONE("gpus-per-node", 0, "SBATCH_GPUS_PER_NODE", "gpus_per_node"),
+	TEXT_OR_NONE("gpus-per-socket", 0, "SBATCH_GPUS_PER_SOCKET", "gpus_per_socket"),
+	TEXT_OR_NONE("gpus-per-task", 0, "SBATCH_GPUS_PER_TASK", "gpus_per_task"),
 	OTHER("gres", 0, SBATCH_VALUE, "SBATCH_GRES", sbatch_set_gres, "gres"),
 	OTHER("gres-flags", 0, SBATCH_VALUE, "SBATCH_GRES_FLAGS", sbatch_set_gres_flags, NULL),
 	REFUSED("help", 'h', SBATCH_FLAG, NULL, "man sbatch"),
@@ -99,7 +101,7 @@ const struct sbatch_option sbatch_options[] = {
 	FLAG("hold", 'H', NULL, "hold"),
 	FLAG("ignore-pbs", 0, "SBATCH_IGNORE_PBS", "ignore_pbs"),
 	OTHER("input", 'i', SBATCH_VALUE, "SBATCH_INPUT", sbatch_set_file, "std_in", CLUSTER),
-	TEXT("job-name", 'J', "SBATCH_JOB_NAME", "name"),
+	TEXT_OR_NONE("job-name", 'J', "SBATCH_JOB_NAME", "name"),
 	OTHER("kill-on-invalid-dep", 0, SBATCH_VALUE, NULL, sbatch_set_kill_on_invalid_dep, NULL),
 	TEXT("licenses", 'L', NULL, "licenses", CLUSTER),
 	OTHER("mail-type", 0, SBATCH_VALUE, NULL, sbatch_set_mail_type, "mail_type", CLUSTER),

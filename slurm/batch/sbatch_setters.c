@@ -38,6 +38,17 @@ SETTER(set_text)
 	return 0;
 }
 
+/* "" says that nothing is asked for, whatever was said before. */
+SETTER(set_text_or_none)
+{
+	(void)err;
+	if (value[0])
+		sbatch_put_text(c, option->field, value);
+	else
+		json_object_del(c->fields, option->field);
+	return 0;
+}
+
 SETTER(set_number)
 {
 	int64_t n = option->constant; /* of one that may stand alone */

@@ -17,6 +17,7 @@ int sbatch_not_among(const char *value, const char *allowed, struct err *err);
 void sbatch_put_text(struct sbatch_choice *c, const char *field, const char *text);
 
 SBATCH_SETTER(set_text);
+SBATCH_SETTER(set_text_or_none);
 SBATCH_SETTER(set_number);
 SBATCH_SETTER(set_flag);
 SBATCH_SETTER(set_megabytes);

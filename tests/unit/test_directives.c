@@ -137,6 +137,23 @@ static void test_precedence(void **state)
 	json_decref(fields);
 }
 
+/* As an unset variable leaves them on a command line. */
+static void test_empty(void **state)
+{
+	char name[] = "--job-name=", gpus[] = "-G", none[] = "";
+	char *extra[] = { name, gpus, none, NULL };
+	struct err err = { 0 };
+	json_t *fields = resolve("#!/bin/sh\n#SBATCH -J script -G 2 --gpus-per-node=\n", NULL,
+				 extra, &err);
+
+	(void)state;
+	assert_non_null(fields);
+	assert_string_equal(js_str(fields, "name", ""), "train.slurm");
+	assert_null(json_object_get(fields, "gpus"));
+	assert_null(json_object_get(fields, "gpus_per_node"));
+	json_decref(fields);
+}
+
 static void test_refusals(void **state)
 {
 	static const struct {
@@ -327,13 +344,10 @@ static void test_table(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_lines),
-		cmocka_unit_test(test_precedence),
-		cmocka_unit_test(test_refusals),
-		cmocka_unit_test(test_moments),
-		cmocka_unit_test(test_table),
-		cmocka_unit_test(test_plugin_options),
-		cmocka_unit_test(test_plugin_option_names),
+		cmocka_unit_test(test_lines),          cmocka_unit_test(test_precedence),
+		cmocka_unit_test(test_empty),          cmocka_unit_test(test_refusals),
+		cmocka_unit_test(test_moments),        cmocka_unit_test(test_table),
+		cmocka_unit_test(test_plugin_options), cmocka_unit_test(test_plugin_option_names),
 		cmocka_unit_test(test_unread),
 	};
 
