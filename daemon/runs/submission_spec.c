@@ -164,7 +164,7 @@ struct scheduler *submission_scheduler(const struct submission *s)
 	return strcmp(s->scheduler, "local") == 0 ? s->lbd->local : s->lbd->slurm;
 }
 
-/* There is no srun on this machine. */
+/* There is no srun on this machine; that it is one node is told when it looks at the job. */
 static int check_launch(const struct submission *s, struct err *err)
 {
 	const struct run_spec *spec = &s->spec;
@@ -176,12 +176,12 @@ static int check_launch(const struct submission *s, struct err *err)
 		return err_set(err, ERR_REFUSED,
 			       "slurm.container_image: containers are started by srun "
 			       "(pyxis), which is not on this machine");
-	if (strcmp(launch_by(spec), "srun") == 0)
+	if (strcmp(launch_by(spec), "srun") == 0 && spec->nodes == 1)
 		return err_set(err, ERR_REFUSED,
 			       "slurm.ntasks_per_node: there is no srun to start %lld "
 			       "tasks on this machine; ask for one task, and let the "
 			       "trainer (torchrun, ...) start its ranks",
-			       (long long)spec->nodes * spec->ntasks_per_node);
+			       (long long)spec->ntasks_per_node);
 	return 0;
 }
 

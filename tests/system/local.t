@@ -47,8 +47,8 @@ passed "the third would fit, and does not overtake it"
 exits 6 "a run that could never start is refused" lbctl submit --name d \
 	--set slurm.gpus_per_node=3 -- true
 like "$err" 'slurm.gpus_per_node: the job wants 3 GPUs, this machine has 2' "with the numbers"
-exits 6 "so is one for two machines" lbctl submit --set slurm.nodes=2 --set run.launcher=none \
-	-- true
+exits 6 "so is one for two machines" lbctl submit --set slurm.nodes=2 -- true
+like "$err" 'slurm.nodes: the job wants 2 nodes, this machine is one' "by that name"
 exits 6 "and one that needs srun" lbctl submit --set slurm.ntasks_per_node=2 -- true
 exits 3 "nothing is left of them" lbctl status d
 exits 2 "nodes cannot be checked" lbctl check --nodes n1 --dry-run
