@@ -293,9 +293,11 @@ static const struct {
 	 "╰──────────────────────────────────────────────────────────────────────────────────────────────────╯\n"
 	 "mylib.oops: it broke\n", "mylib.oops: it broke", NULL},
 	{"[10/11/24 12:13:14] ERROR    no luck                train.py:12\n"
-	 "                    ╭─ Traceback (most recent call last) ─╮\n                    │ f(\"Permission denied\")              │\n"
+	 "                    ╭─ Traceback (most recent call last─╮\n                    │ f(\"Permission denied\")              │\n"
 	 "                    ╰─────────────────────────────────────╯\n                    mylib.oops: it broke\n", "mylib.oops: it broke", NULL},
-	{"╭─ Error ───────────────────╮\n│ No such option: --lrr     │\n╰───────────────────────────╯\n", "│ No such option: --lrr     │", NULL},
+	{"╭─ Error ───────────────────╮\n│ No such option: --lrr     │\n╰───────────────────────────╯\n", "No such option: --lrr", NULL},
+	{"╭─ Unrecognized options ──────────────────╮\n│ Unrecognized options: --lrr=3             │\n│ ───────────────────────────────────────── │\n"
+	 "│ For full helptext, run train.py --help    │\n╰───────────────────────────────────────────╯\n", "Unrecognized options: --lrr=3", NULL},
 	/* what Python ignored as it ended ended nothing */
 	{TRACE "ValueError: bad\nException ignored in atexit callback: <function f at 0x7f>\n" TRACE "OSError: [Errno 28] No space left on device\n"
 	 "\nDuring handling of the above exception, another exception occurred:\n\n" TRACE "KeyError: 'x'\n"
@@ -307,6 +309,10 @@ static const struct {
 	 "thread 'main' (4711) panicked at src/main.rs:5:14:; called `Option::unwrap()` on a `None` value", NULL},
 	{TRACE "torch._dynamo.exc.InternalTorchDynamoError: odd:\n\n  a graph break\nthe end\n", "torch._dynamo.exc.InternalTorchDynamoError: odd:; a graph break", NULL},
 	/* the words of glibc and of Julia, as they abort */
+	{"F1127 16:05:17.0 14 train.py:2] giving up\nFatal Python error: Aborted\n\nCurrent thread 0x7 (most recent call first):\n  File \"x.py\", line 7 in emit\n",
+	 "F1127 16:05:17.0 14 train.py:2] giving up", NULL},
+	{"Fatal Python error: Aborted\n\nCurrent thread 0x7 (most recent call first):\n  File \"x.py\", line 7 in emit\n",
+	 "Fatal Python error: Aborted; File \"x.py\", line 7 in emit", NULL},
 	{"free(): double free detected in tcache 2\nAborted (core dumped)\n", "free(): double free detected in tcache 2", NULL},
 	{"*** stack smashing detected ***: terminated\nAborted (core dumped)\n", "*** stack smashing detected ***: terminated", NULL},
 	{"\n[4711] signal (11.1): Segmentation fault\nin expression starting at /w/train.jl:5\nAllocations: 2906 (Pool: 2897; Big: 9); GC: 0\n",

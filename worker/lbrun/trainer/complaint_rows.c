@@ -138,9 +138,12 @@ const struct complaint_row complaint_rows[] = {
 	/* crashes, and the words of languages */
 	{"^srun: |^(?:mpirun|mpiexec|prterun)\\b|^\\[(?:mpiexec|proxy:)", FOLLOWS},
 	{"^Signal: Abort", WEIGHT_FOLLOWS, true, NULL},
+	{"^Fatal Python error: Aborted", WEIGHT_ERROR, true, NULL},
 	{"^Signal: |Fatal Python error: |^Segmentation fault|Caught signal \\d+ \\(|^signal \\(\\d+|\\*\\*\\* SIG|AddressSanitizer: ",
 	 WEIGHT_KNOWN, true, NULL},
 	{"^terminate called after throwing", WEIGHT_EXCEPTION, true, NULL},
+	/* glog, absl and XLA, before they abort */
+	{"^F\\d{4} \\d\\d:\\d\\d:\\d\\d\\.", WEIGHT_EXCEPTION, false, NULL},
 	/* glibc, as it aborts */
 	{"^(?:\\w+\\(\\): )?(?:double free|invalid (?:next )?(?:pointer|size)|corrupted|mismatching|memory corruption|unaligned)\\b.{0,60}$|"
 	 "\\*\\*\\* (?:stack smashing|buffer overflow) detected", WEIGHT_EXCEPTION, true, NULL},
@@ -156,7 +159,7 @@ const struct complaint_row complaint_rows[] = {
 const size_t complaint_row_count = sizeof(complaint_rows) / sizeof(complaint_rows[0]);
 
 const char complaint_sign[] =
-	"(?i)error|exception|fault|fatal|exited on$|did not (?:answer|begin)|has (?:an)?other|abort|assert|kill|denied|no space|quota|nccl|cuda|out of memory|"
+	"(?i)error|exception|fault|fatal|^f\\d{4} |exited on$|did not (?:answer|begin)|has (?:an)?other|abort|assert|kill|denied|no space|quota|nccl|cuda|out of memory|"
 	"memory|cannot|not found|no such|caught|exit ?(?:code|string)|return code|exit status|died with|interrupt|"
 	"panic|signal|terminat|peer|pipe|insuffic|unable|too many|already in use|mismatch|arguments|invalid|"
 	"process name|could not|corrupt|\\bfree\\b|smashing|overflow|as root|has lost|not enough|compatib|driver|failed|timeout|timed out|xid|ecc|\\bbus\\b|retries|unreach|resolution|not known|gated|\\boom\\b|is lost|stale|read-only|input/output|busy|initialized|completion|bottom of|unresponsive";
@@ -199,7 +202,7 @@ const char complaint_noise[] =
 	/* Hydra */
 	"HYDRA_FULL_ERROR|"
 	/* lines drawn */
-	"^\\s*[-=*#_]{3,}\\s*$|^\\s*(?:╭|╰)─.*(?:╮|╯)\\s*$";
+	"^\\s*[-=*#_]{3,}\\s*$";
 
 const char complaint_frame[] =
 	"^\\s*(?:File \"[^\"]+\", line \\d+|#\\d+\\s+0x|what\\(\\):|at .+:\\d+|"

@@ -49,9 +49,26 @@ void complaints_reset(struct complaints *c)
 	c->frame_lines = 0;
 	c->goes_on = c->in_traceback = c->in_group = false;
 	c->said = c->aside = ASIDE_NOT;
+	c->box = BOX_NONE;
 }
 
 /* --- lines ------------------------------------------------------------------------------------ */
+
+/* Without blanks, and the right side of a box. */
+static int length_of(const char *text)
+{
+	static const char side[] = "│";
+	size_t len = strlen(text), n = sizeof(side) - 1;
+
+	for (;;) {
+		if (len > 0 && (text[len - 1] == ' ' || text[len - 1] == '\t'))
+			len--;
+		else if (len >= n && memcmp(text + len - n, side, n) == 0)
+			len -= n;
+		else
+			return (int)len;
+	}
+}
 
 static void take(struct complaint *to, const struct heard *line, enum weight weight,
 		 const char *advice)
@@ -62,8 +79,13 @@ static void take(struct complaint *to, const struct heard *line, enum weight wei
 		.weight = weight, .advice = advice, .rank = line->rank, .at_ms = line->now_ms
 	};
 	snprintf(to->node, sizeof(to->node), "%s", line->node);
-	snprintf(to->text, sizeof(to->text), "%s", text);
+	snprintf(to->text, sizeof(to->text), "%.*s", length_of(text), text);
 	text_clean(to->text);
+}
+
+static bool begins_with(const char *text, const char *word)
+{
+	return strncmp(text, word, strlen(word)) == 0;
 }
 
 /* Of one rank the heavier one, and of exceptions the last: that is the one that ended it. What
@@ -162,7 +184,7 @@ static enum traceback follow_group(struct complaints *c, struct heard *line)
  * draws it into a box. */
 static bool begins_traceback(struct complaints *c, const struct heard *line)
 {
-	const char *title = strstr(line->text, "Traceback (most recent call last)");
+	const char *title = strstr(line->text, "Traceback (most recent call last");
 	const char *box = strstr(line->text, "╭─");
 	const char *at = title && box && box < title ? box : title;
 
@@ -176,11 +198,6 @@ static bool begins_traceback(struct complaints *c, const struct heard *line)
 	c->in_traceback = true;
 	c->traceback_rank = line->rank;
 	return true;
-}
-
-static bool is_box(const char *text)
-{
-	return strncmp(text, "│", strlen("│")) == 0 || strncmp(text, "╰─", strlen("╰─")) == 0;
 }
 
 /* The first line that is not indented ends it, and says what was raised; those before quote the
@@ -199,10 +216,28 @@ static enum traceback follow_traceback(struct complaints *c, struct heard *line)
 		return TRACEBACK_NONE;
 	line->text += mark;
 	line->len -= mark;
-	if (strchr(" \t+|", line->text[0]) || is_box(line->text))
+	if (strchr(" \t+|", line->text[0]) || begins_with(line->text, "│") ||
+	    begins_with(line->text, "╰─"))
 		return TRACEBACK_INSIDE;
 	c->in_traceback = false;
 	return TRACEBACK_END;
+}
+
+/* Typer, tyro and others draw a box around what is wrong, and below it what help there is: its
+ * first line counts. True: this is none of it. */
+static bool is_rest_of_box(struct complaints *c, struct heard *line)
+{
+	enum box box = c->box;
+
+	c->box = begins_with(line->text, "╭─")                     ? BOX_BEGUN
+		 : box != BOX_NONE && begins_with(line->text, "│") ? BOX_TOLD
+								   : BOX_NONE;
+	if (box != BOX_BEGUN || c->box != BOX_TOLD)
+		return c->box != BOX_NONE || (box == BOX_TOLD && begins_with(line->text, "╰─"));
+	line->text += strlen("│");
+	line->text += strspn(line->text, " ");
+	line->len = strlen(line->text);
+	return false;
 }
 
 static bool is_harmless(struct complaints *c, const struct heard *line,
@@ -435,8 +470,10 @@ void complaints_hear(struct complaints *c, const struct heard *heard)
 						: c->said == ASIDE_IGNORED;
 	c->said = aside_of(c, line.text);
 	hear_of_cause(c, &line);
-	row = traceback == TRACEBACK_INSIDE ? NULL : row_of(c, &line);
-	if (traceback == TRACEBACK_INSIDE || ((row || line.is_stderr) && is_noise(c, &line)) ||
+	if (traceback == TRACEBACK_INSIDE || is_rest_of_box(c, &line))
+		return;
+	row = row_of(c, &line);
+	if (((row || line.is_stderr) && is_noise(c, &line)) ||
 	    (traceback == TRACEBACK_NONE && is_harmless(c, &line, row)))
 		return;
 	if (c->goes_on && line.rank == c->best.rank)

@@ -42,6 +42,8 @@ struct rank_end {
 
 /* what was raised did not end the program, or perhaps not */
 enum aside { ASIDE_NOT, ASIDE_THREAD, ASIDE_IGNORED };
+/* drawn around a message; its first line has been heard */
+enum box { BOX_NONE, BOX_BEGUN, BOX_TOLD };
 
 struct complaints {
 	struct regexp *rows[64], *ends[32];
@@ -59,6 +61,7 @@ struct complaints {
 	int frame_lines;     /* so many lines may hold the frame of `best` */
 	bool goes_on;        /* `best` ends in a colon: the next line is a part of it */
 	bool in_traceback;
+	enum box box;
 	enum aside said, aside; /* by the line before; of the traceback */
 	int64_t traceback_rank;
 	/* exceptions that were raised together; behind the first of them */
