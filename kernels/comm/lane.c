@@ -4,13 +4,13 @@
  * Where nothing is under way an exchange that is waited for is made by the caller itself: waking
  * another thread and being woken by it takes longer than a short word. */
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "kernels/comm.h"
+#include "kernels/machine/threads.h"
 
 enum { UNDER_WAY = 16 };
 
@@ -94,18 +94,6 @@ static void *run(void *arg)
 	return NULL;
 }
 
-/* Signals are for the threads that were there before. */
-static bool start_thread(struct comm_lane *l)
-{
-	sigset_t all, before;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	bool is_started = pthread_create(&l->thread, NULL, run, l) == 0;
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return is_started;
-}
-
 struct comm_lane *comm_lane_open(const struct comm_table *table, struct comm *comm)
 {
 	struct comm_lane *l = calloc(1, sizeof(*l));
@@ -121,7 +109,7 @@ struct comm_lane *comm_lane_open(const struct comm_table *table, struct comm *co
 		comm_lane_close(l);
 		return NULL;
 	}
-	l->has_thread = !comm->one_thread && start_thread(l);
+	l->has_thread = !comm->one_thread && threads_start(&l->thread, run, l);
 	return l;
 }
 

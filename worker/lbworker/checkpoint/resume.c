@@ -4,8 +4,6 @@
 
 #include <inttypes.h>
 #include <limits.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +12,7 @@
 #include "common/base/log.h"
 #include "common/base/mem.h"
 #include "common/manifest/manifest.h"
+#include "kernels/machine/threads.h"
 #include "worker/lbworker/base/narrow.h"
 #include "worker/lbworker/checkpoint/hf.h"
 #include "worker/lbworker/checkpoint/model_path.h"
@@ -173,22 +172,11 @@ static void *search(void *arg)
 	return NULL;
 }
 
-/* Signals are for the thread that trains. */
-static void *search_beside(void *arg)
-{
-	sigset_t all;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, NULL);
-	return search(arg);
-}
-
 /* While all wait; on rank 0 as find(). */
 static int find_together(struct ranks *ranks, struct search *s, struct err *err)
 {
 	pthread_t thread;
-	bool is_thread = ranks->rank == 0 && ranks->size > 1 &&
-			 pthread_create(&thread, NULL, search_beside, s) == 0;
+	bool is_thread = ranks->rank == 0 && ranks->size > 1 && threads_start(&thread, search, s);
 
 	if (ranks->rank == 0 && !is_thread)
 		search(s);

@@ -3,13 +3,12 @@
  * the loop leaves alone until it has joined the thread. */
 #include "worker/lbworker/checkpoint/saver.h"
 
-#include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 
 #include "common/base/clock.h"
 #include "common/base/mem.h"
 #include "kernels/machine/cpus.h"
+#include "kernels/machine/threads.h"
 
 struct saver {
 	struct checkpoint_parts parts;
@@ -64,18 +63,6 @@ static void *write_beside(void *arg)
 	return write_it(arg);
 }
 
-/* Signals are for the thread that trains. */
-static bool start_thread(struct saver *s)
-{
-	sigset_t all, before;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	bool good = pthread_create(&s->thread, NULL, write_beside, s) == 0;
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return good;
-}
-
 int saver_start(struct saver *s, double *seconds, struct err *err)
 {
 	const struct model *m = s->parts.model;
@@ -90,7 +77,7 @@ int saver_start(struct saver *s, double *seconds, struct err *err)
 	s->result = (struct saver_result){ .step = s->parts.state->step, .copy_s = *seconds };
 	s->in_flight = true;
 	atomic_store(&s->is_written, false);
-	s->is_thread = start_thread(s);
+	s->is_thread = threads_start(&s->thread, write_beside, s);
 	if (!s->is_thread)
 		write_it(s);
 	return 0;
