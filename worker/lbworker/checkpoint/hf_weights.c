@@ -118,7 +118,6 @@ static const struct st_tensor *find_named(const struct hf_weights *w, const char
 	return found ? found : look_up_text(w, name, file);
 }
 
-/* Where the head is the embedding a file may have it once more, but no other one. */
 static int check_head(const struct hf_weights *w, const struct model_shape *s, struct err *err)
 {
 	const struct family *f = family_of(s->family);
@@ -129,10 +128,7 @@ static int check_head(const struct hf_weights *w, const struct model_shape *s, s
 	if (!table ||
 	    (head->bytes == table->bytes && memcmp(head->data, table->data, head->bytes) == 0))
 		return 0;
-	return err_set(err, ERR_USAGE,
-		       "%s: %s is not the embedding, though config.json says so: "
-		       "\"tie_word_embeddings\": false there",
-		       w->folder, family_head(f));
+	return hf_config_refuse_head(w->folder, s->family, err);
 }
 
 struct hf_weights *hf_weights_open(const char *folder, const char *file,

@@ -119,10 +119,12 @@ static int load_foreign(const struct foreign_layout *layout, const struct checkp
 	struct model_shape shape = *want;
 	size_t positions;
 
+	if (same_weights(p->ranks, c->initial_load_path, err))
+		return -1;
 	if (want->umup.enable)
 		return err_set(err, ERR_USAGE,
-			       "checkpoint.initial_load_path: %s: with u_mup.enable a weight means "
-			       "something else: a model that was trained so, or without it",
+			       "%s: with u_mup.enable a weight means something else: a model that "
+			       "was trained so, or without it",
 			       c->initial_load_path);
 	struct foreign *f = foreign_open(layout, c->initial_load_path, &shape, &positions, err);
 	float *host = f ? xmalloc(m->parameters * sizeof(*host)) : NULL;
@@ -142,7 +144,7 @@ static int load_foreign(const struct foreign_layout *layout, const struct checkp
 		rc = take_over(f, p, c, host, err);
 	free(host);
 	foreign_close(f);
-	return rc ? err_wrap(err, "checkpoint.initial_load_path") : 0;
+	return rc;
 }
 
 struct choice {
@@ -217,27 +219,30 @@ static int find_model(const struct config *c, char **path, struct err *err)
 	return *path ? 1 : -1;
 }
 
+static int load_hf(const struct checkpoint_parts *p, const struct config *c, struct err *err)
+{
+	char *folder = NULL;
+	int rc = choose(p, c, find_model, &folder, err);
+
+	if (rc > 0)
+		rc = hf_load(p->model, folder, NULL, err);
+	free(folder);
+	return rc;
+}
+
 static int begin(const struct checkpoint_parts *parts, const struct config *c, struct err *err)
 {
-	struct model *model = parts->model;
 	const struct foreign_layout *layout = foreign_in(c->initial_load_path);
 
 	if (c->initial_load_path[0] == '\0') {
-		model_init_weights(model, (uint64_t)c->seed, c->init_std);
+		model_init_weights(parts->model, (uint64_t)c->seed, c->init_std);
 		return 0;
 	}
-	if (layout)
-		return same_weights(parts->ranks, c->initial_load_path, err)
-			       ? err_wrap(err, "checkpoint.initial_load_path")
-			       : load_foreign(layout, parts, c, err);
-	if (!c->initial_load_model_only)
+	if (!layout && !c->initial_load_model_only)
 		return err_set(err, ERR_USAGE,
 			       "checkpoint.initial_load_model_only = false wants a checkpoint of "
 			       "torchtitan in initial_load_path");
-	char *folder = NULL;
-	int rc = choose(parts, c, find_model, &folder, err) > 0 ? hf_load(model, folder, NULL, err)
-								: -1;
-	free(folder);
+	int rc = layout ? load_foreign(layout, parts, c, err) : load_hf(parts, c, err);
 	return rc ? err_wrap(err, "checkpoint.initial_load_path") : 0;
 }
 

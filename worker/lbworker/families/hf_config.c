@@ -8,6 +8,7 @@
 
 #include "common/base/json.h"
 #include "common/base/paths.h"
+#include "worker/lbworker/families/family.h"
 #include "worker/lbworker/families/hf_config_rows.h"
 
 enum { MAX_CONFIG_BYTES = 1 << 20 };
@@ -498,4 +499,12 @@ int hf_config_read(struct model_shape *out, size_t *positions, const char *folde
 	json_decref(o);
 	free(path);
 	return rc;
+}
+
+int hf_config_refuse_head(const char *folder, enum model_family family, struct err *err)
+{
+	return err_set(err, ERR_USAGE,
+		       "%s: %s is not the embedding, though config.json says so: "
+		       "\"tie_word_embeddings\": false there",
+		       folder, family_head(family_of(family)));
 }

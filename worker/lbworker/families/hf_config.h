@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* hf_config.h - a shape as the config.json of a model of Hugging Face says it.
  *
- * What a family calls its sizes is a table in hf_config.c. A config that asks for something our
- * model does not compute (biases, another activation, a sliding window …) is refused by name. */
+ * What a family calls its sizes is a table in hf_config_rows.h. A config that asks for something
+ * that our model does not compute (biases, another activation, …) is refused by name. */
 #ifndef LBWORKER_HF_CONFIG_H
 #define LBWORKER_HF_CONFIG_H
 
@@ -16,5 +16,9 @@ json_t *hf_config_json(const struct model_shape *shape, size_t positions, const 
 
 /* The shape that folder/config.json says, and the longest sequence it speaks of. */
 int hf_config_read(struct model_shape *out, size_t *positions, const char *folder, struct err *err);
+
+/* Where the head is the embedding, files may have it once more, but no other one: then -1, and err
+ * says what config.json has to say. */
+int hf_config_refuse_head(const char *folder, enum model_family family, struct err *err);
 
 #endif

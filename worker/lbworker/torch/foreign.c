@@ -12,6 +12,7 @@
 #include "common/base/paths.h"
 #include "common/base/text.h"
 #include "worker/lbworker/families/family.h"
+#include "worker/lbworker/families/hf_config.h"
 #include "worker/lbworker/torch/dcp.h"
 #include "worker/lbworker/torch/foreign_parts.h"
 #include "worker/lbworker/torch/torch_file.h"
@@ -172,7 +173,6 @@ static size_t paired(size_t head_dim, size_t row)
 
 /* --- reading -------------------------------------------------------------------------------- */
 
-/* Where the head is the embedding a file may have it once more, but no other one. */
 static int check_head(const struct foreign *f, const struct model_shape *s, const char *folder,
 		      struct err *err)
 {
@@ -182,10 +182,7 @@ static int check_head(const struct foreign *f, const struct model_shape *s, cons
 	if (!s->tied || tensors_rows(f->tensors, head, 0) == 0 ||
 	    tensors_same(f->tensors, table, head))
 		return 0;
-	return err_set(err, ERR_USAGE,
-		       "%s: %s is not the embedding, though config.json says so: "
-		       "\"tie_word_embeddings\": false there",
-		       folder, head);
+	return hf_config_refuse_head(folder, s->family, err);
 }
 
 /* The shape says what the table is called (Hugging Face), or is read off the tensors (others). */
@@ -196,13 +193,10 @@ static int read_shape(struct foreign *f, struct model_shape *shape, size_t *posi
 	const char *table = names[0].name[layout->names];
 
 	if (layout->names == NAMES_OURS) {
-		if (layout->read(shape, positions, folder, f->tensors, err))
+		if (layout->read(shape, positions, folder, f->tensors, err) ||
+		    tensors_find_prefix(f->tensors, family_table(family_of(shape->family)), err))
 			return -1;
-		return tensors_find_prefix(f->tensors, family_table(family_of(shape->family)),
-					   err) ||
-				       check_head(f, shape, folder, err)
-			       ? -1
-			       : 0;
+		return check_head(f, shape, folder, err);
 	}
 	if (tensors_find_prefix(f->tensors, table, err))
 		return -1;
