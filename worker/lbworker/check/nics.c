@@ -53,9 +53,7 @@ static bool read_interface(const char *net, const char *name, struct check_nic *
 	char folder[1024];
 
 	snprintf(folder, sizeof(folder), "%s/%s", net, name);
-	char *device = xasprintf("%s/device", folder);
-	bool is_hardware = file_exists(device); /* no bridge, tunnel or loopback */
-	free(device);
+	bool is_hardware = folder_holds(folder, "device"); /* no bridge, tunnel or loopback */
 	if (!is_hardware || strlen(name) >= sizeof(out->name))
 		return false;
 	char *state = read_text("%s/operstate", folder), *speed = read_text("%s/speed", folder);

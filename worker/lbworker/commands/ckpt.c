@@ -23,11 +23,7 @@
 
 static bool is_checkpoint(const char *path)
 {
-	char *manifest = path_join("%s/manifest.json", path);
-	bool there = file_exists(manifest);
-
-	free(manifest);
-	return there;
+	return folder_holds(path, "manifest.json");
 }
 
 static void list_one(const char *path)

@@ -117,11 +117,7 @@ static const char *take_option(struct convert_order *w, const char *name, const 
 /* One of peft, or of a run's newest checkpoint. Owned by the caller. */
 static char *adapter_folder(const char *named, struct err *err)
 {
-	char *config = path_join("%s/adapter_config.json", named);
-	bool is_there = file_exists(config);
-
-	free(config);
-	return is_there ? xstrdup(named) : model_path(named, err);
+	return folder_holds(named, "adapter_config.json") ? xstrdup(named) : model_path(named, err);
 }
 
 int command_convert(int argc, char **argv)

@@ -131,11 +131,7 @@ static bool has_layer(const struct tensors *tensors, size_t layer)
 int dcp_shape(struct model_shape *s, size_t *positions, const char *folder,
 	      const struct tensors *tensors, struct err *err)
 {
-	char *path = path_join("%s/params.json", folder);
-	bool told = file_exists(path);
-
-	free(path);
-	if (told && s->dim == 0)
+	if (folder_holds(folder, "params.json") && s->dim == 0)
 		return meta_read(s, positions, folder, tensors, err);
 	if (s->dim == 0)
 		return err_set(
