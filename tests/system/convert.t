@@ -295,10 +295,10 @@ status=$?
 rm -rf "$T/never"
 refused "weights of another shape" "initial_load_path"
 
-mkdir "$T/gpt2"
+mkdir "$T/dropout"
 echo '{"model_type": "gpt2", "n_embd": 48, "n_layer": 2, "n_head": 4, "n_positions": 64, "vocab_size": 256}' \
-	>"$T/gpt2/config.json"
-printf '[training]\nsteps = 3\nseq_len = 32\n[checkpoint]\ninitial_load_path = "%s"\n' "$T/gpt2" >"$T/gpt2.toml"
-lbworker plan "$T/gpt2.toml" && grep -q "gpt2.toml:5: checkpoint.initial_load_path: .*dropout" "$T/err"
+	>"$T/dropout/config.json"
+printf '[training]\nsteps = 3\nseq_len = 32\n[checkpoint]\ninitial_load_path = "%s"\n' "$T/dropout" >"$T/dropout.toml"
+lbworker plan "$T/dropout.toml" && grep -q "dropout.toml:5: checkpoint.initial_load_path: .*dropout" "$T/err"
 ok $? "a plan needs no dataset, and names the dropout that Hugging Face has and we have not"
 echo "1..$count"

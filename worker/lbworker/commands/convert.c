@@ -6,7 +6,6 @@
 
 #include "common/base/files.h"
 #include "common/base/mem.h"
-#include "common/base/paths.h"
 #include "worker/lbworker/checkpoint/checkpoint_names.h"
 #include "worker/lbworker/checkpoint/model_path.h"
 #include "worker/lbworker/commands/command.h"

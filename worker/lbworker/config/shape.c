@@ -9,7 +9,6 @@
 
 #include "common/base/files.h"
 #include "common/base/mem.h"
-#include "common/base/paths.h"
 #include "worker/lbworker/families/hf_config.h"
 #include "worker/lbworker/torch/foreign.h"
 
@@ -67,8 +66,7 @@ static char *newest(const char *pattern, const char *folder)
 static char *shape_folder(const struct config *c)
 {
 	const char *initial = c->initial_load_path;
-	char *path = path_join("%s/config.json", initial);
-	char *found = file_exists(path) ? xstrdup(initial) : NULL;
+	char *found = folder_holds(initial, "config.json") ? xstrdup(initial) : NULL;
 
 	if (!found)
 		found = newest("%s/step-*/config.json", initial);
@@ -76,7 +74,6 @@ static char *shape_folder(const struct config *c)
 		found = newest("%s/checkpoints/step-*/config.json", initial);
 	if (!found)
 		found = newest("%s/step-*/config.json", c->checkpoint_path);
-	free(path);
 	return found;
 }
 
