@@ -36,9 +36,6 @@ else:
         if got.get(name) != value:
             print(name, "is", (got[name] if name in got else b"not there")[:60], "not", value[:60])
 END
-same() {	# NAME
-	is "$(python3 "$T/submit.py" "$T/env.$1")" "" "$1: byte for byte"
-}
 
 # each_shell NAME: a run under each of them
 each_shell() {

@@ -214,11 +214,6 @@ void journal_own(struct journal *j, int64_t launch, json_t *line)
 	append_waiting(j, NULL);
 }
 
-bool journal_failed_within(const struct journal *j, int64_t span_ms)
-{
-	return j->failed_ms != INT64_MIN && clock_mono_ms() - j->failed_ms <= span_ms;
-}
-
 void journal_note(struct journal *j, int64_t launch, const char *kind, const char *fmt, ...)
 {
 	json_t *line = json_object();

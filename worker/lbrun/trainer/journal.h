@@ -58,9 +58,6 @@ void journal_own(struct journal *j, int64_t launch, json_t *line);
 void journal_note(struct journal *j, int64_t launch, const char *kind, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 
-/* Whether a write has failed in the last `span_ms`: who died meanwhile may have died of that. */
-bool journal_failed_within(const struct journal *j, int64_t span_ms);
-
 /* Durable now, as far as the file system allows. False when something could not be written. */
 bool journal_sync(struct journal *j);
 

@@ -152,11 +152,6 @@ int64_t watch_next_ms(const struct watch *w)
 	return limit_ms == 0 ? INT64_MAX : w->sign_ms + limit_ms;
 }
 
-bool watch_is_hung(const struct watch *w, int64_t now_ms)
-{
-	return now_ms >= watch_next_ms(w);
-}
-
 void watch_describe(const struct watch *w, int64_t now_ms, char *out, size_t size)
 {
 	char silence[CLOCK_TEXT_MAX];

@@ -61,7 +61,6 @@ void watch_excuse(struct watch *w, int64_t ms);
 int64_t watch_learned_ms(const int64_t *intervals, size_t count);
 /* What is allowed in the present phase; 0 = no limit. */
 int64_t watch_limit_ms(const struct watch *w);
-bool watch_is_hung(const struct watch *w, int64_t now_ms);
 /* When it will count as hung; INT64_MAX = never. */
 int64_t watch_next_ms(const struct watch *w);
 /* "no step for 1m05s, 1m00s are allowed (learned)" */

@@ -333,12 +333,6 @@ static size_t find_source(const struct data *d, uint64_t number, uint64_t *local
 	return i;
 }
 
-size_t data_source(const struct data *d, uint64_t number)
-{
-	uint64_t local;
-	return find_source(d, number, &local);
-}
-
 static int copy_sample(const struct data *d, const struct shard *s, uint64_t first, int32_t *tokens,
 		       int32_t *targets, struct err *err)
 {

@@ -52,8 +52,6 @@ const char *data_tokenizer(const struct data *data);
  * not below the model's vocabulary. */
 int data_sample(const struct data *data, uint64_t number, int32_t *tokens, int32_t *targets,
 		struct err *err);
-/* The same sample's source, an index into mix. */
-size_t data_source(const struct data *data, uint64_t number);
 
 /* Writes a byte-level shard (vocabulary 256): one document per file, bytes as they are. */
 int data_prepare(const char *out, char *const *files, size_t count, uint64_t *out_tokens,

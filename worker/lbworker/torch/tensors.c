@@ -133,11 +133,6 @@ void tensors_close(struct tensors *t)
 	free(t);
 }
 
-size_t tensors_parts(const struct tensors *t)
-{
-	return t->parts;
-}
-
 /* With "model." in front of it, in room[]. */
 static const char *below(const char *name, char room[128])
 {

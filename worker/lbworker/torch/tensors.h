@@ -25,8 +25,6 @@ void tensors_close(struct tensors *tensors); /* NULL is fine */
 /* Rows of the tensor of that name; 0: there is none. columns: how many it has, which tells whether
  * its parts lie side by side or below each other; 0: they are not asked. */
 size_t tensors_rows(const struct tensors *tensors, const char *name, size_t columns);
-/* Files that each hold a part of every tensor; mostly 1. */
-size_t tensors_parts(const struct tensors *tensors);
 /* Of files: whether both are there and hold the same bytes. */
 bool tensors_same(const struct tensors *tensors, const char *a, const char *b);
 /* The one that tensors_row reads from then on; columns 0: a vector. -1 with err when it is not
