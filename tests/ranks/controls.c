@@ -179,7 +179,13 @@ int __wrap_squares_sum(struct ranks *ranks, struct ranks *pipe, const struct mes
 	return rc;
 }
 
-/* --- other-data, other-config, other-version: on rank 1 only; late: it takes $LB_LATE seconds - */
+/* --- other-data, other-config, other-version: on rank 1 only ---------------------------------- */
+
+/* late: rank 1 takes $LB_LATE seconds to begin; late-search: rank 0, to find a checkpoint. */
+static void be_late(void)
+{
+	sleep((unsigned)strtoul(getenv("LB_LATE"), NULL, 10));
+}
 
 int __real_ranks_compare(struct ranks *ranks, const struct ranks_facts *mine, struct err *err);
 int __wrap_ranks_compare(struct ranks *ranks, const struct ranks_facts *mine, struct err *err);
@@ -188,7 +194,7 @@ int __wrap_ranks_compare(struct ranks *ranks, const struct ranks_facts *mine, st
 	struct ranks_facts facts = *mine;
 
 	if (ranks->rank == 1 && is_control("late"))
-		sleep((unsigned)strtoul(getenv("LB_LATE"), NULL, 10));
+		be_late();
 	if (ranks->rank == 1 && is_control("other-data"))
 		facts.data[0] ^= 1;
 	if (ranks->rank == 1 && is_control("other-config"))
@@ -198,22 +204,17 @@ int __wrap_ranks_compare(struct ranks *ranks, const struct ranks_facts *mine, st
 	return __real_ranks_compare(ranks, &facts, err);
 }
 
-/* late-search: rank 0 takes $LB_LATE seconds to find a checkpoint. */
+typedef void on_bad_function(const char *path, const struct err *why, void *arg);
+
 int __real_checkpoint_newest_valid(const char *parent, struct checkpoint_found *out,
-				   void (*on_bad)(const char *path, const struct err *why,
-						  void *arg),
-				   void *arg, struct err *err);
+				   on_bad_function *on_bad, void *arg, struct err *err);
 int __wrap_checkpoint_newest_valid(const char *parent, struct checkpoint_found *out,
-				   void (*on_bad)(const char *path, const struct err *why,
-						  void *arg),
-				   void *arg, struct err *err);
+				   on_bad_function *on_bad, void *arg, struct err *err);
 int __wrap_checkpoint_newest_valid(const char *parent, struct checkpoint_found *out,
-				   void (*on_bad)(const char *path, const struct err *why,
-						  void *arg),
-				   void *arg, struct err *err)
+				   on_bad_function *on_bad, void *arg, struct err *err)
 {
 	if (is_control("late-search"))
-		sleep((unsigned)strtoul(getenv("LB_LATE"), NULL, 10));
+		be_late();
 	return __real_checkpoint_newest_valid(parent, out, on_bad, arg, err);
 }
 
@@ -312,8 +313,7 @@ int __wrap_arrays_wait(struct ranks *ranks, uint64_t ticket, struct err *err)
 	return is_control("too-early") ? 0 : __real_arrays_wait(ranks, ticket, err);
 }
 
-/* --- wrong-product, wrong-memory, slow-product, clock: rank 1's, or that of LB_CONTROL_RANK
- * ------- */
+/* --- wrong-product, wrong-memory, slow-product, clock: of rank 1, or of LB_CONTROL_RANK ------- */
 
 static bool is_ours(void)
 {

@@ -14,6 +14,7 @@
 
 #include "common/base/fnv.h"
 #include "common/base/paths.h"
+#include "common/base/text.h"
 
 enum { SAMPLES = 64, SAMPLE_BYTES = 4096 };
 
@@ -43,13 +44,10 @@ static int add_file(const char *path, uint64_t *digest, struct err *err)
 static int is_weights(const struct dirent *entry)
 {
 	static const char *const ends[] = { ".safetensors", ".bin", ".pt", ".pth", ".distcp" };
-	size_t length = strlen(entry->d_name), end;
 
-	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
-		end = strlen(ends[i]);
-		if (length > end && strcmp(entry->d_name + length - end, ends[i]) == 0)
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+		if (text_ends_with(entry->d_name, ends[i]))
 			return 1;
-	}
 	return 0;
 }
 
