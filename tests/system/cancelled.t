@@ -161,7 +161,7 @@ lbctl kill --now unsure >/dev/null
 # What it had not saved it forgets: the release and the start, the start, or nothing. Whatever it
 # makes of the job that runs, no run is ended by that. Of one that it has forgotten altogether
 # accounting knows that Slurm ended it; without accounting that takes minutes
-# (tests/unit/test_reconcile.c).
+# (tests/unit/test_reconcile_vain.c).
 cat >"$T/answer" <<'END'
 for run in r1 r2 r3 r4; do lbctl status $run --json; done 2>/dev/null |
 	sed 's/"job_id"/\n&/g' | sed -n 's/^"job_id":\([0-9]*\),"submit_time":\([0-9]*\).*/\1 \2/p' |

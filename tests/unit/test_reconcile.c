@@ -1,24 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* test_reconcile.c - the ladder of a submission and every way an attempt can end, as a table of
  * facts and the decision they must give. */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
-#include <cmocka.h>
 
-#include "common/config/run_spec.h"
-#include "daemon/engine/decide/reconcile.h"
-#include "tests/unit/usual_policy.h"
-
-enum { NOW = 1000 * 1000, A_MINUTE_AGO = NOW - 60 * 1000, LONG_AGO = NOW - LOST_MS - 1000 };
+#include "tests/unit/reconcile_facts.h"
 
 static const struct job_status held_job = { .ref = { .job_id = 7 }, .phase = JOB_HELD };
 static const struct job_status pending_job = { .ref = { .job_id = 7 }, .phase = JOB_PENDING };
-static const struct job_status job_without_node = { .ref = { .job_id = 7 },
-						    .phase = JOB_PENDING,
-						    .reason = "BadConstraints" };
 static const struct job_status doomed_job = { .ref = { .job_id = 7 },
 					      .phase = JOB_PENDING,
 					      .reason = "DependencyNeverSatisfied" };
@@ -37,7 +25,6 @@ static const struct job_status requeued_job = { .ref = { .job_id = 7 },
 static const struct job_status failed_node = { .phase = JOB_ENDED, .cause = CAUSE_NODE_FAIL };
 static const struct job_status done_job = { .phase = JOB_ENDED, .cause = CAUSE_COMPLETED };
 static const struct job_status ending_job = { .phase = JOB_ENDING, .cause = CAUSE_TIMEOUT };
-static const struct job_status cancelled_job = { .phase = JOB_ENDED, .cause = CAUSE_KILLED };
 /* While it waited, under a controller that was started at 5000: it may have forgotten that it had
  * given the job nodes, and have cancelled it when a node gave up. */
 #define CANCELLED_IN_LINE(SUBMITTED, ENDED) \
@@ -66,48 +53,12 @@ static const struct job_status cancelled_late = {
 	.end_time = 5600,
 };
 
-/* The macros give the usual facts; a case overrides what makes it special. */
-#pragma GCC diagnostic ignored "-Woverride-init"
-
-/* An attempt in this state, begun a minute ago; the scheduler was asked a moment ago. */
-/* clang-format off */
-#define ATTEMPT(run_state, attempt_state) \
-	.f.state = (run_state), .f.has_attempt = true, .a.state = (attempt_state), \
-	.a.watching_since_ms = A_MINUTE_AGO, .a.heard_ms = A_MINUTE_AGO, .f.poll_ms = NOW - 1, \
-	.a.exit_code = -1
-#define SUBMITTING ATTEMPT(RUN_SUBMITTING, ATTEMPT_INTENT)
-#define HELD       ATTEMPT(RUN_SUBMITTING, ATTEMPT_HELD), .a.job = { .job_id = 7 }
-#define QUEUED     ATTEMPT(RUN_QUEUED, ATTEMPT_QUEUED), .a.job = { .job_id = 7 }
-#define RUNNING    ATTEMPT(RUN_RUNNING, ATTEMPT_RUNNING), .a.job = { .job_id = 7 }, .a.claimed = true
-#define STOPPING   ATTEMPT(RUN_STOPPING, ATTEMPT_RUNNING), .a.job = { .job_id = 7 }, .a.claimed = true, \
-		   .f.wanted = ORDER_KILL, .a.ordered = ORDER_KILL
-#define HOLDING    ATTEMPT(RUN_STOPPING, ATTEMPT_RUNNING), .a.job = { .job_id = 7 }, .a.claimed = true, \
-		   .f.wanted = ORDER_HOLD, .a.ordered = ORDER_HOLD
-#define LIMIT_MS   30000
-#define UNHEARD(ms) .a.unheard = { .since_ms = (ms), .limit_ms = LIMIT_MS, .text = "not heard" }
-#define ENDED(why) ATTEMPT(RUN_RUNNING, ATTEMPT_ENDED), .a.cause = (why), .f.ever_trained = true
-/* clang-format on */
-
-/* What is known of a run, and of its newest attempt. */
-struct known {
-	struct facts f;
-	struct attempt a;
-};
-
-static struct decision decide(const struct known *known)
-{
-	struct facts f = known->f;
-
-	f.a = &known->a;
-	return reconcile(&f, &policy, NOW);
-}
-
 /* clang-format off */
 static const struct {
 	const char *when;
 	struct known known;
 	enum decision_kind kind;
-	int detail;		/* END: cause; MOVE: state; SIGNAL: signal */
+	int detail; /* as detail_of() */
 } cases[] = {
 	/* a new run */
 	{ "created", { .f.state = RUN_CREATED }, DECISION_NEW_ATTEMPT, 0 },
@@ -561,22 +512,6 @@ static const struct {
 };
 /* clang-format on */
 
-static int detail_of(const struct decision *d)
-{
-	switch (d->kind) {
-	case DECISION_END:
-		return (int)d->cause;
-	case DECISION_MOVE:
-		return (int)d->to;
-	case DECISION_SIGNAL:
-		return d->signo;
-	case DECISION_OBEY:
-		return (int)d->order;
-	default:
-		return 0;
-	}
-}
-
 static void every_case(void **state)
 {
 	(void)state;
@@ -587,183 +522,6 @@ static void every_case(void **state)
 			fail_msg("%s: %s %d, expected %s %d", cases[i].when, decision_name(d.kind),
 				 detail_of(&d), decision_name(cases[i].kind), cases[i].detail);
 	}
-}
-
-/* Nodes are given another chance only where the scheduler may have no other, not for a job that got
- * lost. */
-static void what_walls_a_run_in(void **state)
-{
-	static const struct {
-		const char *when;
-		struct known known;
-		bool has_no_eligible_node;
-	} ends[] = {
-		{ "refused",
-		  { SUBMITTING, .f.excludes = true, .a.submit = { CALL_REFUSED } },
-		  true },
-		{ "refused, nothing excluded",
-		  { SUBMITTING, .a.submit = { CALL_REFUSED } },
-		  false },
-		{ "no node is left",
-		  { QUEUED, .f.seen = &job_without_node, .f.excludes = true },
-		  true },
-		{ "it never arrived",
-		  { SUBMITTING, .f.excludes = true,
-		    .a.submit = { CALL_UNCLEAR, .reply_ms = A_MINUTE_AGO } },
-		  false },
-		{ "lost while held",
-		  { HELD, .f.excludes = true, .a.release = { CALL_GONE } },
-		  false },
-		{ "lost while it waited", { QUEUED, .f.excludes = true }, false },
-		{ "cancelled",
-		  { QUEUED, .f.seen = &cancelled_job, .f.excludes = true,
-		    .a.ended_ms = A_MINUTE_AGO },
-		  false },
-	};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
-		struct decision d = decide(&ends[i].known);
-
-		if (d.kind != DECISION_END ||
-		    d.has_no_eligible_node != ends[i].has_no_eligible_node)
-			fail_msg("%s: %s, no eligible node: %d", ends[i].when,
-				 decision_name(d.kind), d.has_no_eligible_node);
-	}
-}
-
-/* A run that has trained asks for fewer nodes once all of them were not free for long. */
-static void when_it_does_with_fewer_nodes(void **state)
-{
-	static const struct job_status waits = { .ref = { .job_id = 7 },
-						 .phase = JOB_PENDING,
-						 .reason = "Resources" };
-	static const struct job_status depends = { .ref = { .job_id = 7 },
-						   .phase = JOB_PENDING,
-						   .reason = "Dependency" };
-	static const struct {
-		const char *when;
-		struct known known;
-		bool never; /* restart.min_nodes is not set */
-		int64_t after_ms;
-		enum decision_kind kind;
-	} rows[] = {
-		{ "it has waited",
-		  { QUEUED, .f.seen = &waits, .f.ever_trained = true },
-		  false,
-		  59999,
-		  DECISION_END },
-		{ "not yet",
-		  { QUEUED, .f.seen = &waits, .f.ever_trained = true },
-		  false,
-		  60001,
-		  DECISION_WAIT },
-		{ "not asked to",
-		  { QUEUED, .f.seen = &waits, .f.ever_trained = true },
-		  true,
-		  0,
-		  DECISION_WAIT },
-		{ "it has never trained", { QUEUED, .f.seen = &waits }, false, 0, DECISION_WAIT },
-		{ "the nodes that it gave up to grow are not free yet",
-		  { QUEUED, .f.seen = &waits, .f.ever_trained = true, .a.was_moved = true },
-		  false,
-		  0,
-		  DECISION_WAIT },
-		{ "it asks for fewer already",
-		  { QUEUED, .f.seen = &waits, .f.ever_trained = true, .f.asks_fewer = true },
-		  false,
-		  0,
-		  DECISION_WAIT },
-		{ "it waits for something else",
-		  { QUEUED, .f.seen = &depends, .f.ever_trained = true },
-		  false,
-		  0,
-		  DECISION_WAIT },
-	};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct known known = rows[i].known;
-		struct policy with = policy;
-
-		with.may_do_with_fewer = !rows[i].never;
-		with.fewer_after_ms = rows[i].after_ms;
-		known.f.a = &known.a;
-		struct decision d = reconcile(&known.f, &with, NOW);
-		if (d.kind != rows[i].kind || d.is_short != (d.kind == DECISION_END))
-			fail_msg("%s: %s, is_short %d", rows[i].when, decision_name(d.kind),
-				 d.is_short);
-	}
-}
-
-/* What it depends on may have failed while nobody looked, and Slurm has forgotten the job since: it
- * must not be made anew. */
-#define WAITED \
-	.f.depends = true, .a.last_seen.reason = "Dependency", .a.seen_poll_ms = 1, \
-	.a.was_waiting = true
-static void what_may_be_doomed(void **state)
-{
-	/* clang-format off */
-	static const struct {
-		const char *when;
-		struct known known;
-		enum decision_kind kind;
-		int detail;
-		bool is_final;
-	} gone[] = {
-		{ "gone, it depended, and nobody saw it since lbd came back", { QUEUED, .f.depends = true },
-		  DECISION_END, CAUSE_LAUNCH_FAIL, true },
-		{ "gone, and it was last seen to wait for others", { QUEUED, WAITED }, DECISION_END, CAUSE_LAUNCH_FAIL, true },
-		{ "the same, of a run that has begun before: those had ended well",
-		  { QUEUED, .f.depends = true, .f.ever_trained = true }, DECISION_END, CAUSE_LAUNCH_FAIL, false },
-		{ "gone, held by an lbd that may have released it", { HELD, .f.depends = true }, DECISION_END, CAUSE_LAUNCH_FAIL,
-		  true },
-		{ "gone, but it was seen to wait for its turn",
-		  { QUEUED, .f.depends = true, .a.last_seen.reason = "Resources", .a.seen_poll_ms = 1, .a.was_waiting = true }, DECISION_END,
-		  CAUSE_LAUNCH_FAIL, false },
-		{ "gone at once after its submission: the controller died",
-		  { QUEUED, .f.depends = true, .a.fresh = true, .a.last_seen.reason = "Dependency", .a.seen_poll_ms = 1 }, DECISION_END, CAUSE_LAUNCH_FAIL, false },
-		{ "gone, and it depended on nothing", { QUEUED }, DECISION_END, CAUSE_LAUNCH_FAIL, false },
-		{ "gone, and accounting can be asked", { QUEUED, WAITED, .f.may_recall = true }, DECISION_RECALL, 0, false },
-		{ "gone, and accounting knows that a person did it",
-		  { QUEUED, WAITED, .f.may_recall = true, .a.recall = { CALL_OK, NOW, NOW },
-		    .a.recalled = { .cause = CAUSE_KILLED, .has_canceller = true, .canceller = 1234 } }, DECISION_END,
-		  CAUSE_KILLED, false },
-		{ "gone, and accounting knows that Slurm did it",
-		  { QUEUED, WAITED, .f.may_recall = true, .a.recall = { CALL_OK, NOW, NOW },
-		    .a.recalled = { .cause = CAUSE_KILLED, .has_canceller = true } }, DECISION_END, CAUSE_LAUNCH_FAIL, true },
-		{ "gone, and accounting has never heard of it",
-		  { QUEUED, WAITED, .f.may_recall = true, .a.recall = { CALL_GONE, NOW, NOW } }, DECISION_END,
-		  CAUSE_LAUNCH_FAIL, true },
-	};
-	/* clang-format on */
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(gone) / sizeof(gone[0]); i++) {
-		struct decision d = decide(&gone[i].known);
-
-		if (d.kind != gone[i].kind || detail_of(&d) != gone[i].detail ||
-		    d.is_final != gone[i].is_final)
-			fail_msg("%s: %s %d, final: %d", gone[i].when, decision_name(d.kind),
-				 detail_of(&d), d.is_final);
-	}
-}
-
-/* "FAILED" alone helps nobody: of a script that never began it is said where to look. */
-static void what_no_node_could_begin(void **state)
-{
-	static const struct job_status failed = { .phase = JOB_ENDED,
-						  .cause = CAUSE_LAUNCH_FAIL,
-						  .state = "FAILED",
-						  .reason = "JobLaunchFailure",
-						  .exit_code = -1 };
-	const struct known known = { QUEUED, .f.seen = &failed, .a.ended_ms = A_MINUTE_AGO };
-	struct decision d = decide(&known);
-
-	(void)state;
-	assert_int_equal(d.kind, DECISION_END);
-	assert_int_equal(d.cause, CAUSE_LAUNCH_FAIL);
-	assert_non_null(strstr(d.text, "--output"));
 }
 
 /* A kill always wins: whatever the facts, no decision brings a killed run nearer to a new
@@ -827,10 +585,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_case),
-		cmocka_unit_test(when_it_does_with_fewer_nodes),
-		cmocka_unit_test(what_walls_a_run_in),
-		cmocka_unit_test(what_may_be_doomed),
-		cmocka_unit_test(what_no_node_could_begin),
 		cmocka_unit_test(a_kill_always_wins),
 		cmocka_unit_test(a_switch_comes_first),
 		cmocka_unit_test(moves_are_legal),
