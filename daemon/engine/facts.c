@@ -197,7 +197,7 @@ void engine_gather(struct engine *e, const struct run *run, const struct attempt
 	f->may_recall = run->scheduler && run->scheduler->ops->recall;
 	f->poll_ms = p->done_begun_ms;
 	f->seen = a->seen_poll_ms && a->seen_poll_ms == p->done_begun_ms ? &a->last_seen : NULL;
-	f->is_array = run->tasks_changed_ns != 0;
+	f->is_array = run_is_array(run);
 	f->exited = is_told(e, a);
 	f->lost_host = has_lost_host(run, f);
 	f->depends = does_depend(e, run, f);

@@ -85,17 +85,12 @@ static size_t names_in(const char *list)
 	return count;
 }
 
-/* Tasks of an array have nodes of their own, and what the attempt's are is that of one of them. */
-static bool is_array(const struct run *run)
-{
-	return run->tasks_changed_ns != 0;
-}
-
 char *engine_failed_nodes(const struct run *run)
 {
 	const struct attempt *a = &run->attempt;
 	json_t *names = hosts_expand(a->seen_poll_ms > 0 ? a->last_seen.failed_nodes : ""), *name;
-	const char *own = is_array(run) ? a->last_seen.nodes : a->nodes;
+	/* tasks of an array have nodes of their own, and what the attempt's are is one task's */
+	const char *own = run_is_array(run) ? a->last_seen.nodes : a->nodes;
 	struct buf out;
 	size_t i;
 
@@ -161,7 +156,7 @@ void engine_blame_nodes(struct engine *e, struct run *run, const struct decision
 			const char *failed)
 {
 	enum cause cause = end->cause;
-	json_t *names = hosts_expand(is_array(run) ? failed : run->attempt.nodes), *name;
+	json_t *names = hosts_expand(run_is_array(run) ? failed : run->attempt.nodes), *name;
 	/* a launch's end that had one node to blame is not the others' as well */
 	bool is_settled = run->attempt.is_node_named && node_blame_named(cause) > 0;
 	double blame = may_go_elsewhere(e, run) && !is_settled

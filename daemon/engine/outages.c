@@ -149,7 +149,7 @@ static struct leaving leaving_of(struct engine *e, const struct run *run, const 
 static bool may_have_to_leave(const struct run *run, const struct poller *p)
 {
 	return run->scheduler == p->scheduler && run->state == RUN_RUNNING && run->has_attempt &&
-	       run->attempt.state == ATTEMPT_RUNNING && run->tasks_changed_ns == 0;
+	       run->attempt.state == ATTEMPT_RUNNING && !run_is_array(run);
 }
 
 static void take_outages(struct engine *e, const struct poller *p, const struct outages *o)

@@ -112,7 +112,7 @@ static bool is_settled(const struct attempt *a, int64_t begun_ms)
 static bool is_back_in_line(const struct run *run, const struct attempt *a,
 			    const struct job_status *job, int64_t begun_ms)
 {
-	bool is_array = run->tasks_changed_ns != 0;
+	bool is_array = run_is_array(run);
 	bool is_unstarted = begun_ms > a->claim_seen_ms && !is_array;
 
 	return a->claimed && job->phase < JOB_RUNNING && (job->restart_count > 0 || is_unstarted);

@@ -77,4 +77,10 @@ struct run {
 	char dependencies_text[200];
 };
 
+/* Of an array, as soon as its marks were looked at first. */
+static inline bool run_is_array(const struct run *run)
+{
+	return run->tasks_changed_ns != 0;
+}
+
 #endif

@@ -50,7 +50,7 @@ static bool has_paused(const struct run *run)
 {
 	const struct attempt *a = &run->attempt;
 
-	return run->tasks_changed_ns != 0 && a->seen_poll_ms > a->claim_seen_ms &&
+	return run_is_array(run) && a->seen_poll_ms > a->claim_seen_ms &&
 	       a->last_seen.phase < JOB_RUNNING;
 }
 

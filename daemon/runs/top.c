@@ -140,7 +140,7 @@ static void add_limit(const struct lbd *lbd, struct run *run, json_t *o)
 	if (run->gpus < 0)
 		run->gpus = batch_job_gpus(&lbd->config, run);
 
-	if (a->last_seen.limit_time > 0 && run->tasks_changed_ns == 0) /* a task's is not all's */
+	if (a->last_seen.limit_time > 0 && !run_is_array(run)) /* a task's is not all's */
 		js_set_time(o, "limit", a->last_seen.limit_time * 1000);
 	js_set_int(o, "gpus", run->gpus);
 }
