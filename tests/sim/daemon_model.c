@@ -220,6 +220,19 @@ static bool world_exited(void *self, const struct run *run, struct attempt_exit 
 	return true;
 }
 
+static void world_unheard(void *self, const struct run *run, const char *host, struct unheard *out)
+{
+	const struct sim *sim = self;
+	const struct folder *f = folder_of(sim, run);
+	bool is_told = f && f->unheard_nodes > 0 && f->unheard_launch >= run->attempt.launch &&
+		       f->unheard_ms + f->delay_ms <= sim->now_ms;
+
+	(void)host;
+	*out = (struct unheard){ .of = is_told ? FAR_RANKS : 0,
+				 .nodes = is_told ? f->unheard_nodes : 0,
+				 .silent_ms = is_told ? NODE_TIMEOUT_MS : 0 };
+}
+
 static int64_t world_spool(void *self, const struct run *run, int64_t *offset, int64_t max_bytes,
 			   int (*on_line)(const struct spool_line *line, void *arg),
 			   void (*on_bad)(int64_t at, const struct err *why, void *arg), void *arg,
@@ -267,6 +280,7 @@ static const struct world world_ops = {
 	.switched = world_switched,
 	.claimed = world_claimed,
 	.exited = world_exited,
+	.unheard = world_unheard,
 	.depends = world_depends,
 	.spool = world_spool,
 };

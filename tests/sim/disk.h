@@ -46,6 +46,8 @@ struct folder { /* runs/NAME/attempts/N */
 	enum run_order order;
 	bool goes_on; /* the order is for this attempt alone */
 	bool wants_save;
+	/* so many nodes left a note that nobody answers this launch, and when the last did */
+	int64_t unheard_launch, unheard_nodes, unheard_ms;
 	int64_t exited_ms; /* 0: not */
 	struct attempt_exit exit;
 	struct spool_record *records;

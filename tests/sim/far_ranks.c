@@ -120,6 +120,21 @@ static bool is_ended_by_slurm(struct sim *sim, const struct far *far, struct far
 	return sim->now_ms >= r->term_ms;
 }
 
+/* A rank that ends since nobody answers it leaves a note in the attempt's folder. */
+static void leave_note(struct sim *sim, const struct far *far, const struct far_rank *r)
+{
+	struct folder *folder = far->p->folder;
+
+	if (r->lease.is_over || disk_is_full(&sim->disk, sim->now_ms))
+		return;
+	if (folder->unheard_launch != far->launch)
+		folder->unheard_nodes = 0;
+	folder->unheard_launch = far->launch;
+	folder->unheard_nodes++;
+	folder->unheard_ms = sim->now_ms;
+	lbrun_fact(sim, far->p, FACT_UNHEARD, far->launch, 0);
+}
+
 static void live_on(struct sim *sim, struct far *far, int number)
 {
 	struct far_rank *r = &far->ranks[number];
@@ -136,8 +151,10 @@ static void live_on(struct sim *sim, struct far *far, int number)
 		r->lease.stopped_ms = sim->now_ms;
 	if (sim->now_ms >= r->next_ms)
 		ask(sim, far, number);
-	if (lease_step(&r->lease, sim->now_ms) == LEASE_KILL && sim->control != CONTROL_NO_LEASE)
+	if (lease_step(&r->lease, sim->now_ms) == LEASE_KILL && sim->control != CONTROL_NO_LEASE) {
+		leave_note(sim, far, r);
 		end_rank(sim, far, number);
+	}
 }
 
 /* --- the listener ----------------------------------------------------------------------------- */

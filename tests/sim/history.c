@@ -94,6 +94,7 @@ static const struct {
 	[FACT_TRAINER_THAWED] = { "trainer thawed", LAUNCH },
 	[FACT_RANKS_ALONE] = { "ranks   go on alone", LAUNCH },
 	[FACT_RANKS_QUIET] = { "ranks   are quiet", LAUNCH },
+	[FACT_UNHEARD] = { "ranks   leave a note: nobody answers", LAUNCH },
 	[FACT_TRAINER_HUNG] = { "trainer falls silent", LAUNCH },
 	[FACT_TRAINER_LEFT_OVER] = { "trainer is left over by srun", LAUNCH },
 	[FACT_WARNED] = { "lbrun   warned of the time limit", LAUNCH },

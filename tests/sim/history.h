@@ -53,6 +53,7 @@ enum fact_kind {
 	FACT_TRAINER_THAWED,
 	FACT_RANKS_ALONE, /* those on other nodes run, and nothing does beside lbrun */
 	FACT_RANKS_QUIET,
+	FACT_UNHEARD, /* one of them ends, for nobody answers it, and leaves a note */
 	FACT_TRAINER_HUNG,
 	FACT_TRAINER_LEFT_OVER,
 	FACT_WARNED,        /* SIGUSR1: the time limit is near */

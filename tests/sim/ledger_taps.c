@@ -2,6 +2,7 @@
 /* ledger_taps.c - watches what lbd writes to its ledger. */
 #include "tests/sim/ledger_taps.h"
 
+#include <string.h>
 #include <stdlib.h>
 
 #include "common/base/mem.h"
@@ -154,7 +155,9 @@ TAP(int, ledger_attempt_started, struct ledger *l, int64_t id, const char *nodes
 	int rc = __real_ledger_attempt_started(l, id, nodes, now_ms, err);
 
 	if (rc == 0)
-		note_attempt(FACT_STARTED, id, nodes[0] == 'n' ? strtol(nodes + 1, NULL, 10) : -1,
+		note_attempt(FACT_STARTED, id,
+			     nodes[0] == 'n' ? strtol(nodes + 1 + strspn(nodes + 1, "["), NULL, 10)
+					     : -1,
 			     0);
 	return rc;
 }
