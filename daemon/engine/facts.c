@@ -62,15 +62,15 @@ static void look_for_unheard(struct engine *e, struct run *run, int64_t now_ms)
 	free(host);
 }
 
-/* Once it is over, what a network file system still hides is looked for until the grace is over. Of
- * a job that the scheduler does not know nothing but its files can tell; of one that waits in line
- * the polls tell when that is over, unless the scheduler falls silent. One that trains without a
- * word for long needs no look each half second. */
+/* Once it is over, or seems so to the other nodes, what a network file system still hides is looked
+ * for until the grace is over. Of a job that the scheduler does not know nothing but its files can
+ * tell; of one that waits in line the polls tell when that is over, unless the scheduler falls
+ * silent. One that trains without a word for long needs no look each half second. */
 static int64_t look_pause_ms(struct engine *e, const struct run *run, int64_t now_ms)
 {
 	const struct attempt *a = &run->attempt;
 	bool is_unknown = a->seen_poll_ms != engine_poller(e, run)->done_begun_ms;
-	bool is_over = a->has_exit || a->ended_ms > 0 || is_unknown;
+	bool is_over = a->has_exit || a->ended_ms > 0 || a->unheard.since_ms > 0 || is_unknown;
 	bool is_quiet = now_ms > silent_since_ms(a) + QUIET_MS;
 	bool is_waiting = a->seen_poll_ms > 0 && !is_unknown && a->last_seen.phase < JOB_RUNNING;
 
