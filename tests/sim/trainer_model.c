@@ -251,7 +251,7 @@ static void say_step(struct sim *sim, struct lbrun *p)
 		fact(sim, p, FACT_GOT_BEYOND, p->facts.launch.number, (int64_t)t->from);
 	}
 	p->handed->has_steps = true;
-	launch_told_step(&p->facts.launch, t->step);
+	launch_told_step(&p->facts.launch, t->step, INT64_MIN, sim->now_ms);
 	lbrun_say(sim, p, &(struct spool_record){ .kind = SPOOL_STEP, .step = t->step });
 }
 

@@ -352,6 +352,35 @@ for how in rank loads; do
 	is "$(cat "$T/seen" "$T/seen.log")" "savedasked 1 times True" "a trainer into tee that $how is asked once, and can save"
 done
 
+# A launcher that starts its ranks again: they know only what the launch was handed, here nothing.
+fresh
+checkpoint 4
+mv "$C/step-00000004" "$R/ready"
+cat >"$T/again.py" <<'END'
+import json, os, socket, sys, time
+if "LB_RESUME_FROM" in os.environ:
+    open(sys.argv[1], "w").write(os.path.basename(os.environ["LB_RESUME_FROM"]))
+    sys.exit()
+lbrun = socket.socket(socket.AF_UNIX)
+lbrun.connect(os.environ["LB_SOCKET"])
+def tell(**line):
+    lbrun.sendall(json.dumps(line).encode() + b"\n")
+folder = os.environ["LB_CHECKPOINT_DIR"] + "/step-00000004"
+for step in range(1, 6):
+    tell(type="step", step=step, loss=1)
+os.rename(os.environ["LB_RUN_DIR"] + "/ready", folder)
+tell(type="checkpoint", step=4, path=folder)
+print("E1127 failed (exitcode: -9) local_rank: 1 (pid: 7) of binary: python3", file=sys.stderr, flush=True)
+while True:
+    time.sleep(0.1)
+    tell(type="step", step=1, loss=1)
+END
+attempt 1 "[\"python3\",\"$T/again.py\",\"$T/seen\"]" 1
+exits 0 "ranks that are started again behind a checkpoint" run
+is "$(cat "$T/seen")" step-00000004 "are ended, and start from that"
+like "$(spool ranks_again)" 'its ranks were started again, behind the checkpoint of step 4' "which is told"
+like "$(spool launch_end crash)" 'rank 1: killed by signal 9' "the rank's end is the cause"
+
 # kill -9 of either half of lbrun
 for half in guard shepherd; do
 	fresh

@@ -64,6 +64,9 @@ static const char *best(void)
 	"This typically refers to a problem with your application.\n" \
 	"Please see the FAQ page for debugging suggestions\n"
 #define TORCHRUN \
+	"W1122 10:00:00.000000 12 torch/distributed/run.py:982] \n" \
+	"W1122 10:00:00.000000 12 torch/distributed/run.py:982] *****************************************\n" \
+	"W1122 10:00:00.000000 12 torch/distributed/run.py:982] Setting OMP_NUM_THREADS environment variable for each process to be 1 in default\n" \
 	"W1122 10:00:00.100000 12 torch/distributed/elastic/multiprocessing/api.py:1010] Sending process 13 closing signal SIGTERM\n" \
 	"E1122 10:00:00.200000 12 torch/distributed/elastic/multiprocessing/api.py:869] failed (exitcode: 7) local_rank: 1 (pid: 14) of binary: /usr/bin/python3\n" \
 	"Traceback (most recent call last):\n  File \"/usr/bin/torchrun\", line 8, in <module>\n" \

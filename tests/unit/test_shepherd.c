@@ -188,6 +188,7 @@ static const struct {
 	 {LAUNCHED, .launch.srun_ends_ms = NOW - LEFT_MS, .is_warned = true, .stop = ASKED(STOP_WARNED, NEVER)},
 	 NEXT_WAIT, NEVER},
 
+	{"its ranks were started again", {LAUNCHED, .launch.has_begun_again = true}, NEXT_HEED, STOP_LEFT_OVER},
 	{"it asked for a requeue", {LAUNCHED, .launch.is_requeue_asked = true}, NEXT_HEED, STOP_REQUEUED},
 	{"and is to end already",
 	 {LAUNCHED, .launch.is_requeue_asked = true, .stop = ASKED(STOP_REQUEUED, NOW + 7)}, NEXT_WAIT, NOW + 7},
@@ -462,6 +463,26 @@ static void test_reached_after_all(void **state)
 	assert_int_equal(f.launch.srun_ends_ms, 0);
 }
 
+/* Steps behind a checkpoint mean that ranks were started again only where one has ended since the
+ * newest. */
+static void test_begun_again(void **state)
+{
+	struct launch l = { .first_told = -1, .step_told = -1, .step_saved = -1 };
+
+	(void)state;
+	launch_told_step(&l, 10, INT64_MIN, NOW);
+	launch_told_step(&l, 1, NOW + 1, NOW + 2);
+	assert_false(l.has_begun_again);
+	launch_saved(&l, 8);
+	launch_told_step(&l, 1, INT64_MIN, NOW + 3);
+	launch_told_step(&l, 1, NOW - TOLD_LATE_MS, NOW + 3);
+	launch_told_step(&l, 9, NOW + 1, NOW + 4);
+	assert_false(l.has_begun_again);
+	launch_told_step(&l, 11, NOW + 5, NOW + 6);
+	launch_told_step(&l, 8, NOW + 5, NOW + 7);
+	assert_true(l.has_begun_again);
+}
+
 /* --- a whole attempt -------------------------------------------------------------------------- */
 
 struct walk {
@@ -587,10 +608,11 @@ static void test_walk_too_late(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_table),     cmocka_unit_test(test_no_step_twice),
-		cmocka_unit_test(test_ends),      cmocka_unit_test(test_reached_after_all),
-		cmocka_unit_test(test_walk),      cmocka_unit_test(test_walk_ordered),
-		cmocka_unit_test(test_walk_hung), cmocka_unit_test(test_walk_too_late),
+		cmocka_unit_test(test_table),         cmocka_unit_test(test_no_step_twice),
+		cmocka_unit_test(test_ends),          cmocka_unit_test(test_reached_after_all),
+		cmocka_unit_test(test_begun_again),   cmocka_unit_test(test_walk),
+		cmocka_unit_test(test_walk_ordered),  cmocka_unit_test(test_walk_hung),
+		cmocka_unit_test(test_walk_too_late),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -289,6 +289,8 @@ static struct next running(const struct shepherd_facts *f, const struct shepherd
 		return wait_until(next_ms);
 	if (now_ms >= left_over_ms(f, policy))
 		return heed(f, STOP_LEFT_OVER, false);
+	if (f->launch.has_begun_again) /* before it saves over what is newer */
+		return heed(f, STOP_LEFT_OVER, true);
 	if (f->launch.is_requeue_asked)
 		return heed(f, STOP_REQUEUED, false);
 	next_ms = earlier(next_ms, left_over_ms(f, policy));

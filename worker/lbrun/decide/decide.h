@@ -94,8 +94,12 @@ struct launch {
 	bool has_saved;     /* one beyond step_to_beat, or a new one that tells no step */
 	/* steps that the trainer told: the first, the newest; -1 = none */
 	int64_t first_told, step_told;
-	int64_t stride_told;   /* from the one before the newest */
-	int64_t target_told;   /* how many there are, as it told last; -1 = it did not */
+	int64_t stride_told; /* from the one before the newest */
+	int64_t target_told; /* how many there are, as it told last; -1 = it did not */
+	int64_t told_ms;     /* when it told a step beyond all before */
+	/* a rank ended since, and steps began again behind what was saved: who started the ranks
+	 * again, torchrun perhaps, knows only what this launch was handed */
+	bool has_begun_again;
 	bool has_come_further; /* than the checkpoint it was started from */
 	bool is_trusted;       /* and that was noted */
 	bool is_requeue_asked; /* it asked Slurm to requeue its job */
@@ -256,8 +260,9 @@ bool shepherd_may_remember(const struct shepherd_facts *f, const struct shepherd
 void launch_ended(struct launch *l, int wait_status, int64_t now_ms);
 /* Nobody hears that node of it any more: stronger than all that was said of others before. */
 void launch_node_lost(struct shepherd_facts *f, const char *node);
-/* The trainer told this step. */
-void launch_told_step(struct launch *l, int64_t step);
+/* The trainer told this step; `rank_end_ms`: when a rank's end was told last, INT64_MIN = never. */
+void launch_told_step(struct launch *l, int64_t step, int64_t rank_end_ms, int64_t now_ms);
+enum { TOLD_LATE_MS = 5000 }; /* so long behind that end other ranks tell steps of before */
 enum { UNREACHED_SURVIVED_MS = 60 * 1000 };
 /* Some rank made a step: what srun said of a node so long before it did not end the launch. */
 void launch_survives(struct launch *l, int64_t now_ms);

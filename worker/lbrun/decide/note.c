@@ -207,7 +207,7 @@ void launch_node_lost(struct shepherd_facts *f, const char *node)
 	f->launch.is_node_broken = true;
 }
 
-void launch_told_step(struct launch *l, int64_t step)
+void launch_told_step(struct launch *l, int64_t step, int64_t rank_end_ms, int64_t now_ms)
 {
 	if (step < 0)
 		return;
@@ -216,7 +216,9 @@ void launch_told_step(struct launch *l, int64_t step)
 	if (step > l->step_told) {
 		l->stride_told = l->step_told < 0 ? step : step - l->step_told;
 		l->step_told = step;
+		l->told_ms = now_ms;
 	}
+	l->has_begun_again |= step <= l->step_saved && rank_end_ms > l->told_ms - TOLD_LATE_MS;
 	l->has_come_further |= step > l->from_step;
 }
 

@@ -14,7 +14,7 @@
 
 enum stop_why { /* weakest first */
 		STOP_NOT,
-		STOP_LEFT_OVER, /* srun ends the launch, because of a rank, and others go on */
+		STOP_LEFT_OVER, /* a rank ended, and others go on though srun ends them, or again */
 		STOP_REQUEUED,  /* it asked for a requeue, by which Slurm would end the job */
 		STOP_HUNG,      /* nothing moves any more; lbrun's own verdict */
 		STOP_NODE,      /* a node of the launch is lost: all ends at once */

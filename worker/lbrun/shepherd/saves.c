@@ -153,7 +153,7 @@ void saves_step(struct shepherd *s, const json_t *line)
 
 	s->handed.has_steps |= step >= 0;
 	s->facts.launch.target_told = js_int(line, "target_step", -1);
-	launch_told_step(&s->facts.launch, step);
+	launch_told_step(&s->facts.launch, step, s->complaints.last_end_ms, clock_mono_ms());
 }
 
 /* Is there room for another one like it? */

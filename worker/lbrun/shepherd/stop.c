@@ -24,8 +24,14 @@ static void describe(struct shepherd *s, const struct next *next, int64_t now_ms
 		snprintf(out, size, "the job's time limit is near");
 		break;
 	case STOP_LEFT_OVER:
-		snprintf(out, size, "srun ended the launch %.0f s ago, and some ranks go on",
-			 (double)(now_ms - s->facts.launch.srun_ends_ms) / 1000);
+		if (s->facts.launch.has_begun_again)
+			snprintf(out, size,
+				 "its ranks were started again, behind the checkpoint of step %lld",
+				 (long long)s->facts.launch.step_saved);
+		else
+			snprintf(out, size,
+				 "srun ended the launch %.0f s ago, and some ranks go on",
+				 (double)(now_ms - s->facts.launch.srun_ends_ms) / 1000);
 		break;
 	case STOP_REQUEUED:
 		snprintf(out, size, "it asked for a requeue, and goes on in another job");
@@ -51,6 +57,9 @@ void stop_heed(struct shepherd *s, const struct next *next, int64_t now_ms)
 	failpoint(FP_STOP_SEEN, NULL);
 	describe(s, next, now_ms, s->stop_text, sizeof(s->stop_text));
 	output_say(&s->output, "ending the trainer: %s", s->stop_text);
+	if (s->facts.launch.has_begun_again)
+		journal_note(&s->journal, s->facts.launch.number, "ranks_again",
+			     "%s; they are ended, to start from that", s->stop_text);
 }
 
 void stop_ordered(struct shepherd *s, enum run_order order, bool goes_on, const char *text)

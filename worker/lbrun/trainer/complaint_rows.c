@@ -190,7 +190,7 @@ const char complaint_noise[] =
 	"Some NCCL operations have failed|taking the entire process down|\\bdump\\b.* flag|preparing to dump)|"
 	"^Exception raised from |^\\s*Original exception:|"
 	/* torchrun, accelerate, deepspeed */
-	"ChildFailedError|Sending process \\d+ closing signal|failed \\(exitcode: |Root Cause \\(first|^Failures:$|"
+	"torch/distributed/run\\.py:\\d+\\] |ChildFailedError|Sending process \\d+ closing signal|failed \\(exitcode: |Root Cause \\(first|^Failures:$|"
 	"<NO_OTHER_FAILURES>|^ +(?:time|host|rank|exitcode|error_file|traceback|msg) *: |^\\[\\d+\\]:\\s*$|^\\S+ FAILED\\s*$|"
 	"CalledProcessError: Command '\\['[^']*python[\\d.]*', .* (?:returned non-zero|died with)|"
 	"exits with return code|Killing subprocess \\d|"
