@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* batch.c - a batch script and what sbatch would have sent along with it: the whole environment,
- * and what the submitter's shell sets limits to. */
+/* batch.c - a batch script and what sbatch would have sent along with it: the whole environment. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +11,6 @@
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "common/base/paths.h"
-#include "common/config/rlimits.h"
 #include "common/config/kept_env.h"
 #include "ctl/act/submission.h"
 #include "ctl/base/command.h"
@@ -23,18 +21,6 @@ static void set_var(json_t *env, const char *name, char *value)
 	if (value)
 		json_object_set_new(env, name, js_bytes(value));
 	free(value);
-}
-
-/* Slurm sets the job's limits from these. */
-static void add_limits(json_t *env)
-{
-	for (int i = 0; i < RLIMIT_ROWS; i++) {
-		struct rlimit limit;
-
-		if (getrlimit(rlimit_rows[i].resource, &limit) == 0)
-			set_var(env, rlimit_rows[i].variable,
-				xasprintf("%lu", (unsigned long)limit.rlim_cur));
-	}
 }
 
 json_t *batch_environment(void)
@@ -52,7 +38,6 @@ json_t *batch_environment(void)
 		free(key);
 		free(name);
 	}
-	add_limits(env);
 	set_var(env, "SLURM_UMASK", kept_umask());
 	errno = 0;
 	nice = getpriority(PRIO_PROCESS, 0);

@@ -13,6 +13,7 @@
 #include "common/base/paths.h"
 #include "common/base/text.h"
 #include "common/config/kept_env.h"
+#include "common/host/limits.h"
 #include "common/run/verbs.h"
 #include "ctl/act/submission.h"
 #include "ctl/base/command.h"
@@ -225,6 +226,7 @@ json_t *submission(const struct ctl *ctl, struct err *err)
 	const struct operands *o = &ctl->operands;
 	json_t *args = json_object();
 	bool has_script;
+	json_t *env;
 	int rc = 0;
 
 	for (size_t i = 0; rc == 0 && i < o->count; i++)
@@ -251,7 +253,9 @@ json_t *submission(const struct ctl *ctl, struct err *err)
 	if (rc == 0)
 		rc = add_settings(args, &ctl->options, err);
 	add_workdir(args);
-	json_object_set_new(args, "env", has_script ? batch_environment() : kept_environment());
+	env = has_script ? batch_environment() : kept_environment();
+	limits_tell(env);
+	json_object_set_new(args, "env", env);
 	if (ctl->options.dry_run)
 		json_object_set_new(args, "dry_run", json_true());
 	else if (rc == 0)

@@ -13,6 +13,7 @@
 #include "common/base/mem.h"
 #include "common/base/paths.h"
 #include "common/base/strv.h"
+#include "common/host/limits.h"
 #include "daemon/job/batch_job.h"
 #include "daemon/job/network.h"
 
@@ -102,16 +103,26 @@ static void env_of_script(struct strv *env, const struct run *run, const struct 
 	batch_job_env(job->fields, env);
 }
 
+/* Without Slurm a command has the limits of who submits it; nodes of a cluster have their own. */
+static void env_of_command(struct strv *env, const struct run *run, const struct batch_job *job)
+{
+	bool has_cluster = !run->scheduler || !run->scheduler->ops->unused;
+
+	env_login(env, run);
+	for (size_t i = 0; i < job->submitter.count; i++)
+		if (!has_cluster || strncmp(job->submitter.items[i], LIMIT_VARIABLES,
+					    sizeof(LIMIT_VARIABLES) - 1) != 0)
+			strv_set(env, xstrdup(job->submitter.items[i]));
+}
+
 int job_env_make(struct strv *env, const struct config *config, const struct run *run,
 		 const struct batch_job *job, struct err *err)
 {
 	const char *network = network_of(config, &run->spec);
 
-	if (run->spec.script) {
+	if (run->spec.script)
 		env_of_script(env, run, job);
-	} else {
-		env_login(env, run);
-		strv_set_all(env, &job->submitter);
-	}
+	else
+		env_of_command(env, run, job);
 	return network ? network_add(env, config, network, err) : 0;
 }

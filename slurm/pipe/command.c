@@ -17,8 +17,8 @@
 #include <unistd.h>
 
 #include "common/base/mem.h"
-#include "common/config/rlimits.h"
 #include "common/base/strv.h"
+#include "common/host/limits.h"
 #include "slurm/wire.h"
 
 enum { STATUS_NOT_STARTED = 126 };
@@ -34,7 +34,7 @@ static void take_limits(char *const *env)
 
 	if (mask)
 		umask((mode_t)strtoul(mask, NULL, 8));
-	rlimits_take(env);
+	limits_take(env);
 }
 
 static void __attribute__((noreturn))

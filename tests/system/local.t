@@ -79,15 +79,12 @@ like "$err" 'late.slurm:3: #SBATCH behind the first command is not read' "with t
 exits 0 "of a sweep" lbctl submit --dry-run --name parts --sweep lr=1,2 --set slurm.partition=gpu -- echo "{lr}"
 is "$err" "lbctl: without Slurm this means nothing: --partition" "once"
 umask 007
-exits 0 "of a command" lbctl submit --name parts --set slurm.partition=gpu -- sh -c "umask >$T/mask"
+exits 0 "of a command" sh -c 'ulimit -Sn 234; exec "$@"' sh \
+	lbctl submit --name parts --set slurm.partition=gpu -- sh -c "umask >$T/mask; ulimit -Sn >$T/files"
 umask 022
 is "$err" "lbctl: without Slurm this means nothing: --partition" "as well"
 run_reaches parts completed 20
-is "$(cat "$T/mask")" 0007 "it has the umask of who submitted it, not that of lbd"
-printf '#!/bin/sh\nulimit -n >%s\n' "$T/limit" >"$T/limited"
-exits 0 "a script's limits are those" sh -c 'ulimit -Sn 77 && lbctl submit --name limited "$1"' sh "$T/limited"
-run_reaches limited completed 20
-is "$(cat "$T/limit")" 77 "of who submitted it, too"
+is "$(cat "$T/mask") $(cat "$T/files")" "0007 234" "it has the umask and limits of who submitted it, not those of lbd"
 like "$(lbctl events parts)" 'created .*without Slurm this means nothing: --partition' "and it can be read later"
 exits 0 "what one machine has, a script may ask for" lbctl submit --name script --hold "$T/script"
 lbctl release script >/dev/null

@@ -14,7 +14,7 @@
 #include "common/base/failpoint.h"
 #include "common/base/files.h"
 #include "common/base/log.h"
-#include "common/config/rlimits.h"
+#include "common/host/limits.h"
 #include "worker/lbrun/trainer/core.h"
 #include "worker/lbrun/checkpoint/part.h"
 #include "worker/lbrun/end/watchdog.h"
@@ -56,7 +56,7 @@ static void close_lock_on_exec(void)
 	unsetenv("LB_LOCK_FD");
 }
 
-/* As slurmstepd does: those of lbd, which is a job's parent without Slurm, are for lbd itself. */
+/* As slurmstepd does: those of lbd, which is a job's parent without Slurm, are for lbd. */
 static void take_umask_and_limits(void)
 {
 	const char *told = getenv("SLURM_UMASK");
@@ -65,7 +65,7 @@ static void take_umask_and_limits(void)
 		return;
 	if (told)
 		umask((mode_t)strtoul(told, NULL, 8));
-	rlimits_take(environ);
+	limits_take(environ);
 }
 
 /* Names of files are added to it, and it stands in lines of the log. */
