@@ -6,12 +6,14 @@
 #include <signal.h>
 
 #include "common/base/files.h"
+#include "common/base/procs.h"
 #include "ctl/base/command.h"
 #include "ctl/commands.h"
 
 int main(int argc, char **argv)
 {
 	file_fill_stdio();
+	proc_take_signals();
 	/* A parent may have left it ignored; `lbctl ls | head -1` is to end silently. */
 	signal(SIGPIPE, SIG_DFL);
 	setlocale(LC_CTYPE, "");

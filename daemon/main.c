@@ -13,6 +13,7 @@
 #include "common/base/log.h"
 #include "common/base/mem.h"
 #include "common/base/paths.h"
+#include "common/base/procs.h"
 #include "common/base/strv.h"
 #include "common/config/kept_env.h"
 #include "daemon/control/control.h"
@@ -139,6 +140,7 @@ int main(int argc, char **argv)
 	int rc = 0;
 
 	file_fill_stdio();
+	proc_take_signals();
 	daemon_options_read(argc, argv, &o);
 	log_init("lbd", o.verbose ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO);
 	signal(SIGPIPE, SIG_IGN);

@@ -263,6 +263,15 @@ int64_t proc_find_by_fd(int fd, const char *path)
 	return found;
 }
 
+void proc_take_signals(void)
+{
+	sigset_t none;
+
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	signal(SIGCHLD, SIG_DFL);
+}
+
 const char *node_name(void)
 {
 	static char host[65];

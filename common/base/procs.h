@@ -33,4 +33,8 @@ int64_t proc_find_by_fd(int fd, const char *path);
 /* What Slurm calls this node, or its host name; valid for good. */
 const char *node_name(void);
 
+/* Whoever started us may have blocked signals, or wants no word of children that end: neither is to
+ * hold for us. */
+void proc_take_signals(void);
+
 #endif

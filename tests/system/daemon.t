@@ -48,6 +48,16 @@ ok "started by who has closed input and output, as behind ssh" \
 follow_pid
 like "$(tail -n 1 "$LB_HOME/lbd.log")" 'lbd .* serves ' "it has its log"
 exits 0 "and stops" lbctl daemon stop
+deaf() {	# COMMAND…: to whom no signal comes, and no word of children that end
+	python3 -c 'import os, signal, sys
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+os.execvp(sys.argv[1], sys.argv[1:])' "$@"
+}
+ok "started by who has blocked all signals" deaf lbctl daemon start
+follow_pid
+unlike "$(deaf lbctl doctor)" 'granted twice' "what programs say is heard, too"
+exits 0 "and stops" lbctl daemon stop --timeout 5s
 
 ok "started again" lbctl daemon start
 follow_pid

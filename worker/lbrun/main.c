@@ -14,6 +14,7 @@
 #include "common/base/failpoint.h"
 #include "common/base/files.h"
 #include "common/base/log.h"
+#include "common/base/procs.h"
 #include "common/host/limits.h"
 #include "worker/lbrun/trainer/core.h"
 #include "worker/lbrun/checkpoint/part.h"
@@ -132,6 +133,7 @@ int main(int argc, char **argv)
 	if (requeue_is_called(argv[0]))
 		return requeue_main(argv);
 	file_fill_stdio();
+	proc_take_signals();
 	log_init("lbrun", LOG_LEVEL_INFO);
 	core_forbid();
 	if (failpoint_init("lbrun", &why) < 0) {

@@ -11,6 +11,7 @@
 #include "common/base/files.h"
 #include "common/config/keys.h"
 #include "common/base/log.h"
+#include "common/base/procs.h"
 #include "common/base/mem.h"
 #include "worker/lbworker/check/check.h"
 #include "worker/lbworker/commands/command.h"
@@ -162,6 +163,7 @@ int main(int argc, char **argv)
 	struct err err = { 0 };
 
 	file_fill_stdio();
+	proc_take_signals();
 	if (strcmp(name, "--version") == 0)
 		name = "version";
 	else if (is_help(name))
