@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* sync.c - a timer, and one lbctl at a time; what it complains of stands in lbd's log. */
+/* sync.c - a timer, and one lbctl at a time; what it complains of stands in lbd's log, once until
+ * it works again. */
 #include "daemon/notify/sync.h"
 
 #include <signal.h>
@@ -66,9 +67,12 @@ static void on_end(uv_process_t *process, int64_t status, int signo)
 static void start(struct sync *s)
 {
 	char **argv = make_argv(&s->lbd->config);
-	uv_stdio_container_t stdio[3] = { { .flags = UV_IGNORE },
-					  { .flags = UV_IGNORE },
-					  { .flags = UV_INHERIT_FD, .data.fd = STDERR_FILENO } };
+	uv_stdio_container_t stdio[3] = {
+		{ .flags = UV_IGNORE },
+		{ .flags = UV_IGNORE },
+		/* a line for each run, each minute of an outage, would fill the log */
+		{ .flags = s->has_failed ? UV_IGNORE : UV_INHERIT_FD, .data.fd = STDERR_FILENO },
+	};
 	uv_process_options_t options = {
 		.exit_cb = on_end,
 		.file = argv[0],

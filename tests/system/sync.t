@@ -50,4 +50,23 @@ printf '[poll]\ninterval = "200ms"\n[sync]\nto = ["tensorboard=%s"]\nevery = "20
 lbd_start
 wait_for '[ "$(python3 "$src/tests/trackers/read.py" events "$T/own" lowbits first | wc -l)" = 30 ]' 30
 ok "[sync] does it every so often" true
+lbd_stop
+python3 - "$T/posts" "$T/port" <<'END' &
+import http.server, sys
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        open(sys.argv[1], "a").write("asked\n")
+        self.send_error(503)
+    do_POST = do_GET
+    def log_message(self, *args):
+        pass
+server = http.server.HTTPServer(("127.0.0.1", 0), Handler)
+open(sys.argv[2], "w").write(str(server.server_port))
+server.serve_forever()
+END
+wait_for '[ -s "$T/port" ]' 10
+printf '[sync]\nto = ["mlflow=http://127.0.0.1:%s"]\nevery = "200ms"\n' "$(cat "$T/port")" >"$LB_HOME/lbd.toml"
+lbd_start
+wait_for '[ "$(wc -l <"$T/posts")" -ge 6 ]' 40
+is "$(grep -c 'lbctl: first: mlflow' "$T/lbd.log")" 1 "of an outage it tells once"
 done_testing
