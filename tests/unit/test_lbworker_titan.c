@@ -218,9 +218,9 @@ static const char dumped[] =
 	"{\n  \"model_spec\": {\"name\": \"llama3\", \"flavor\": \"own\", \"model\": {\n"
 	"    \"dim\": 60, \"vocab_size\": 99, \"enable_weight_tying\": true, \"layers\": [\n"
 	"      {\"attention\": {\"n_heads\": 6, \"qkv_linear\": {\"n_kv_heads\": 3, \"head_dim\": 10},\n"
-	"        \"rope\": {\"theta\": 500000, \"scaling\": \"llama\", \"scaling_factor\": 8.0}},\n"
+	"        \"qk_norm\": null, \"n_kv_heads\": null, \"rope\": {\"theta\": 500000, \"scaling\": \"llama\", \"scaling_factor\": 8.0}},\n"
 	"       \"feed_forward\": {\"w2\": {\"in_features\": 77}}, \"ffn_norm\": {\"eps\": 1e-06}},\n"
-	"      {}]}},\n"
+	"      {\"moe\": null}]}},\n"
 	"  \"hf_assets_path\": \"./x\", \"dump_folder\": \"./outputs\",\n"
 	"  \"profiler\": {\"enable_profiling\": false, \"profiler_repeat\": null},\n"
 	"  \"optimizer\": {\"param_groups\": [{\"pattern\": \".*\", \"optimizer_name\": \"AdamW\",\n"
@@ -284,8 +284,11 @@ static void test_refused_json(void **state)
 		  "dump.json:2: model_spec.model: rope.scaling = \"yarn\" is not supported, \"none\" and \"llama\" are" },
 		{ "\"n_kv_heads\": 3", "\"wqkv\": {\"bias\": true}",
 		  "dump.json:2: model_spec.model: bias = true is not supported" },
-		{ "\"n_heads\": 6", "\"qk_norm\": {\"eps\": 1e-06}",
+		{ "\"qk_norm\": null", "\"qk_norm\": {\"eps\": 1e-06}",
 		  "dump.json:2: model_spec.model: qk_norm is not supported in llama3: qwen3 has it" },
+		{ "\"moe\": null", "\"moe\": {\"num_experts\": 8}",
+		  "dump.json:2: model_spec.model: moe is not read from here: in a TOML file "
+		  "model.name = \"qwen3_moe\" has keys for experts" },
 		{ "\"scaling_factor\": 8.0", "\"low_freq_factor\": 2.0",
 		  "dump.json:2: model_spec.model: rope.low_freq_factor must be 1" },
 		{ "\"scaling_factor\": 8.0", "\"high_freq_factor\": 8",

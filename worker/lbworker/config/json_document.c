@@ -93,12 +93,16 @@ static void find_lines(const char *text, json_t *lines)
 	}
 }
 
+/* A member that is null is as good as none, in the layers of a model, too. */
 static void drop_nulls(json_t *value)
 {
 	const char *name;
 	json_t *item;
+	size_t i;
 	void *next;
 
+	json_array_foreach(value, i, item)
+		drop_nulls(item);
 	json_object_foreach_safe(value, next, name, item) {
 		if (json_is_null(item))
 			json_object_del(value, name);
@@ -191,13 +195,23 @@ static bool has_bias(json_t *tree)
 }
 
 /* What torchtitan's models may have, and ours of that name have not. */
-static int check_parts(const struct toml *toml, const char *name, json_t *layer, struct err *err)
+static int check_parts(const struct toml *toml, const char *name, json_t *layers, struct err *err)
 {
-	if (has_bias(layer))
-		return keys_refuse(toml, MODEL, "bias = true is not supported", err);
-	if (strcmp(name, "llama3") == 0 && find(layer, "qk_norm"))
-		return keys_refuse(toml, MODEL, "qk_norm is not supported in llama3: qwen3 has it",
-				   err);
+	json_t *layer;
+	size_t i;
+
+	json_array_foreach(layers, i, layer) {
+		if (json_object_get(layer, "moe"))
+			return keys_refuse(toml, MODEL,
+					   "moe is not read from here: in a TOML file "
+					   "model.name = \"qwen3_moe\" has keys for experts",
+					   err);
+		if (has_bias(layer))
+			return keys_refuse(toml, MODEL, "bias = true is not supported", err);
+		if (strcmp(name, "llama3") == 0 && find(layer, "qk_norm"))
+			return keys_refuse(toml, MODEL,
+					   "qk_norm is not supported in llama3: qwen3 has it", err);
+	}
 	return 0;
 }
 
@@ -224,8 +238,8 @@ static int take_modules(struct toml *toml, const char *name, json_t *model, stru
 	put(toml, "model", "ffn_dim", json_incref(json_object_get(w2, "in_features")), MODEL);
 	put(toml, "model", "norm_eps",
 	    json_incref(json_object_get(json_object_get(layer, "ffn_norm"), "eps")), MODEL);
-	return check_parts(toml, name, layer, err) ? -1
-						   : take_scaling(toml, find(layer, "rope"), err);
+	return check_parts(toml, name, layers, err) ? -1
+						    : take_scaling(toml, find(layer, "rope"), err);
 }
 
 static int take_model(struct toml *toml, struct err *err)
