@@ -218,7 +218,7 @@ static const char dumped[] =
 	"{\n  \"model_spec\": {\"name\": \"llama3\", \"flavor\": \"own\", \"model\": {\n"
 	"    \"dim\": 60, \"vocab_size\": 99, \"enable_weight_tying\": true, \"layers\": [\n"
 	"      {\"attention\": {\"n_heads\": 6, \"qkv_linear\": {\"n_kv_heads\": 3, \"head_dim\": 10},\n"
-	"        \"qk_norm\": null, \"n_kv_heads\": null, \"rope\": {\"theta\": 500000, \"scaling\": \"llama\", \"scaling_factor\": 8.0}},\n"
+	"        \"inner_attention\": {\"block_size\": 128}, \"qk_norm\": null, \"n_kv_heads\": null, \"rope\": {\"theta\": 500000, \"scaling\": \"llama\", \"scaling_factor\": 8.0}},\n"
 	"       \"feed_forward\": {\"w2\": {\"in_features\": 77}}, \"ffn_norm\": {\"eps\": 1e-06}},\n"
 	"      {\"moe\": null}]}},\n"
 	"  \"hf_assets_path\": \"./x\", \"dump_folder\": \"./outputs\",\n"
@@ -228,14 +228,17 @@ static const char dumped[] =
 	"  \"lr_scheduler\": {\"warmup_steps\": 2, \"total_steps\": null, \"decay_ratio\": null},\n"
 	"  \"training\": {\"num_tokens_per_microbatch_per_dp_rank\": 1024,\n"
 	"    \"num_tokens_per_train_step\": 4096, \"max_context_length\": 256},\n"
-	"  \"loss\": {\"num_chunks\": 8}, \"tokenizer\": {}, \"debug\": {\"seed\": 7},\n"
+	"  \"dataloader\": {\"num_workers\": 0}, \"loss\": {\"num_chunks\": 8}, \"tokenizer\": {}, \"debug\": {\"seed\": 7},\n"
 	"  \"parallelism\": {\n    \"expert_parallel_degree\": 1}\n}\n";
 
 /* The same with `to` in place of `from`. */
-static int load_json(const char *from, const char *to, struct config *c, struct err *err)
+static int load_json(const char *from, const char *to, struct config *c, FILE *notes,
+		     struct err *err)
 {
 	char assignment[] = "training.dataset_path=x", *const data[] = { assignment };
-	const struct config_order order = { .path = "dump.json", .assignments = data, .count = 1 };
+	const struct config_order order = {
+		.path = "dump.json", .assignments = data, .count = 1, .notes = notes
+	};
 	const char *at = strstr(dumped, from);
 	FILE *file = fopen(order.path, "w");
 
@@ -263,8 +266,14 @@ static void test_dumped_json(void **state)
 	struct err err;
 
 	(void)state;
-	if (load_json("", "", &c, &err))
+	char *told = NULL;
+	FILE *notes = memory(&told);
+
+	if (load_json("", "", &c, notes, &err))
 		fail_msg("%s", err.text);
+	fclose(notes);
+	assert_non_null(strstr(told, "training.document_end: there attention does not reach back"));
+	free(told);
 	assert_memory_equal(&c.shape, &want, sizeof(want));
 	assert_int_equal(c.local_batch_size, 4);
 	assert_int_equal(c.global_batch_size, 16);
@@ -286,6 +295,9 @@ static void test_refused_json(void **state)
 		  "dump.json:2: model_spec.model: bias = true is not supported" },
 		{ "\"qk_norm\": null", "\"qk_norm\": {\"eps\": 1e-06}",
 		  "dump.json:2: model_spec.model: qk_norm is not supported in llama3: qwen3 has it" },
+		{ "\"num_workers\": 0", "\"sample_processor\": \"f\"",
+		  "dump.json:15: dataloader.sample_processor: \"f\" is not supported, only \"\"; "
+		  "--lenient goes on without it" },
 		{ "\"moe\": null", "\"moe\": {\"num_experts\": 8}",
 		  "dump.json:2: model_spec.model: moe is not read from here: in a TOML file "
 		  "model.name = \"qwen3_moe\" has keys for experts" },
@@ -305,7 +317,7 @@ static void test_refused_json(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		assert_int_equal(load_json(cases[i].from, cases[i].to, &c, &err), -1);
+		assert_int_equal(load_json(cases[i].from, cases[i].to, &c, NULL, &err), -1);
 		assert_string_equal(err.text, cases[i].says);
 	}
 }

@@ -91,6 +91,7 @@ const struct compat_neutral compat_neutral[] = {
 	{ "job.config_file", NULL },
 	{ "hf_assets_path", NULL },
 	{ "tokenizer.*", NULL },
+	{ "dataloader.sample_processor", "\"\"" }, /* of chats: prompts have no loss there */
 	{ "dataloader.*", NULL },
 	{ "loss.*", NULL }, /* how cross-entropy is computed */
 	{ "model_converters.converters", "[]" },
@@ -100,7 +101,8 @@ const struct compat_neutral compat_neutral[] = {
 	{ "job.custom_config_module", "\"\"" },
 	{ "model.tokenizer_path", NULL }, /* the data are tokens already */
 	{ "model.hf_assets_path", NULL },
-	{ "model.use_flex_attn", NULL }, /* another way to the same sums */
+	{ "model.use_flex_attn", NULL },   /* another way to the same sums */
+	{ "model.inner_attention", NULL }, /* of JSON: differences.c tells of it */
 	{ "model.attn_mask_type", "\"causal\"" },
 	{ "model.depth_init", NULL },
 	{ "model.norm_type", "\"rmsnorm\"\n\"fused_rmsnorm\"\n\"compiled_rmsnorm\"" },

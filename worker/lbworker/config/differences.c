@@ -89,6 +89,19 @@ static void tell_ranks(const struct config *c, const struct toml *toml, FILE *no
 		c->local_batch_size == 1 ? "" : "s", c->seq_len, c->local_batch_size);
 }
 
+/* In TOML files model.attn_mask_type is refused where it is so. */
+static void tell_documents(const struct toml *toml, FILE *notes)
+{
+	static const char key[] = "training.document_end";
+	char where[TOML_WHERE_BYTES];
+
+	if (is_given(toml, "model.inner_attention") && !is_given(toml, key))
+		fprintf(notes,
+			"%s: there attention does not reach back across the end of a document; "
+			"here it does, unless this is the token that ends one\n",
+			toml_where(toml, key, where));
+}
+
 void differences_tell(const struct config *c, const struct toml *toml, FILE *notes)
 {
 	char where[TOML_WHERE_BYTES];
@@ -105,6 +118,7 @@ void differences_tell(const struct config *c, const struct toml *toml, FILE *not
 				differences[i].text);
 	}
 	tell_ranks(c, toml, notes);
+	tell_documents(toml, notes);
 }
 
 void differences_of_loaded(const struct config *c, const struct toml *toml, FILE *notes)

@@ -215,6 +215,15 @@ static int check_parts(const struct toml *toml, const char *name, json_t *layers
 	return 0;
 }
 
+/* Of the ways to compute attention those that have blocks or windows are given a mask by documents
+ * there, whatever the file says. */
+static bool masks_documents(json_t *layer)
+{
+	const json_t *way = find(layer, "inner_attention");
+
+	return json_object_get(way, "block_size") || json_object_get(way, "window_size");
+}
+
 /* Modules that say their sizes; the first layer stands for all. */
 static int take_modules(struct toml *toml, const char *name, json_t *model, struct err *err)
 {
@@ -238,6 +247,8 @@ static int take_modules(struct toml *toml, const char *name, json_t *model, stru
 	put(toml, "model", "ffn_dim", json_incref(json_object_get(w2, "in_features")), MODEL);
 	put(toml, "model", "norm_eps",
 	    json_incref(json_object_get(json_object_get(layer, "ffn_norm"), "eps")), MODEL);
+	if (masks_documents(layer))
+		put(toml, "model", "inner_attention", json_true(), MODEL);
 	return check_parts(toml, name, layers, err) ? -1
 						    : take_scaling(toml, find(layer, "rope"), err);
 }
