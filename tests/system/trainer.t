@@ -367,6 +367,9 @@ for words in "--out $T/x.tokens:at least one text file" "$T/text:--out FILE.toke
 	status=$?
 	refused "prepare: ${words##*:}" "${words##*:}"
 done
+lbworker eval "$T/whole/checkpoints/step-00000040" --text "$T/packed.gz" >"$T/out" 2>"$T/err"
+status=$?
+refused "eval --text of a compressed file" 'is compressed, eval --text takes plain text'
 lbworker prepare --join "$T/text.tokens" --out "$T/x.tokens" >"$T/out" 2>"$T/err"
 is "$? $(cat "$T/out")" "0 $T/x.tokens: 30000 tokens in 1 document" "prepare takes its options in any order"
 lbworker train "$T/no-such.toml" >"$T/out" 2>"$T/err"

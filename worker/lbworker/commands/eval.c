@@ -11,6 +11,7 @@
 #include "common/base/files.h"
 #include "common/base/mem.h"
 #include "worker/lbworker/data/data.h"
+#include "worker/lbworker/data/input_files.h"
 #include "worker/lbworker/data/token_text.h"
 #include "worker/lbworker/commands/choose.h"
 #include "worker/lbworker/commands/infer.h"
@@ -112,7 +113,8 @@ static int32_t *read_tokens(const struct token_text *text, const char *path, siz
 			    size_t *count, struct err *err)
 {
 	char *words = file_read(path, MAX_TEXT_BYTES, bytes, err);
-	int32_t *tokens = words ? token_text_tokens(text, words, *bytes, count, err) : NULL;
+	bool is_plain = words && input_check_plain(path, words, *bytes, "eval --text", err) == 0;
+	int32_t *tokens = is_plain ? token_text_tokens(text, words, *bytes, count, err) : NULL;
 	int64_t end = token_text_end(text);
 
 	free(words);

@@ -136,3 +136,17 @@ int input_files(struct strv *out, char *const *names, size_t count, struct err *
 	}
 	return 0;
 }
+
+int input_check_plain(const char *path, const char *bytes, size_t count, const char *who,
+		      struct err *err)
+{
+	bool is_gzip = count >= 2 && memcmp(bytes, "\x1f\x8b", 2) == 0;
+	bool is_zstd = count >= 4 && memcmp(bytes, "\x28\xb5\x2f\xfd", 4) == 0;
+
+	if (!is_gzip && !is_zstd)
+		return 0;
+	return err_set(err, ERR_USAGE,
+		       "%s: is compressed, %s takes plain text: unpack it first (lbworker "
+		       "tokenize reads it as it is)",
+		       path, who);
+}

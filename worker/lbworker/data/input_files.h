@@ -14,4 +14,8 @@
  * without files, is an error (ERR_NOT_FOUND); *out is the caller's to release either way. */
 int input_files(struct strv *out, char *const *names, size_t count, struct err *err);
 
+/* What a file begins with is not gzip's or zstd's; who: takes no other than plain text. */
+int input_check_plain(const char *path, const char *bytes, size_t count, const char *who,
+		      struct err *err);
+
 #endif

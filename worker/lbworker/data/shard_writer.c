@@ -9,24 +9,11 @@
 #include <string.h>
 
 #include "common/base/mem.h"
+#include "worker/lbworker/data/input_files.h"
 #include "worker/lbworker/data/shard.h"
 #include "worker/lbworker/data/shard_out.h"
 
 enum { COPY_BYTES = 1 << 16, BYTE_VOCAB = 256 };
-
-/* gzip's or zstd's first bytes, at the beginning of a file. */
-static int check_plain(const char *path, const char *bytes, size_t count, struct err *err)
-{
-	bool is_gzip = count >= 2 && memcmp(bytes, "\x1f\x8b", 2) == 0;
-	bool is_zstd = count >= 4 && memcmp(bytes, "\x28\xb5\x2f\xfd", 4) == 0;
-
-	if (!is_gzip && !is_zstd)
-		return 0;
-	return err_set(err, ERR_USAGE,
-		       "%s: is compressed, prepare takes plain text: unpack it first (lbworker "
-		       "tokenize reads it as it is)",
-		       path);
-}
 
 static int put_file(struct shard_out *out, const char *path, struct err *err)
 {
@@ -40,7 +27,7 @@ static int put_file(struct shard_out *out, const char *path, struct err *err)
 	shard_out_document(out); /* an empty text is one, too */
 	bytes = xmalloc(COPY_BYTES);
 	count = fread(bytes, 1, COPY_BYTES, in);
-	rc = check_plain(path, bytes, count, err);
+	rc = input_check_plain(path, bytes, count, "prepare", err);
 	for (; rc == 0 && count > 0; count = fread(bytes, 1, COPY_BYTES, in))
 		rc = shard_out_put(out, bytes, count, err);
 	if (rc == 0 && ferror(in))
