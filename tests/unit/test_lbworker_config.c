@@ -376,6 +376,14 @@ static void test_batch_ramp(void **state)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		assert_int_equal(config_accumulate(&c, cases[i].samples) * 4, cases[i].sequences);
 	config_clear(&c);
+	/* thirds of 70, as Megatron has them */
+	load_ok(&c, BASE "local_batch_size = 4\nglobal_batch_size = 32\nbatch_ramp = [8, 8, 70]\n");
+	assert_int_equal(config_accumulate(&c, 23) * 4, 8);
+	assert_int_equal(config_accumulate(&c, 24) * 4, 16);
+	assert_int_equal(config_accumulate(&c, 46) * 4, 16);
+	assert_int_equal(config_accumulate(&c, 47) * 4, 24);
+	assert_int_equal(config_accumulate(&c, 69) * 4, 24);
+	config_clear(&c);
 	load_ok(&c, BASE "local_batch_size = 4\nglobal_batch_size = 32\n");
 	assert_int_equal(config_accumulate(&c, 0), 8);
 	config_clear(&c);

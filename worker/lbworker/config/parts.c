@@ -14,8 +14,9 @@ int64_t config_accumulate(const struct config *c, int64_t samples)
 	if (c->batch_ramp.count == 0 || samples >= ramp[2])
 		return c->accumulate;
 	int64_t increments = (c->accumulate * c->local_batch_size - ramp[0]) / ramp[1];
-	int64_t done = samples / (ramp[2] / increments);
-	return (ramp[0] + (done < increments ? done : increments) * ramp[1]) / c->local_batch_size;
+	double each = (double)ramp[2] / (double)increments; /* of samples, a part perhaps */
+	int64_t done = (int64_t)((double)samples / each);
+	return (ramp[0] + done * ramp[1]) / c->local_batch_size;
 }
 
 static enum weight_kind config_weights(const struct config *c)
