@@ -26,6 +26,12 @@ static const struct complaint broken_pool = {
 	.rank = -1
 };
 
+static const struct complaint closed_pipe = {
+	.text = "ConnectionResetError: [Errno 104] Connection reset by peer",
+	.weight = WEIGHT_FOLLOWS,
+	.rank = -1
+};
+
 static const struct rank_end nobody = { .exit_code = -1, .rank = -1 };
 static const struct rank_end failed = { .is_known = true, .exit_code = 7, .rank = 1 };
 static const struct rank_end ended = { .is_known = true, .exit_code = 128 + SIGTERM, .rank = 1 };
@@ -47,6 +53,8 @@ static const struct {
 	/* a process that it had started */
 	{{.wait_status = EXITED(1), .oom = true, .complaint = &killed_loader}, CAUSE_OOM, 1, 0, 1},
 	{{.wait_status = EXITED(1), .oom = true, .complaint = &broken_pool}, CAUSE_OOM, 1, 0, 1},
+	{{.wait_status = EXITED(1), .oom = true, .complaint = &closed_pipe}, CAUSE_OOM, 1, 0, 1},
+	{{.wait_status = EXITED(1), .complaint = &closed_pipe}, CAUSE_ERROR, 1, 0, 1},
 	{{.wait_status = EXITED(1), .complaint = &killed_loader}, CAUSE_ERROR, 1, 0, 1},
 	{{.wait_status = EXITED(0), .oom = true, .complaint = &killed_loader}, CAUSE_COMPLETED, 0, 0, 0},
 	/* figures at death are evidence only when they are at the limit, and only of a SIGKILL */

@@ -107,13 +107,14 @@ static bool is_ranks_oom(const struct launch_facts *f)
 }
 
 /* The kernel took a process that it had started: DataLoaders, pools and datasets say only that one
- * is gone, and the trainer fails by itself. */
+ * is gone, or that what led to it is closed, and the trainer fails by itself. */
 static bool is_helpers_oom(const struct launch_facts *f, const struct ending *end)
 {
-	const char *said = f->complaint ? f->complaint->text : "";
+	const struct complaint *c = f->complaint;
 
-	return f->oom && end->exit_code > 0 &&
-	       (strstr(said, "killed by signal: Killed") || strstr(said, "abruptly"));
+	return f->oom && end->exit_code > 0 && c &&
+	       (c->weight == WEIGHT_FOLLOWS || strstr(c->text, "EOFError") ||
+		strstr(c->text, "killed by signal: Killed") || strstr(c->text, "abruptly"));
 }
 
 /* A script may end a rank itself. */
