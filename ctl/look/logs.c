@@ -324,20 +324,33 @@ static int64_t newest_attempt(const struct logs *l)
 	return count ? js_int(json_array_get(l->list, count - 1), "attempt", 0) : 0;
 }
 
-static int show(struct logs *l, struct err *err)
+/* Where the files are, not what is in them. */
+static void print_places(const struct logs *l)
 {
 	int64_t only = l->ctl->options.attempt;
+	json_t *some = json_array(), *each;
+	size_t i;
+
+	json_array_foreach(l->list, i, each) {
+		if (only <= 0 || js_int(each, "attempt", 0) == only)
+			json_array_append(some, each);
+	}
+	print_json(some);
+}
+
+static int show(struct logs *l, struct err *err)
+{
+	const struct options *o = &l->ctl->options;
 
 	if (refresh(l, err) < 0)
 		return -1;
-	if (l->ctl->options.json) {
-		print_json(json_incref(l->list));
-		return 0;
-	}
-	if (only > 0 && !has_attempt(l, only) && !l->ctl->options.follow)
+	if (o->attempt > 0 && !has_attempt(l, o->attempt) && !o->follow)
 		return err_set(err, ERR_NOT_FOUND, "%s has no attempt %lld; it has %lld", l->run,
-			       (long long)only, (long long)newest_attempt(l));
-	return l->ctl->options.follow ? follow_files(l, err) : print_all(l, err);
+			       (long long)o->attempt, (long long)newest_attempt(l));
+	if (!o->json)
+		return o->follow ? follow_files(l, err) : print_all(l, err);
+	print_places(l);
+	return 0;
 }
 
 int logs_run(struct ctl *ctl, struct err *err)
@@ -349,6 +362,11 @@ int logs_run(struct ctl *ctl, struct err *err)
 	l.lines.on_line = show_line;
 	l.lines.arg = &l;
 	l.is_filtered = o->grep || o->errors || o->lines > 0;
+	if (o->json && (o->follow || l.is_filtered))
+		return err_set(
+			err, ERR_USAGE,
+			"logs: --json says where the files are; --follow, --lines, --grep and "
+			"--err are about what is in them");
 	if (log_lines_init(&l.lines, o->grep, o->errors,
 			   o->lines < LINES_MAX ? o->lines : LINES_MAX, err) < 0)
 		return -1;

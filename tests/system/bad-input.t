@@ -145,6 +145,9 @@ refused 2 'goodput: --csv and --json' "two forms at once" lbctl goodput ALL --cs
 ok "restart of a finished run" lbctl restart taken
 run_reaches taken completed 20
 
+refused 2 'logs: --json says where' "to follow places of files" lbctl logs taken --json -f
+is "$(lbctl logs taken --json --attempt 2 | json '#')" 1 "the place of one attempt"
+
 # --- arguments, byte for byte --------------------------------------------------------------
 cat >"$T/show.py" <<'PY'
 import os, sys
