@@ -236,6 +236,20 @@ static const struct {
 	{"lbworker: rank 3 (n2) has another config than rank 0 (n1): a1, not b2\n", "lbworker: rank 3 (n2) has another config than rank 0 (n1): a1, not b2", NULL},
 	{"lbworker: rank 1 (n2) has other data than rank 0 (n1): a1, not b2\nlbrun: exit status 2\n", "lbworker: rank 1 (n2) has other data than rank 0 (n1): a1, not b2", NULL},
 	{TORCHRUN, "", NULL},
+	/* what launchers say of themselves at each start, and PyTorch of addresses that it tries */
+	{"W1127 16:23:59.866000 13130 torch/distributed/run.py:982] \n"
+	 "W1127 16:23:59.866000 13130 torch/distributed/run.py:982] *****************************************\n"
+	 "W1127 16:23:59.866000 13130 torch/distributed/run.py:982] Setting OMP_NUM_THREADS environment variable for each process to be 1 in default\n"
+	 "W1127 16:23:59.866000 13130 torch/distributed/run.py:982] *****************************************\n" TORCHRUN, "", NULL},
+	{"WARNING:torch.distributed.run:\n*****************************************\n"
+	 "Setting OMP_NUM_THREADS environment variable for each process to be 1 in default\n*****************************************\n" TORCHRUN, "", NULL},
+	{"The following values were not passed to `accelerate launch` and had defaults used instead:\n\t`--num_machines` was set to a value of `1`\n"
+	 "To avoid this warning pass in values for each of the problematic parameters or run `accelerate config`.\n" TORCHRUN, "", NULL},
+	{"[W1127 16:23:59.123456789 socket.cpp:755] [c10d] The client socket cannot be initialized to connect to [n1]:29500 (errno: 97 - Address family not supported by protocol).\n"
+	 "[W socket.cpp:601] [c10d] The client socket has failed to connect to [n1]:29500 (errno: 99 - Cannot assign requested address).\n"
+	 "the end\n" TORCHRUN, "the end", NULL},
+	{TRACE "torch.distributed.DistNetworkError: The client socket has timed out after 60000ms while trying to connect to (n1, 29500).\n",
+	 "torch.distributed.DistNetworkError: The client socket has timed out after 60000ms while trying to connect to (n1, 29500).", "did not find each other"},
 	{"KeyError: 'x'\n" TORCHRUN, "KeyError: 'x'", NULL},
 	{"srun: error: n1: task 3: Exited with exit code 7\nsrun: Terminating StepId=4.0\n"
 	 "slurmstepd: error: *** STEP 4.0 ON n1 CANCELLED AT 2026-11-22T10:00:00 ***\n", "", NULL},

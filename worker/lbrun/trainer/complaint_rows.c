@@ -118,7 +118,7 @@ const struct complaint_row complaint_rows[] = {
 	{"[Aa]ddress already in use|EADDRINUSE|\\[Errno 98\\]", KNOWN,
 	 "somebody has that port: do not set MASTER_PORT (lbrun finds a free one), or set another"},
 	{"RendezvousConnectionError|RendezvousTimeoutError|client socket has (?:failed|timed out)|waiting for clients|"
-	 "TCPStore.*time[d ]*out", KNOWN,
+	 "TCPStore.*time[d ]*out", EVERYDAY,
 	 "the ranks did not find each other: look at MASTER_ADDR, the number of nodes, and firewalls"},
 	{"NCCL WARN", WEIGHT_HINT, false, NCCL_ADVICE},
 	{"Duplicate GPU detected", KNOWN,
@@ -166,6 +166,8 @@ const char complaint_sign[] =
 
 const char complaint_harmless[] =
 	"(?i)warn(?:ing)?s?\\b|\\b(?:0|no|without) (?:\\w+ )?errors?\\b|errors?['\"]?\\s*[=:]\\s*0\\b|error[_-]?(?:rate|bar|handl|if)|"
+	/* of glog and PyTorch: "W1127 16:23:59.8 1 run.py:982] ", "[W1127 16:23:59.8 socket.cpp:755] " */
+	"^\\[?[WI]\\d{3,4} \\d\\d:\\d\\d:\\d\\d\\.|^\\[[WI] \\w+\\.cpp:\\d+\\]|"
 	"\\bINFO\\b|\\bDEBUG\\b|on_error|ignor|retrying|recovered|fault[_-]?toler";
 
 const char complaint_noise[] =
@@ -190,6 +192,7 @@ const char complaint_noise[] =
 	"Some NCCL operations have failed|taking the entire process down|\\bdump\\b.* flag|preparing to dump)|"
 	"^Exception raised from |^\\s*Original exception:|"
 	/* torchrun, accelerate, deepspeed */
+	"^Setting OMP_NUM_THREADS environment|^The following values were not passed to `accelerate|^To avoid this warning pass in|"
 	"torch/distributed/run\\.py:\\d+\\] |ChildFailedError|Sending process \\d+ closing signal|failed \\(exitcode: |Root Cause \\(first|^Failures:$|"
 	"<NO_OTHER_FAILURES>|^ +(?:time|host|rank|exitcode|error_file|traceback|msg) *: |^\\[\\d+\\]:\\s*$|^\\S+ FAILED\\s*$|"
 	"CalledProcessError: Command '\\['[^']*python[\\d.]*', .* (?:returned non-zero|died with)|"
