@@ -9,6 +9,18 @@
 #include "tests/unit/newest_checkpoint.h"
 #include "tests/unit/trainer_files.h"
 
+/* A path by a format; good until the next one. */
+static const char *path_of(const char *format, ...)
+{
+	static char path[120];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(path, sizeof(path), format, args);
+	va_end(args);
+	return path;
+}
+
 /* Each: what a whole one looks like (20), what one of step 30 looks like that is not, and why. */
 static void test_files(void **state)
 {
@@ -90,12 +102,8 @@ static void test_archives_behind_each_other(void **state)
 {
 	(void)state;
 	for (int step = 10; step <= 20; step += 10) {
-		char path[60];
-
-		snprintf(path, sizeof(path), "z/step-%d/__0_0.distcp", step);
-		put_zips(path);
-		snprintf(path, sizeof(path), "z/step-%d/.metadata", step);
-		put_text(path, "any");
+		put_zips(path_of("z/step-%d/__0_0.distcp", step));
+		put_text(path_of("z/step-%d/.metadata", step), "any");
 	}
 	assert_int_equal(newest("z"), 20);
 	assert_string_equal(found_layout, "dcp");
@@ -176,13 +184,9 @@ static void test_neighbours(void **state)
 	/* ranks have a file each; the newest may be cut short anywhere, older ones have proven
 	 * themselves */
 	for (int rank = 2; rank >= 0; rank--) {
-		char path[60];
-
-		snprintf(path, sizeof(path), "ra/step10_rank%d.pt", rank);
-		put_zip(path);
-		snprintf(path, sizeof(path), "ra/step20_rank%d.pt", rank);
+		put_zip(path_of("ra/step10_rank%d.pt", rank));
 		if (rank > 0)
-			put_zip(path);
+			put_zip(path_of("ra/step20_rank%d.pt", rank));
 	}
 	assert_int_equal(newest("ra"), 10);
 	assert_string_equal(found, "ra/step10_rank0.pt");
@@ -217,12 +221,8 @@ static void test_neighbours(void **state)
 	assert_int_equal(newest("fo"), 20);
 }
 
-static void test_frameworks(void **state)
+static void test_hugging_face(void **state)
 {
-	/* {'step': 33}: a small number right before the end */
-	static const unsigned char last_key[] = "\x80\x02}X\4\0\0\0stepq\1K\x21s.";
-	unsigned char zip[600];
-
 	(void)state;
 	/* Hugging Face's Trainer */
 	put_safetensors("hf/checkpoint-20/model.safetensors");
@@ -253,6 +253,12 @@ static void test_frameworks(void **state)
 	assert_contains(told, "nothing like custom_checkpoint_0.pkl, which checkpoint_0 has");
 	put_zip("ac/checkpoints/checkpoint_1/custom_checkpoint_0.pkl");
 	assert_int_equal(newest("ac"), 1);
+}
+
+/* Folders into which each rank writes its part. */
+static void test_parts_of_ranks(void **state)
+{
+	(void)state;
 	/* torchtitan */
 	put_text("dcp/step-10/__0_0.distcp", "x");
 	assert_int_equal(newest("dcp"), -2);
@@ -261,17 +267,12 @@ static void test_frameworks(void **state)
 	assert_string_equal(found_layout, "dcp");
 	/* OLMo-core, XTuner, prime-rl: such folders below their own, and more behind them */
 	for (int step = 10; step <= 20; step += 10) {
-		char path[60];
-
-		snprintf(path, sizeof(path), "oc/step%d/model_and_optim/__0_0.distcp", step);
-		put_text(path, "x");
+		put_text(path_of("oc/step%d/model_and_optim/__0_0.distcp", step), "x");
 		assert_int_equal(newest("oc"), step == 10 ? -2 : 10);
 		assert_contains(told, "it is not complete: no model_and_optim/.metadata");
-		snprintf(path, sizeof(path), "oc/step%d/model_and_optim/.metadata", step);
-		put_text(path, "x");
+		put_text(path_of("oc/step%d/model_and_optim/.metadata", step), "x");
 		assert_int_equal(newest("oc"), 10);
-		snprintf(path, sizeof(path), "oc/step%d/config.json", step);
-		put_text(path, "{}");
+		put_text(path_of("oc/step%d/config.json", step), "{}");
 		assert_int_equal(newest("oc"), step);
 		assert_string_equal(found_layout, "folder");
 	}
@@ -299,22 +300,64 @@ static void test_frameworks(void **state)
 	assert_int_equal(newest("lr"), 100);
 	/* TensorStore's: names by chance, a manifest of any size */
 	for (int step = 10; step <= 20; step += 10) {
-		char path[80], manifest[100] = "\x0c\xdb\x3a\x2a";
+		char manifest[100] = "\x0c\xdb\x3a\x2a";
 
-		snprintf(path, sizeof(path), "ts/step-%d/d/%08x9d434b4dd37ed542b9958986", step,
-			 step);
-		put_text(path, "x");
+		put_text(path_of("ts/step-%d/d/%08x9d434b4dd37ed542b9958986", step, step), "x");
 		manifest[4] = (char)(100 - step);
-		snprintf(path, sizeof(path), "ts/step-%d/manifest.ocdbt", step);
-		put(path, manifest, (size_t)(100 - step));
+		put(path_of("ts/step-%d/manifest.ocdbt", step), manifest, (size_t)(100 - step));
 		assert_int_equal(newest("ts"), 10);
-		snprintf(path, sizeof(path), "ts/step-%d/metadata.json", step);
-		put_text(path, "{}");
+		put_text(path_of("ts/step-%d/metadata.json", step), "{}");
 		assert_int_equal(newest("ts"), step);
 	}
 	assert_int_equal(truncate("ts/step-20/manifest.ocdbt", 79), 0);
 	assert_int_equal(newest("ts"), 10);
 	assert_contains(told, "manifest.ocdbt 79 bytes, its header says 80");
+	/* DeepSpeed and Megatron: a pointer is written last */
+	put_zip("ds/global_step10/mp_rank_00_model_states.pt");
+	put_text("ds/latest", "global_step10");
+	put_zip("ds/global_step20/mp_rank_00_model_states.pt");
+	assert_int_equal(newest("ds"), 10);
+	assert_contains(told, "latest still names global_step10");
+	put_text("ds/latest", "global_step20");
+	assert_int_equal(newest("ds"), 20);
+	put_zip("mg/iter_0000010/mp_rank_00/model_optim_rng.pt");
+	put_zip("mg/iter_0000020/mp_rank_00/model_optim_rng.pt");
+	put_text("mg/latest_checkpointed_iteration.txt", "10");
+	assert_int_equal(newest("mg"), 10);
+	assert_string_equal(found_layout, "megatron");
+	/* NeMo */
+	put_text("nemo/checkpoints/m--step=10-last/weights/common.pt", "x");
+	put_text("nemo/checkpoints/m--step=10-last-unfinished", "");
+	assert_int_equal(newest("nemo"), -2);
+	unlink("nemo/checkpoints/m--step=10-last-unfinished");
+	assert_int_equal(newest("nemo"), 10);
+	assert_string_equal(found_layout, "nemo");
+	/* verl */
+	put_zip("ve/global_step_10/actor/model_world_size_2_rank_0.pt");
+	put_zip("ve/global_step_20/actor/model_world_size_2_rank_0.pt");
+	put_text("ve/latest_checkpointed_iteration.txt", "10");
+	put_zip("ve/global_step_20/actor/dist_ckpt/__0_0.distcp");
+	assert_int_equal(newest("ve"), 10);
+	assert_string_equal(found_layout, "verl");
+	/* others call theirs so, too: a first save that was cut off between two files */
+	put_zip("gs/global_step_10/optimizer.bin");
+	assert_int_equal(newest("gs"), -2);
+	assert_contains(told, "it is not complete: no random_states_0.pkl");
+	put_text("go/global_step_10/_METADATA", "{}");
+	assert_int_equal(newest("go"), -2);
+	assert_contains(told, "it is not complete: no _CHECKPOINT_METADATA");
+	put_zip("gd/global_step_10/__0_0.distcp");
+	assert_int_equal(newest("gd"), -2);
+	assert_contains(told, "it is not complete: no .metadata");
+}
+
+static void test_frameworks(void **state)
+{
+	/* {'step': 33}: a small number right before the end */
+	static const unsigned char last_key[] = "\x80\x02}X\4\0\0\0stepq\1K\x21s.";
+	unsigned char zip[600];
+
+	(void)state;
 	/* OLMo, kohya's sd-scripts */
 	put_zip("ol/step1000-unsharded/model.pt");
 	put_zip("ol/step2000-unsharded/model.pt");
@@ -331,19 +374,6 @@ static void test_frameworks(void **state)
 	put_zip("ks/epoch_5_224-state/optimizer.bin");
 	put_zip("ks/epoch_6_224-state/optimizer.bin");
 	assert_int_equal(newest("ks"), 6);
-	/* DeepSpeed and Megatron: a pointer is written last */
-	put_zip("ds/global_step10/mp_rank_00_model_states.pt");
-	put_text("ds/latest", "global_step10");
-	put_zip("ds/global_step20/mp_rank_00_model_states.pt");
-	assert_int_equal(newest("ds"), 10);
-	assert_contains(told, "latest still names global_step10");
-	put_text("ds/latest", "global_step20");
-	assert_int_equal(newest("ds"), 20);
-	put_zip("mg/iter_0000010/mp_rank_00/model_optim_rng.pt");
-	put_zip("mg/iter_0000020/mp_rank_00/model_optim_rng.pt");
-	put_text("mg/latest_checkpointed_iteration.txt", "10");
-	assert_int_equal(newest("mg"), 10);
-	assert_string_equal(found_layout, "megatron");
 	/* LitGPT */
 	put_zip("lit/step-00000010/lit_model.pth");
 	assert_int_equal(newest("lit"), -2);
@@ -366,49 +396,19 @@ static void test_frameworks(void **state)
 	assert_int_equal(newest("llm"), 10);
 	assert_string_equal(found_layout, "llm.c");
 	assert_contains(told, "no DONE_00000020");
-	/* NeMo */
-	put_text("nemo/checkpoints/m--step=10-last/weights/common.pt", "x");
-	put_text("nemo/checkpoints/m--step=10-last-unfinished", "");
-	assert_int_equal(newest("nemo"), -2);
-	unlink("nemo/checkpoints/m--step=10-last-unfinished");
-	assert_int_equal(newest("nemo"), 10);
-	assert_string_equal(found_layout, "nemo");
-	/* verl, SpeechBrain, TensorFlow, MindSpore, Composer, fairseq by updates */
-	put_zip("ve/global_step_10/actor/model_world_size_2_rank_0.pt");
-	put_zip("ve/global_step_20/actor/model_world_size_2_rank_0.pt");
-	put_text("ve/latest_checkpointed_iteration.txt", "10");
-	put_zip("ve/global_step_20/actor/dist_ckpt/__0_0.distcp");
-	assert_int_equal(newest("ve"), 10);
-	assert_string_equal(found_layout, "verl");
-	/* others call theirs so, too: a first save that was cut off between two files */
-	put_zip("gs/global_step_10/optimizer.bin");
-	assert_int_equal(newest("gs"), -2);
-	assert_contains(told, "it is not complete: no random_states_0.pkl");
-	put_text("go/global_step_10/_METADATA", "{}");
-	assert_int_equal(newest("go"), -2);
-	assert_contains(told, "it is not complete: no _CHECKPOINT_METADATA");
-	put_zip("gd/global_step_10/__0_0.distcp");
-	assert_int_equal(newest("gd"), -2);
-	assert_contains(told, "it is not complete: no .metadata");
+	/* SpeechBrain, TensorFlow, MindSpore, Composer, fairseq by updates */
 	put_zip("sb/save/CKPT+2024-05-01+12-00-00+00/model.ckpt");
 	put_text("sb/save/CKPT+2024-05-01+12-00-00+00/CKPT.yaml", "end-of-epoch: true\n");
 	assert_true(newest("sb") >= 0);
 	assert_string_equal(found, "sb/save/CKPT+2024-05-01+12-00-00+00");
 	for (int step = 10; step <= 20; step += 10) {
-		char path[60];
-
-		snprintf(path, sizeof(path), "tf/ckpt-%d.index", step);
-		put_text(path, "any");
-		snprintf(path, sizeof(path), "tf/ckpt-%d.data-00000-of-00001", step);
-		put_text(path, "any");
-		snprintf(path, sizeof(path), "ms/net-1_%d.ckpt", step);
-		put_text(path, "\nany protobuf");
+		put_text(path_of("tf/ckpt-%d.index", step), "any");
+		put_text(path_of("tf/ckpt-%d.data-00000-of-00001", step), "any");
+		put_text(path_of("ms/net-1_%d.ckpt", step), "\nany protobuf");
 		for (int rank = 0; rank < 2; rank++) {
-			snprintf(path, sizeof(path), "co/ep1-ba%d-rank%d.pt", step, rank);
-			put_zip(path);
+			put_zip(path_of("co/ep1-ba%d-rank%d.pt", step, rank));
 		}
-		snprintf(path, sizeof(path), "fu/checkpoint_1_%d.pt", 100 * step);
-		put_zip(path);
+		put_zip(path_of("fu/checkpoint_1_%d.pt", 100 * step));
 	}
 	put_text("tf/checkpoint", "model_checkpoint_path: \"ckpt-20\"\n");
 	assert_int_equal(newest("tf"), 20);
@@ -478,16 +478,10 @@ static void test_other_work(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
-		char path[120];
-
-		snprintf(path, sizeof(path), "ow%zu/ckpt_20.pt", i);
-		put_zip(path);
-		snprintf(path, sizeof(path), "ow%zu/%s", i, files[i]);
-		put_text(path, "\x80.");
-		snprintf(path, sizeof(path), "ow%zu", i);
-		if (newest(path) != 20)
-			print_error("%s\n", files[i]);
-		assert_int_equal(newest(path), 20);
+		put_zip(path_of("ow%zu/ckpt_20.pt", i));
+		put_text(path_of("ow%zu/%s", i, files[i]), "\x80.");
+		if (newest(path_of("ow%zu", i)) != 20)
+			fail_msg("%s", files[i]);
 		assert_string_equal(told, "");
 	}
 	/* such words in a name of a checkpoint, or of a run's folder */
@@ -541,7 +535,6 @@ static void test_deep_down(void **state)
 static void test_hostile(void **state)
 {
 	unsigned char zip[600];
-	char path[100];
 	size_t len;
 
 	(void)state;
@@ -561,8 +554,7 @@ static void test_hostile(void **state)
 	assert_int_equal(newest("h"), -2);
 	assert_contains(told, "gone.pt");
 	for (int i = 0; i < 20; i++) {
-		snprintf(path, sizeof(path), "h/x/x/x/x/x/x/x/%d/a", i);
-		put_text(path, "x");
+		put_text(path_of("h/x/x/x/x/x/x/x/%d/a", i), "x");
 	}
 	assert_int_equal(newest("h"), -2);
 }
@@ -576,6 +568,8 @@ int main(void)
 		cmocka_unit_test(test_numbered_folders),
 		cmocka_unit_test(test_several_files_of_a_step),
 		cmocka_unit_test(test_neighbours),
+		cmocka_unit_test(test_hugging_face),
+		cmocka_unit_test(test_parts_of_ranks),
 		cmocka_unit_test(test_frameworks),
 		cmocka_unit_test(test_what_is_none),
 		cmocka_unit_test(test_fractions),
