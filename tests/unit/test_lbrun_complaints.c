@@ -1,49 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_lbrun_complaints.c - why it died, from what it printed: texts as Python, NCCL, launchers and
  * kernels write them. */
-#include "tests/unit/unit.h"
-
-#include <signal.h>
-
-#include "common/base/redact.h"
-#include "worker/lbrun/trainer/complaints.h"
-#include "worker/lbrun/trainer/prefixes.h"
-
-static struct complaints c;
-static int64_t now_ms;
-
-static void hear(const char *text, const char *node, int64_t rank)
-{
-	struct prefixes *prefixes = prefixes_create(false);
-
-	while (*text) {
-		size_t len = strcspn(text, "\n");
-		char line[1000];
-		struct prefix prefix;
-		struct heard heard = {
-			.node = node, .rank = rank, .is_stderr = true, .now_ms = now_ms
-		};
-
-		snprintf(line, sizeof(line), "%.*s", (int)len, text);
-		heard.text = prefixes_skip(prefixes, line, &prefix);
-		heard.len = strlen(heard.text);
-		if (rank < 0)
-			heard.rank = prefix.rank;
-		complaints_hear(&c, &heard);
-		text += len + (text[len] == '\n');
-	}
-	prefixes_destroy(prefixes);
-}
-
-static const char *best(void)
-{
-	const struct complaint *b = complaints_best(&c, now_ms);
-
-	return b ? b->text : "";
-}
-
-#define TRACE \
-	"Traceback (most recent call last):\n  File \"/w/train.py\", line 3, in <module>\n    main()\n"
+#include "tests/unit/hear_complaints.h"
 
 /* what they print when a rank has ended with 7, or was killed */
 #define DASHES "--------------------------------------------------------------------------\n"
@@ -434,84 +392,6 @@ static void test_deaths(void **state)
 	complaints_fini(&c);
 }
 
-static void test_ranks(void **state)
-{
-	(void)state;
-	complaints_init(&c);
-	hear(TRACE, "n2", 3);
-	hear(TRACE, "n1", 0); /* between the lines of another rank */
-	hear("odd.Thing: rank 3 is it\n", "n2", 3);
-	hear("RuntimeError: rank 0 follows\nRuntimeError: Connection reset by peer\n", "n1", 0);
-	assert_string_equal(best(), "odd.Thing: rank 3 is it");
-	assert_int_equal(complaints_best(&c, now_ms)->rank, 3);
-	assert_string_equal(complaints_best(&c, now_ms)->node, "n2");
-	/* those that lose it may speak first */
-	complaints_reset(&c);
-	hear("n1:7:8 [0] misc/socket.cc:49 NCCL WARN socketProgress: Connection closed by remote peer n2<4>\n"
-	     "n1:7:9 [0] transport/net_ib.cc:1295 NCCL WARN NET/IB : Got completion from peer 10.0.0.2<4> with status=12 opcode=0\n"
-	     "terminate called after throwing an instance of 'c10::DistBackendError'\n"
-	     "  what():  [Rank 0] Process group watchdog thread terminated with exception: NCCL error: remote process exited\n",
-	     "n1", 0);
-	hear("RuntimeError: Rank 3 failed to pass monitoredBarrier in 1800000 ms\n", "n1", 1);
-	hear("torch.distributed.DistStoreError: wait timeout after 600000ms, keys: /default_pg/0//cuda//3\n",
-	     "n2", 2);
-	hear("jaxlib.xla_extension.XlaRuntimeError: UNAVAILABLE: The following tasks are unhealthy (stopped sending heartbeats): /task:3\n",
-	     "n2", 2);
-	assert_int_equal(complaints_best(&c, now_ms)->weight, WEIGHT_FOLLOWS);
-	hear(TRACE "ValueError: rank 3 is it\n", "n2", 3);
-	assert_string_equal(best(), "ValueError: rank 3 is it");
-	complaints_fini(&c);
-}
-
-static void test_survived(void **state)
-{
-	struct rank_end end = { .exit_code = 3, .rank = 1 };
-
-	(void)state;
-	complaints_init(&c);
-	now_ms = 1000;
-	hear(TRACE "ValueError: caught\n", "", -1);
-	complaints_rank_ended(&c, &end, now_ms);
-	now_ms += 1000;
-	complaints_step(&c, now_ms); /* another rank may still tell steps */
-	assert_string_equal(best(), "ValueError: caught");
-	now_ms += COMPLAINT_SURVIVED_MS;
-	complaints_step(&c, now_ms);
-	assert_null(complaints_best(&c, now_ms + COMPLAINT_SURVIVED_MS));
-	assert_false(c.end.is_known);
-	complaints_fini(&c);
-}
-
-/* What was the last that was heard may be hidden by what the script did then. */
-static void test_last(void **state)
-{
-	struct rank_end end = { .exit_code = 3, .rank = 1 };
-
-	(void)state;
-	complaints_init(&c);
-	now_ms = 1000;
-	complaints_step(&c, now_ms);
-	assert_false(complaints_end_is_last(&c, now_ms));
-	assert_false(complaints_raised_last(&c, now_ms));
-	complaints_rank_ended(&c, &end, now_ms);
-	hear("Exception ignored in: <function x>\n" TRACE "ValueError: ignored\n", "", -1);
-	assert_false(complaints_raised_last(&c, now_ms));
-	hear(TRACE "ValueError: bad\n", "", -1);
-	complaints_step(&c, now_ms + 1000); /* by another pipe */
-	assert_true(complaints_end_is_last(&c, now_ms + 1000));
-	assert_true(complaints_raised_last(&c, now_ms + 1000));
-	assert_false(complaints_end_is_last(&c, now_ms + 2 * COMPLAINT_SURVIVED_MS));
-	/* the others may wait long for the first that has ended */
-	now_ms += 2 * COMPLAINT_SURVIVED_MS;
-	complaints_rank_ended(&c, &end, now_ms);
-	assert_true(complaints_end_is_last(&c, now_ms));
-	/* torchrun started its workers again */
-	complaints_step(&c, now_ms + 10000);
-	assert_false(complaints_end_is_last(&c, now_ms + 10000));
-	assert_false(complaints_raised_last(&c, now_ms + 10000));
-	complaints_fini(&c);
-}
-
 /* clang-format off */
 static const struct {
 	const char *text;
@@ -569,127 +449,6 @@ static void test_ends(void **state)
 	complaints_fini(&c);
 }
 
-/* Who calls MPI_Abort, or lets a watchdog abort it, tells of another mostly: that is no crash of
- * its own. */
-static void test_followers(void **state)
-{
-	const struct rank_end left = { .exit_code = -1, .signal = SIGABRT, .rank = 1 };
-	const struct rank_end fault = { .exit_code = -1, .signal = SIGSEGV, .rank = 2 };
-	const struct rank_end killed = { .exit_code = -1, .signal = SIGKILL, .rank = 3 };
-	static const char *const words[] = {
-		"Abort(1) on node 1 (rank 1 in comm 496): application called MPI_Abort(MPI_COMM_WORLD, 1) - process 1\n",
-		"MPI_ABORT was invoked on rank 1 in communicator MPI_COMM_WORLD\n",
-		"[rank1]:[E1122] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=4)\n",
-		"lbworker: rank 1: rank 2 on n2 did not answer for 5 s\n",
-		"[vm:29988:0:29988]      cma_ep.c:81   process_vm_readv(pid=29979 {0x7ff,65536}-->{0x7fc,65536}) returned -1: No such process\n",
-	};
-
-	(void)state;
-	complaints_init(&c);
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-		complaints_reset(&c);
-		assert_false(complaints_follows(&c, 1));
-		hear(words[i], "n1", 1);
-		assert_true(complaints_follows(&c, 1));
-		assert_false(complaints_follows(&c, 2));
-		complaints_rank_ended(&c, &left, now_ms);
-		assert_int_equal(c.end.signal, 0);
-		assert_int_equal(c.end.exit_code, 1);
-		/* what the launcher sends to the rest is no cause; a fault is */
-		hear("srun: launch/slurm: _step_signal: Terminating StepId=24.0\n", "n1", 0);
-		complaints_rank_ended(&c, &killed, now_ms);
-		assert_int_equal(c.end.rank, 1);
-		complaints_rank_ended(&c, &fault, now_ms + 1000);
-		assert_int_equal(c.end.rank, 2);
-		assert_int_equal(c.end.signal, SIGSEGV);
-	}
-	/* whom the first word follows has been killed */
-	complaints_reset(&c);
-	hear(words[0], "n1", 1);
-	complaints_rank_ended(&c, &left, now_ms);
-	complaints_rank_ended(&c, &killed, now_ms + 100);
-	assert_int_equal(c.end.rank, 3);
-	assert_int_equal(c.end.signal, SIGKILL);
-	/* what is retried, or was survived, is no end because of another; the trainer's own stars
-	 * are no launcher's */
-	complaints_reset(&c);
-	hear("WARNING: Connection reset by peer, retrying\n*** STEP 100 ***\n", "n1", 1);
-	assert_false(complaints_follows(&c, 1));
-	assert_false(c.launcher_ends);
-	hear(words[3], "n1", 1);
-	assert_true(complaints_follows(&c, 1));
-	complaints_step(&c, now_ms + COMPLAINT_SURVIVED_MS + 1);
-	assert_false(complaints_follows(&c, 1));
-	/* one that aborts by itself is the first */
-	complaints_reset(&c);
-	complaints_rank_ended(&c, &left, now_ms);
-	complaints_rank_ended(&c, &fault, now_ms);
-	assert_int_equal(c.end.rank, 1);
-	assert_int_equal(c.end.signal, SIGABRT);
-	complaints_fini(&c);
-}
-
-/* What a rank's shepherd saw counts more than what srun says of that rank, whichever comes first;
- * and of no other rank, nor of one on another node. */
-static void first_hand_counts(void **state)
-{
-	struct rank_end seen = {
-		.exit_code = -1, .signal = SIGKILL, .rank = 1, .is_first_hand = true
-	};
-	static const struct {
-		const char *node;
-		int64_t rank;
-		bool counts;
-	} rows[] = { { "n2", 1, true }, { "n2", 2, false }, { "n1", 1, false } };
-
-	(void)state;
-	complaints_init(&c);
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		complaints_reset(&c);
-		hear("srun: error: n2: task 1: Exited with exit code 1\n", "n1", -1);
-		assert_int_equal(c.end.exit_code, 1);
-		snprintf(seen.node, sizeof(seen.node), "%s", rows[i].node);
-		seen.rank = rows[i].rank;
-		complaints_rank_ended(&c, &seen, now_ms);
-		assert_int_equal(c.end.signal, rows[i].counts ? SIGKILL : 0);
-	}
-	complaints_reset(&c);
-	snprintf(seen.node, sizeof(seen.node), "n2");
-	seen.rank = 1;
-	complaints_rank_ended(&c, &seen, now_ms);
-	hear("srun: error: n2: task 1: Exited with exit code 1\n", "n1", -1);
-	assert_int_equal(c.end.signal, SIGKILL);
-	complaints_fini(&c);
-}
-
-static void test_redact(void **state)
-{
-	char *env[] = { TEXT("HOME=/home/ada"), TEXT("MY_API_KEY=abc123def"), TEXT("A_TOKEN=xy"),
-			NULL };
-	static const struct {
-		const char *text, *want;
-	} rows[] = {
-		{ "the key abc123def is bad", "the key *** is bad" },
-		{ "401 for hf_abcdefghijklmnopqrst at /home/ada xy",
-		  "401 for *** at /home/ada xy" },
-		{ "GET https://ada:pass1@host/x?token=abcdefgh&y=1",
-		  "GET https://***@host/x?token=***&y=1" },
-		{ "Authorization: Bearer abc.def-ghi, twice Bearer abc.def-ghi",
-		  "Authorization: Bearer ***, twice Bearer ***" },
-		{ "unexpected token in line 3, the password is wrong",
-		  "unexpected token in line 3, the password is wrong" },
-	};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		char text[200];
-
-		snprintf(text, sizeof(text), "%s", rows[i].text);
-		redact(text, env);
-		assert_string_equal(text, rows[i].want);
-	}
-}
-
 /* Bytes of all kinds. */
 static void test_hostile(void **state)
 {
@@ -717,11 +476,8 @@ static void test_hostile(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_deaths),       cmocka_unit_test(test_unreached),
-		cmocka_unit_test(test_srun_ends),    cmocka_unit_test(test_ranks),
-		cmocka_unit_test(test_survived),     cmocka_unit_test(test_last),
-		cmocka_unit_test(test_ends),         cmocka_unit_test(test_followers),
-		cmocka_unit_test(first_hand_counts), cmocka_unit_test(test_redact),
+		cmocka_unit_test(test_deaths),    cmocka_unit_test(test_unreached),
+		cmocka_unit_test(test_srun_ends), cmocka_unit_test(test_ends),
 		cmocka_unit_test(test_hostile),
 	};
 

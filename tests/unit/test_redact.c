@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/* test_redact.c - secrets in what is shown and kept: those of the environment, and what looks so. */
+#include "tests/unit/unit.h"
+
+#include "common/base/redact.h"
+
+static void test_redact(void **state)
+{
+	char *env[] = { TEXT("HOME=/home/ada"), TEXT("MY_API_KEY=abc123def"), TEXT("A_TOKEN=xy"),
+			NULL };
+	static const struct {
+		const char *text, *want;
+	} rows[] = {
+		{ "the key abc123def is bad", "the key *** is bad" },
+		{ "401 for hf_abcdefghijklmnopqrst at /home/ada xy",
+		  "401 for *** at /home/ada xy" },
+		{ "GET https://ada:pass1@host/x?token=abcdefgh&y=1",
+		  "GET https://***@host/x?token=***&y=1" },
+		{ "Authorization: Bearer abc.def-ghi, twice Bearer abc.def-ghi",
+		  "Authorization: Bearer ***, twice Bearer ***" },
+		{ "unexpected token in line 3, the password is wrong",
+		  "unexpected token in line 3, the password is wrong" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		char text[200];
+
+		snprintf(text, sizeof(text), "%s", rows[i].text);
+		redact(text, env);
+		assert_string_equal(text, rows[i].want);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_redact) };
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
