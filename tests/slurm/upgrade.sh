@@ -68,7 +68,7 @@ stop_daemons() {	# their jobs live on
 	for daemon in slurmctld slurmd.n1 slurmd.n2; do
 		daemon_pid=$(cat "$cluster/run/$daemon.pid")
 		kill "$daemon_pid"
-		wait_for "! grep -qs '^State:[[:space:]]*[^ZX[:space:]]' /proc/$daemon_pid/status" 20
+		wait_for "! lives $daemon_pid" 20
 	done
 }
 start_daemons() {

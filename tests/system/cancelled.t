@@ -4,7 +4,6 @@
 # run is over for good when a person is known to have wanted that, and only then.
 . "$(dirname "$0")/lib.sh"
 
-attempts() { lbctl status "$1" --json | json attempts.#; }
 job() {	# RUN [ATTEMPT]: from 0; else the last one's
 	lbctl status "$1" --json >"$T/status"
 	json "attempts.${2:-$(($(json attempts.# <"$T/status") - 1))}.job_id" <"$T/status"

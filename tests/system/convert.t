@@ -269,7 +269,7 @@ mkdir "$T/bare"
 lbworker convert "$T/bare" "$T/never"
 status=$?
 refused "a folder without any" "bare: holds no model (config.json) and no checkpoint yet"
-timeout 10 "$B/lbworker" eval "$T/exported" "$T/text.tokens" --seq-len 1000000 >"$T/out" 2>"$T/err"
+timeout 60 "$B/lbworker" eval "$T/exported" "$T/text.tokens" --seq-len 1000000 >"$T/out" 2>"$T/err"
 status=$?
 refused "eval of sequences that the data have not" "not one sample of 1000000"
 lbworker eval "$T/exported" "$T/text.tokens" --tokens 5

@@ -44,7 +44,7 @@ like "$out" 'it ended .* ago: stopped \(SIGTERM\)' "why"
 exits 0 "stopping it twice is no error" lbctl daemon stop
 
 ok "started by who has closed input and output, as behind ssh" \
-	timeout 20 sh -c 'exec lbd --home "$LB_HOME" <&- >&- 2>&-'
+	timeout 60 sh -c 'exec lbd --home "$LB_HOME" <&- >&- 2>&-'
 follow_pid
 like "$(tail -n 1 "$LB_HOME/lbd.log")" 'lbd .* serves ' "it has its log"
 exits 0 "and stops" lbctl daemon stop

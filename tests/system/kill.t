@@ -6,7 +6,6 @@
 . "$(dirname "$0")/lib.sh"
 
 me=$(id -un) S=$LB_HOME/switches R=$LB_HOME/runs
-job_of() { lbctl status "$1" --json | json attempts.0.job_id; }
 tasks() { squeue -h -r -o '%j %T %r' | grep -c "^lb-$1-.*${2:-}"; }
 is_out_of_slurm() { wait_for "[ \"\$(tasks $1)\" = 0 ]" 30; }
 starts() { grep -cs '' "$R/$1/starts"; }

@@ -47,7 +47,6 @@ stop_grace = "20s"
 pattern = "step-{step}"
 complete_when = "complete"
 END
-attempts() { lbctl status "$1" --json | json attempts.#; }
 node_of() { lbctl status "$1" --json | json "attempts.$2.nodes.0"; }
 trains() { wait_for "[ \"\$(wc -l <$T/steps.$1)\" -gt $2 ]" 40; }
 twice() { sort -n "$T/steps.$1" | uniq -d | wc -l; }

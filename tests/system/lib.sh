@@ -179,6 +179,9 @@ while True:
 print(port)'
 }
 
+# lives PID: nor is it a zombie.
+lives() { grep -qs '^State:[[:space:]]*[^ZX[:space:]]' "/proc/$1/status"; }
+
 now_ms() { date +%s%3N; }
 # starts no program
 uptime_ms() {
@@ -309,6 +312,8 @@ print(sum(1 for a in json.load(sys.stdin)["attempts"] if a.get("job_id")))'
 }
 
 run_state() { lbctl status "$1" --json | json state; }
+attempts() { lbctl status "$1" --json | json attempts.#; }	# RUN: how many
+job_of() { lbctl status "$1" --json | json "attempts.${2:-0}.job_id"; }	# RUN [ATTEMPT], from 0 on
 
 # run_reaches NAME STATE SECONDS [ATTEMPTS]. What await cannot say, without lbd for instance, is
 # asked as people do.
@@ -378,7 +383,7 @@ end_own_processes() {
 	done
 }
 
-lbd_is_gone() { ! grep -qs '^State:[[:space:]]*[^ZX[:space:]]' "/proc/$lbd_pid/status"; }
+lbd_is_gone() { ! lives "$lbd_pid"; }
 
 # With grace, so that a leak in lbd is reported; a frozen one is killed.
 lbd_end() {

@@ -22,7 +22,6 @@ status=$(cat "$LB_RUN_DIR/go.$SLURM_ARRAY_TASK_ID")
 [ "$status" = 0 ] || rm "$LB_RUN_DIR/go.$SLURM_ARRAY_TASK_ID"	# the next attempt waits for another word
 exit "$status"
 END
-lives() { grep -qs '^State:[[:space:]]*[^ZX[:space:]]' "/proc/$1/status"; }
 begun() { grep -c '^begin' "$LB_HOME/runs/$1/log" 2>/dev/null || :; }
 field() { lbctl status "$1" --json | json "$2"; }
 go() {	# RUN STATUS TASK…

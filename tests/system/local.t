@@ -29,7 +29,6 @@ train() {	# NAME OPTION…
 }
 waits_for() { lbctl status "$1" --json | json waits_for; }
 seen() { sed -n "s/^$1 sees //p" "$T/seen"; }
-lives() { grep -qs '^State:[[:space:]]*[^ZX[:space:]]' "/proc/$1/status"; }
 
 lbd_start
 train a --set slurm.gpus_per_node=1 --set slurm.cpus_per_task=1

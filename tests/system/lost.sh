@@ -58,7 +58,6 @@ END
 
 trains() { wait_for "[ \"\$(grep -c '^$2 $last_rank ' '$T/steps.$1')\" -gt ${3:-10} ]" 60; }
 steps_of() { grep -c "^$2 .* $3 " "$T/steps.$1" 2>/dev/null; } # steps_of RUN LAUNCH NODE
-attempts() { lbctl status "$1" --json | json attempts.#; }
 # Nodes of other tests have the same names.
 ours() { grep -lsazF "${T:?}/" /proc/[0-9]*/environ; }
 # shellcheck disable=SC2046 # several

@@ -5,7 +5,6 @@
 . "$(dirname "$0")/lib.sh"
 
 node_of() { lbctl status "$1" --json | json "attempts.$2.nodes.0"; }
-attempts() { lbctl status "$1" --json | json attempts.#; }
 score_of() {	# NODE
 	lbctl nodes --json | python3 -c 'import json, sys
 print([round(n["score"], 2) for n in json.load(sys.stdin) if n["name"] == sys.argv[1]] or "none")' "$1"

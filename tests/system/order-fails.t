@@ -14,7 +14,6 @@ for run in a b c d e; do run_reaches $run running 30; done
 lbctl hold e >/dev/null
 run_reaches e held 20
 trainer() { lbctl status "$1" --json | json attempts.0.launches.0.pid; }
-lives() { grep -qs '^State:[[:space:]]*[^ZX[:space:]]' "/proc/$1/status"; }
 for run in a b c d; do wait_for "[ \"\$(trainer $run)\" -gt 0 ]" 20; done
 pids=$(for run in a b c d; do trainer $run; done)
 

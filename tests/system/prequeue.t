@@ -6,8 +6,6 @@
 
 jobs() { squeue -h -o "%i %T %r" | sort -n; }
 waiting() { squeue -h -t PENDING -o "%i %r" | awk '$2 == "JobHeldUser" { print $1 }'; }
-job_of() { lbctl status "$1" --json | json "attempts.$2.job_id"; }
-attempts() { lbctl status "$1" --json | json attempts.#; }
 finish() { echo "$2" >"$T/.end" && mv "$T/.end" "$T/end.$1"; }	# ATTEMPT STATUS
 in_line() { wait_for "[ \"\$(waiting | wc -w)\" = $1 ]" 20; }
 

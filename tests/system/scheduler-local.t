@@ -6,7 +6,7 @@
 
 local_start() { client_start local "$T/jobs" gpus=0; }
 record_of() { cat "$T/jobs/$job_id.json"; }
-is_dead() { ! grep -qs '^State:[[:space:]]*[^ZX[:space:]]' "/proc/$1/status"; }
+is_dead() { ! lives "$1"; }
 
 local_start
 script exit0 </dev/null

@@ -235,6 +235,6 @@ client_start slurm "$B/$helper_name" 6000
 ask poll none
 helper=$(helper_pid)
 kill -KILL "$client"
-wait_for "! grep -qs '^State:[[:space:]]*[^ZX[:space:]]' /proc/$helper/status" 10
+wait_for "! lives $helper" 10
 passed "a helper dies with a client that is killed"
 done_testing

@@ -21,9 +21,7 @@ LB_DEBUGGER=$deaf
 B=$T PATH=$T:$PATH
 lbd_start
 
-lives() { grep -qs '^State:[[:space:]]*[^ZX[:space:]]' "/proc/$1/status"; }
 trainer() { lbctl status "$1" --json | json attempts.0.launches.0.pid; }
-now_ms() { date +%s%3N; }
 for run in a b c; do
 	lbctl submit --name $run --set watch.kill_grace=1s -- sleep 6543 >/dev/null
 	run_reaches $run running 30

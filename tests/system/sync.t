@@ -48,8 +48,8 @@ like "$err" "no-python: there is no such program" "is said, too"
 lbd_stop
 printf '[poll]\ninterval = "200ms"\n[sync]\nto = ["tensorboard=%s"]\nevery = "200ms"\n' "$T/own" >"$LB_HOME/lbd.toml"
 lbd_start
-wait_for '[ "$(python3 "$src/tests/trackers/read.py" events "$T/own" lowbits first | wc -l)" = 30 ]' 30
-ok "[sync] does it every so often" true
+wait_for '[ "$(python3 "$src/tests/trackers/read.py" events "$T/own" lowbits first | wc -l)" = 30 ]' 30 &&
+	passed "[sync] does it every so often"
 lbd_stop
 python3 - "$T/posts" "$T/port" <<'END' &
 import http.server, sys

@@ -345,7 +345,7 @@ train --training.dataset_path "$T/cut.tokens" >"$T/out" 2>"$T/err"
 status=$?
 refused "a shard cut short" "cut.tokens.*cut short"
 mkfifo "$T/fifo.tokens"
-timeout 10 "$B/lbworker" train "$T/small.toml" --training.dataset_path "$T/fifo.tokens" >"$T/out" 2>"$T/err"
+timeout 60 "$B/lbworker" train "$T/small.toml" --training.dataset_path "$T/fifo.tokens" >"$T/out" 2>"$T/err"
 is "$? $(grep -c 'fifo.tokens: not a regular file' "$T/err")" "1 1" "a pipe for data keeps nobody waiting"
 head -c 4000 "$T/text" | sed 's/./&\x00\x00\x00/g; s/\n//g' >"$T/wide.bin"
 train --training.dataset_path "$T/wide.bin" >"$T/out" 2>"$T/err"

@@ -22,7 +22,6 @@ host_start() {
 	LB_DEBUGGER=
 }
 
-is_gone() { ! grep -qs '^State:[[:space:]]*[^ZX[:space:]]' "/proc/$1/status"; }
 
 cluster_start 1
 # a live one on a busy machine or disk is silent for less
@@ -48,7 +47,7 @@ for delay in 000 010 200; do
 	is "$(lease host).$(lease generation)" "$host.$((turn + 1))" \
 		"taken over after the lease ($host)"
 	kill -s CONT "$sleeper"
-	wait_for 'is_gone "$sleeper"' 30 || kill -KILL "$sleeper"
+	wait_for '! lives "$sleeper"' 30 || kill -KILL "$sleeper"
 	wait "$sleeper"
 	is $? 4 "the one that wakes up ends at once"
 	ok "and leaves the other's socket alone" lbctl submit --name "s$turn" -- true

@@ -179,8 +179,8 @@ static void first_hand_counts(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_ranks), cmocka_unit_test(test_survived),
-		cmocka_unit_test(test_last),  cmocka_unit_test(test_followers),
+		cmocka_unit_test(test_ranks),        cmocka_unit_test(test_survived),
+		cmocka_unit_test(test_last),         cmocka_unit_test(test_followers),
 		cmocka_unit_test(first_hand_counts),
 	};
 
