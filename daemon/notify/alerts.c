@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "common/base/clock.h"
 #include "common/base/failpoint.h"
@@ -22,6 +24,7 @@ enum {
 	HOOK_DEADLINE_MS = 30 * 1000,
 	REPEAT_MS = 10 * 60 * 1000, /* the same news of a run is told once in this time */
 	REMEMBERED = 64,
+	SAID_BYTES = 1000,
 };
 
 static const char cursor_key[] = "alerted_event";
@@ -36,6 +39,7 @@ struct alerts {
 	uv_pipe_t input;
 	uv_write_t write;
 	int open_hooks; /* handles of the hook that is under way */
+	int said_fd;    /* what it complains of; -1: there is no place for it */
 	int64_t exit_status;
 	struct webhook *web; /* under way; NULL = none */
 	bool busy, closing;
@@ -259,6 +263,18 @@ static void free_if_closed(struct alerts *a)
 
 /* --- the hook --------------------------------------------------------------------------------- */
 
+/* The beginning of them: a hook may say megabytes, of each event, and the log has no end. */
+static void log_complaints(struct alerts *a)
+{
+	char text[SAID_BYTES + 1], *save = NULL;
+	ssize_t len = pread(a->said_fd, text, SAID_BYTES, 0);
+
+	text[len > 0 ? len : 0] = '\0';
+	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
+		log_warn("notify: the hook says: %s", line);
+	close(a->said_fd);
+}
+
 static void on_hook_closed(uv_handle_t *handle)
 {
 	struct alerts *a = handle->data;
@@ -266,6 +282,7 @@ static void on_hook_closed(uv_handle_t *handle)
 
 	if (--a->open_hooks > 0)
 		return;
+	log_complaints(a);
 	if (a->exit_status != 0)
 		snprintf(problem, sizeof(problem), "it ended with status %lld",
 			 (long long)a->exit_status);
@@ -318,7 +335,7 @@ static void tell_hook(struct alerts *a)
 		{ .flags = UV_CREATE_PIPE | UV_READABLE_PIPE,
 		  .data.stream = (uv_stream_t *)&a->input },
 		{ .flags = UV_IGNORE },
-		{ .flags = UV_INHERIT_FD, .data.fd = 2 },
+		{ .flags = UV_IGNORE },
 	};
 	uv_process_options_t options = {
 		.file = argv[0],
@@ -340,6 +357,9 @@ static void tell_hook(struct alerts *a)
 	uv_pipe_init(a->lbd->loop, &a->input, 0);
 	a->process.data = a->input.data = a->write.data = a;
 	a->open_hooks = 2;
+	a->said_fd = memfd_create("complaints", MFD_CLOEXEC);
+	if (a->said_fd >= 0)
+		stdio[2] = (uv_stdio_container_t){ UV_INHERIT_FD, { .fd = a->said_fd } };
 	rc = uv_spawn(a->lbd->loop, &a->process, &options);
 	if (rc < 0) {
 		log_warn("notify: hook %s: %s", argv[0], uv_strerror(rc));

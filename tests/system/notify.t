@@ -30,6 +30,8 @@ port=$(cat "$T/port.tmp")
 cat >"$T/hook" <<'SH'
 #!/bin/sh
 cat >>"$1"
+echo first a word >/dev/stderr
+yes noise | head -n 100000 >>/dev/stderr
 echo >>"$1"
 SH
 chmod +x "$T/hook"
@@ -54,6 +56,8 @@ is "$(field 1 run) $(field 1 kind) $(field 1 attempt) $(field 1 cause)" "a faile
 like "$(field 1 next)" 'lbctl restart' "and what to do next"
 like "$(field 1 text)" '^a: failed: .*never_on_exit_codes' "in a line for people"
 is "$(wc -l <"$T/news")" 1 "once"
+like "$(cat "$T/lbd.log")" 'warn lbd: notify: the hook says: first a word$' "what it complains of is in the log"
+ok "no more than the beginning of it" [ "$(wc -c <"$T/lbd.log")" -lt 50000 ]
 like "$(sed -n 1p "$T/posts")" '^/s3cret-path 1 .*"run":"a"' "the address is told the same"
 like "$(sed -n 2p "$T/posts")" '^/s3cret-path 2 .*"run":"a"' "it failed, and was tried again"
 
