@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_redact.c - secrets in what is shown and kept: those of the environment, and what looks so. */
+/* test_redact.c - secrets in what is shown and kept: those of the environment, and their like. */
 #include "tests/unit/unit.h"
 
 #include "common/base/redact.h"
