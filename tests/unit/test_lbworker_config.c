@@ -281,6 +281,18 @@ static void test_shape_of_hf(void **state)
 	assert_non_null(strstr(err.text, "c.toml:6: model.name: hf/config.json is of \"neox\""));
 }
 
+/* Python's os.path.join("", "checkpoint") is below the current folder, "/checkpoint" is not. */
+static void test_no_folder(void **state)
+{
+	struct config c;
+
+	(void)state;
+	load_ok(&c, BASE "[job]\ndump_folder = \"\"\n");
+	assert_string_equal(c.checkpoint_path, "./checkpoints");
+	assert_string_equal(c.dump_folder, ".");
+	config_clear(&c);
+}
+
 /* A schedule that is longer than the training is cut, which is said when somebody asked for it. */
 static void test_short_trials(void **state)
 {
@@ -396,6 +408,7 @@ int main(void)
 		cmocka_unit_test(test_shapes),      cmocka_unit_test(test_effective_shape),
 		cmocka_unit_test(test_shape_of_hf), cmocka_unit_test(test_short_trials),
 		cmocka_unit_test(test_init_std),    cmocka_unit_test(test_batch_ramp),
+		cmocka_unit_test(test_no_folder),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,6 +26,10 @@ static void work_out_path(struct config *c)
 {
 	const char *given = getenv("LB_CHECKPOINT_DIR");
 
+	if (c->dump_folder[0] == '\0') { /* as Python joins it: not the root of all files */
+		free(c->dump_folder);
+		c->dump_folder = xstrdup(".");
+	}
 	if (given && given[0] != '\0')
 		c->checkpoint_path = xstrdup(given);
 	else if (c->checkpoint_folder[0] == '/')
