@@ -3,6 +3,7 @@
 #include "slurm/local/local_env.h"
 
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,6 +71,25 @@ void local_env_mark(const struct local_job *job, char out[LOCAL_MARK_BYTES])
 		snprintf(out + len, LOCAL_MARK_BYTES - (size_t)len, "_%" PRId64, task->index);
 }
 
+/* Who submits a script may sit in a job of Slurm, and all of his environment came: this one is not
+ * there. SLURM_JOB_NAME and others are sbatch's words for the script. */
+static bool is_of_allocation(const char *setting)
+{
+	static const char *const begins[] = {
+		"SLURM_JOB_ID=",        "SLURM_JOBID=",        "SLURM_JOB_NODELIST=",
+		"SLURM_JOB_NUM_NODES=", "SLURM_JOB_CPUS_PER_", "SLURM_JOB_GPUS=",
+		"SLURM_JOB_START_TIME", "SLURM_JOB_END_TIME",  "SLURM_NODE",
+		"SLURM_NNODES=",        "SLURM_TASK",          "SLURM_STEP",
+		"SLURM_PROCID=",        "SLURM_LOCALID=",      "SLURM_ARRAY_",
+		"SLURM_CPUS_ON_NODE=",  "SLURM_GPUS_ON_NODE=", "SLURMD_",
+	};
+
+	for (size_t i = 0; i < sizeof(begins) / sizeof(begins[0]); i++)
+		if (strncmp(setting, begins[i], strlen(begins[i])) == 0)
+			return true;
+	return false;
+}
+
 char **local_env_make(const struct local_job *job, struct err *err)
 {
 	char mark[LOCAL_MARK_BYTES];
@@ -78,7 +98,8 @@ char **local_env_make(const struct local_job *job, struct err *err)
 	local_env_mark(job, mark);
 	strv_set(&env, xstrdup(mark));
 	for (char **e = job->env; e && *e; e++)
-		strv_set(&env, xstrdup(*e));
+		if (!is_of_allocation(*e))
+			strv_set(&env, xstrdup(*e));
 	if (take_secrets(&env, job, err)) {
 		strv_free(env.items);
 		return NULL;
