@@ -76,18 +76,25 @@ done
 
 # kill -9 of srun reaches no rank: those are ended before there are others, and no task's but those.
 cat >orphan.sh <<'END'
-[ "$SLURM_ARRAY_TASK_ID$LB_LAUNCH" != 22 ] || { kill -0 "$(cat pid)" || echo gone; exit; } >found 2>&1
+[ "$SLURM_ARRAY_TASK_ID$LB_LAUNCH" != 22 ] || { kill -0 "$(cat pid)" || echo gone; kill -0 "$(cat look)" && echo stays; exit; } >found 2>&1
 [ $SLURM_ARRAY_TASK_ID = 1 ] || echo $$ >pid
 while [ $SLURM_ARRAY_TASK_ID = 2 ] || [ ! -e found ]; do sleep 0.1; done
 END
 printf '#!/bin/bash\n#SBATCH --mem=100M --array=1,2\nsrun --overlap sh "$PWD/orphan.sh" $SLURM_ARRAY_TASK_ID\n' >orphan.slurm
 lbctl submit --name orphan orphan.slurm >/dev/null
 wait_for '[ -s pid ]' 60
+# a person who has a look at that job stays
+job=$(squeue -h -n orphan.slurm -t R -o '%K %A' | sed -n 's/^2 //p')
+srun --jobid="$job" --overlap --mem=0 -n1 sh -c 'echo $$ >look; while :; do sleep 0.1; done' 2>/dev/null &
+looker=$!
+wait_for '[ -s look ]' 60
 # its helper first, which would end them
 pgrep -f "^srun --overlap sh $PWD/orphan.sh 2" | sort -rn | xargs kill -9
 run_reaches orphan completed 60
 like "$(cat found)" 'gone' "ranks of an srun that was killed are gone before there are others"
 like "$(cat "$LB_HOME/runs/orphan/attempts/1/task-2/spool.jsonl")" 'steps_left.*[0-9]_2\.0 lived on without srun; ended' "… which is told"
+like "$(cat found)" 'stays' "… but not whom a person started beside them"
+wait $looker
 is "$(lbctl status orphan --json | json attempts.#)" 1 "… in the same job, and another task's are left alone"
 
 # --- --wrap, and what a relaunch waits for --------------------------------------------------------

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* left_steps.c - squeue tells of them, scancel ends them. */
+/* left_steps.c - squeue and scontrol tell of them, scancel ends them. */
 #include "worker/lbrun/end/left_steps.h"
 
 #include <ctype.h>
@@ -7,8 +7,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/base/mem.h"
+#include "common/base/procs.h"
 #include "worker/lbrun/trainer/slurm_command.h"
 
 /* Slurm hears of a step's end a moment behind its srun. */
@@ -22,6 +24,39 @@ static bool is_of_srun(const char *name)
 	return dot && isdigit((unsigned char)dot[1]);
 }
 
+static bool is_this_host(const char *name, size_t len)
+{
+	char own[256] = "";
+
+	gethostname(own, sizeof(own) - 1);
+	return len > 0 && len == strcspn(own, ".") && strncmp(name, own, len) == 0;
+}
+
+static bool is_living(int64_t pid)
+{
+	struct proc_name name;
+
+	return proc_name_of(pid, &name) == 0 && proc_is_alive(&name);
+}
+
+/* "StepId=20.0 ... SrunHost:Pid=n1:4711", a line for each step that Slurm likes to tell of. One that
+ * lives, or on another host, is perhaps a person's, who has a look at the job. */
+static bool has_lost_srun(const char *folder, const char *step)
+{
+	static const char key[] = "SrunHost:Pid=";
+	char *text = slurm_command_output(
+		(const char *[]){ "scontrol", "--oneliner", "show", "step", step, NULL }, folder);
+	char *own = xasprintf("StepId=%s ", step);
+	const char *line = strstr(text, own), *at = line ? strstr(line, key) : NULL;
+	const char *host = at ? at + sizeof(key) - 1 : "", *pid = strchr(host, ':');
+	bool has_lost = pid && is_this_host(host, strcspn(host, ".:")) &&
+			!is_living(strtol(pid + 1, NULL, 10));
+
+	free(own);
+	free(text);
+	return has_lost;
+}
+
 /* The first task of an array has the number that means all of them. */
 static char *of_job(void)
 {
@@ -31,7 +66,7 @@ static char *of_job(void)
 			     : xasprintf("--jobs=%s", getenv("SLURM_JOB_ID"));
 }
 
-/* Those that live, parted by spaces. */
+/* Those that are left, parted by spaces. */
 static void list(const char *folder, char *names, size_t size)
 {
 	char *job = of_job(), *left = NULL;
@@ -44,7 +79,7 @@ static void list(const char *folder, char *names, size_t size)
 	for (char *name = strtok_r(text, " \n", &left); name; name = strtok_r(NULL, " \n", &left)) {
 		size_t more = strlen(name) + 1;
 
-		if (!is_of_srun(name) || len + more >= size)
+		if (!is_of_srun(name) || len + more >= size || !has_lost_srun(folder, name))
 			continue;
 		len += (size_t)snprintf(names + len, size - len, "%s%s", len ? " " : "", name);
 	}

@@ -9,8 +9,9 @@
 
 enum left_steps { STEPS_GONE, STEPS_ENDED, STEPS_STAY };
 
-/* Ends what there is; no srun may live any more. Takes seconds: `names` ("20.0 20.1") are those
- * that it had to end, or that stay. Where Slurm does not tell nothing is taken to be left. */
+/* Ends what there is; no srun of ours may live any more. Takes seconds: `names` ("20.0 20.1") are those
+ * that it had to end, or that stay. Where Slurm does not tell nothing is taken to be left; steps of
+ * an srun elsewhere (--jobid, by a person) are none of ours. */
 enum left_steps left_steps_end(const char *folder, char *names, size_t size);
 
 #endif
