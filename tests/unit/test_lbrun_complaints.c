@@ -283,6 +283,10 @@ static const struct {
 	 "note: run with `RUST_BACKTRACE=1` environment variable to display a backtrace\n",
 	 "thread 'main' (4711) panicked at src/main.rs:5:14:; called `Option::unwrap()` on a `None` value", NULL},
 	{TRACE "torch._dynamo.exc.InternalTorchDynamoError: odd:\n\n  a graph break\nthe end\n", "torch._dynamo.exc.InternalTorchDynamoError: odd:; a graph break", NULL},
+	{"error: Failed to spawn: train\n  cause: No such file or directory (os error 2)\n",
+	 "error: Failed to spawn: train; cause: No such file or directory (os error 2)", NULL},
+	{"Error: cannot read config\n\nCaused by:\n    it is a folder (os error 21)\nbye\n",
+	 "Error: cannot read config; Caused by:; it is a folder (os error 21)", NULL},
 	/* the words of glibc and of Julia, as they abort */
 	{"F1127 16:05:17.0 14 train.py:2] giving up\nFatal Python error: Aborted\n\nCurrent thread 0x7 (most recent call first):\n  File \"x.py\", line 7 in emit\n",
 	 "F1127 16:05:17.0 14 train.py:2] giving up", NULL},

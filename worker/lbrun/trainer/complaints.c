@@ -447,10 +447,23 @@ static enum weight weigh(enum traceback traceback, const struct complaint_row *r
 	return traceback == TRACEBACK_END && is_plain ? WEIGHT_EXCEPTION : row->weight;
 }
 
-static void go_on(struct complaints *c, const struct heard *line)
+/* Below an error, programs in Rust (uv) say what it comes from. */
+static bool says_cause(const char *text)
 {
-	c->goes_on = false;
+	text += strspn(text, " \t");
+	return begins_with(text, "cause: ") || begins_with(text, "Caused by:");
+}
+
+/* Is the line a part of `best`? */
+static bool go_on(struct complaints *c, const struct heard *line)
+{
+	bool is_cause = c->best.weight >= WEIGHT_ERROR && says_cause(line->text);
+
+	if (line->rank != c->best.rank || (!c->goes_on && !is_cause))
+		return false;
+	c->goes_on = is_cause && text_ends_with(line->text, ":");
 	append(&c->best, line);
+	return is_cause;
 }
 
 void complaints_hear(struct complaints *c, const struct heard *heard)
@@ -476,8 +489,8 @@ void complaints_hear(struct complaints *c, const struct heard *heard)
 	if (((row || line.is_stderr) && is_noise(c, &line)) ||
 	    (traceback == TRACEBACK_NONE && is_harmless(c, &line, row)))
 		return;
-	if (c->goes_on && line.rank == c->best.rank)
-		go_on(c, &line);
+	if (go_on(c, &line))
+		return;
 	if (traceback == TRACEBACK_END && c->aside == ASIDE_NOT)
 		c->raised_ms = line.now_ms;
 	if (!is_ignored && (row || traceback == TRACEBACK_END))
