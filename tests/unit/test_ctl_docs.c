@@ -53,8 +53,12 @@ static bool says(const char *text, const char *before, const char *name)
 static void check_options(const struct document *d, const char *text, const struct option_row *rows)
 {
 	for (const struct option_row *row = rows; row->name; row++) {
+		const char letter[] = { row->letter, '*', '\0' };
+
 		if (row->kind != OPTION_OTHERS && !says(text, d->before, row->name))
 			fail_msg("%s does not know --%s", d->path, row->name);
+		if (row->letter && d == &documents[0] && !says(text, "*-", letter))
+			fail_msg("%s does not know -%c", d->path, row->letter);
 	}
 }
 
