@@ -13,6 +13,7 @@
 #include "common/base/json.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "common/base/text.h"
 #include "daemon/engine/state.h"
 
 /* Where the call is made, and where its answer arrives; submit.call comes later, in job.c. */
@@ -191,9 +192,9 @@ static void take_answer(struct engine *e, struct run *run, struct attempt *a,
 	if (kind == DECISION_RELEASE && a->is_let_go)
 		take_release(e, run, a, reply);
 	if (kind == DECISION_SUBMIT || kind == DECISION_RELEASE)
-		snprintf(a->call_text, sizeof(a->call_text), "%s", reply->text);
+		text_copy(a->call_text, sizeof(a->call_text), reply->text);
 	if (kind == DECISION_ASK_ROOM)
-		snprintf(a->room_text, sizeof(a->room_text), "%s", reply->text);
+		text_copy(a->room_text, sizeof(a->room_text), reply->text);
 	if (kind == DECISION_SUBMIT && reply->result == SCHEDULER_OK)
 		a->submitted = reply->job;
 	if (kind == DECISION_RECALL)

@@ -202,7 +202,7 @@ static void keep_cursor(struct alerts *a)
 
 static void give_up(struct alerts *a, const char *problem)
 {
-	char text[300];
+	char text[560];
 	struct ledger_event e = {
 		.run_id = a->run_id,
 		.time_ms = clock_wall_ms(),

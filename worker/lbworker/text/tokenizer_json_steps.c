@@ -256,7 +256,7 @@ static int add_delimiter(struct reading *r, const char *delimiter)
 
 static int read_pre_tokenizer(struct reading *r, const json_t *p)
 {
-	enum split_behavior behavior;
+	enum split_behavior behavior = SPLIT_ISOLATED;
 
 	if (!p || json_is_null(p))
 		return 0;
