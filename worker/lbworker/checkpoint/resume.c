@@ -147,13 +147,13 @@ static int load_foreign(const struct foreign_layout *layout, const struct checkp
 	return rc;
 }
 
-struct choice {
-	int found; /* as find_checkpoint */
-	char path[PATH_MAX];
-};
-
 /* 1 with *path, 0 when there is none, -1. */
 typedef int find_function(const struct config *c, char **path, struct err *err);
+
+struct choice {
+	int found; /* what a find_function gave */
+	char path[PATH_MAX];
+};
 
 /* By rank 0, in a thread of its own: all of a checkpoint may be read. */
 struct search {
