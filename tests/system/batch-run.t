@@ -76,7 +76,7 @@ done
 
 # kill -9 of srun reaches no rank: those are ended before there are others, and no task's but those.
 cat >orphan.sh <<'END'
-[ "$SLURM_ARRAY_TASK_ID$LB_LAUNCH" != 22 ] || { kill -0 "$(cat pid)" || echo gone; kill -0 "$(cat look)" && echo stays; exit; } >found 2>&1
+[ "$SLURM_ARRAY_TASK_ID$LB_LAUNCH" != 22 ] || { kill -0 "$(cat pid)" || echo gone; kill -0 "$(cat look)" && echo stays; exit 0; } >found 2>&1
 [ $SLURM_ARRAY_TASK_ID = 1 ] || echo $$ >pid
 while [ $SLURM_ARRAY_TASK_ID = 2 ] || [ ! -e found ]; do sleep 0.1; done
 END
