@@ -88,7 +88,7 @@ for kill in yes no; do
 done
 scontrol release "${parts}_0"
 wait_for '[ "$(squeue -h -r -t PENDING -o %r | grep -c NeverSatisfied)" = 1 ]' 60
-scontrol release "$parts"
+scontrol release "${parts}_[1-2]"
 for kill in yes no; do
 	run_reaches "corr-$kill" failed 60
 	is "$(cd "$LB_HOME/runs/corr-$kill" && echo ran.*) $(attempts "corr-$kill")" "ran.1 ran.2 1" \
