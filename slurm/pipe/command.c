@@ -141,8 +141,9 @@ void command_ask(const char *const *words, struct said *said)
 {
 	struct strv env = { 0 }, copy = { 0 };
 
-	for (; *words; words++)
+	do
 		strv_add(&copy, xstrdup(*words));
+	while (*++words);
 	command_env(&env);
 	command_run(copy.items, env.items, NULL, said);
 	strv_free(env.items);
