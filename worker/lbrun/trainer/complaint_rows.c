@@ -241,7 +241,7 @@ const char *const rank_end_patterns[] = {
 	("^\\S+: line \\d+: +\\d+ "
 	 "(?<word>Segmentation fault|Aborted|Bus error|Floating point exception|Illegal instruction)\\b"),
 	/* in a pipeline, or before a last command, that is no status */
-	LAUNCHER_MISSING,
+	(LAUNCHER_MISSING),
 	/* DeepSpeed and accelerate */
 	"exits with return code = (?<code>-?\\d+)",
 	"CalledProcessError: Command '\\['[^']*python[\\d.]*', .*returned non-zero exit status (?<code>\\d+)\\.",

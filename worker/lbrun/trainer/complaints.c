@@ -157,7 +157,6 @@ static enum traceback follow_group(struct complaints *c, struct heard *line)
 	static const char begins[] = "Exception Group Traceback";
 	const char *text = line->text + strspn(line->text, " ");
 	bool is_drawn = text > line->text && (*text == '+' || *text == '|');
-	int number = 0;
 
 	if (is_drawn && strncmp(text + 1 + (text[1] == ' '), begins, sizeof(begins) - 1) == 0) {
 		c->is_later &= *text == '|';
@@ -172,8 +171,8 @@ static enum traceback follow_group(struct complaints *c, struct heard *line)
 	c->in_group = is_drawn;
 	if (!is_drawn)
 		return TRACEBACK_NONE;
-	if (sscanf(text, "+%*[+-] %d", &number) == 1)
-		c->is_later |= number > 1;
+	if (*text == '+') /* "+---------------- 2 ----------------" */
+		c->is_later |= strtol(text + strspn(text, "+-"), NULL, 10) > 1;
 	line->text = text + 1 + (text[1] == ' ');
 	line->len = strlen(line->text);
 	return *text == '+' || c->is_later || strstr(text, " sub-exception") ? TRACEBACK_INSIDE
