@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "common/base/names.h"
-#include "common/run/selector.h"
+#include "common/team/selector.h"
 #include "ctl/base/command.h"
 #include "ctl/base/print.h"
 #include "ctl/commands.h"

@@ -41,6 +41,7 @@ layers() {
 	}' <<'TABLE'
 common/base
 common/run        ./base
+common/team       ./base ./run
 common/manifest   ./base
 common/checkpoint ./base ./run ./manifest
 common/check      ./base

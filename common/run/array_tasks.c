@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* array_tasks.c - finds the folders of tasks, makes and counts the empty files that stand for
- * finished ones; the ends of tasks make that of the attempt. */
+ * finished ones. */
 #include "common/run/array_tasks.h"
 
 #include <dirent.h>
@@ -16,7 +16,6 @@
 #include "common/base/mem.h"
 #include "common/base/paths.h"
 #include "common/base/text.h"
-#include "common/run/attempt.h"
 
 /* The number alone behind the prefix; -1: it is called otherwise. */
 static int64_t number_behind(const char *prefix, const char *name)
@@ -261,155 +260,4 @@ bool array_tasks_count(const char *run_dir, int64_t *changed_ns, int64_t *done, 
 	free(folder);
 	free(path);
 	return is_news;
-}
-
-/* --- how all of them ended -------------------------------------------------------------------- */
-
-/* An order ends the run, and so does what a relaunch would meet again; what follows is what lbd
- * counts, or starts again for nothing. */
-static int weight_of(const struct attempt_exit *e)
-{
-	static const int weights[CAUSE_COUNT] = {
-		[CAUSE_KILLED] = 6,    [CAUSE_DIVERGED] = 4, [CAUSE_ERROR] = 3,
-		[CAUSE_CRASH] = 3,     [CAUSE_OOM] = 3,      [CAUSE_HANG] = 3,
-		[CAUSE_LOST] = 3,      [CAUSE_NONE] = 3,     [CAUSE_LAUNCH_FAIL] = 2,
-		[CAUSE_NODE_FAIL] = 1, [CAUSE_TIMEOUT] = 1,  [CAUSE_PREEMPTED] = 1,
-	};
-
-	return e->is_final && weights[e->cause] < 5 ? 5 : weights[e->cause];
-}
-
-struct sum {
-	struct attempt_exit worst;
-	int64_t task; /* whose that is */
-	int64_t ended, failed;
-	bool is_unclear; /* of one nobody knows yet why it ended */
-};
-
-static void add(struct sum *sum, int64_t task, const struct attempt_exit *e)
-{
-	sum->ended++;
-	if (e->cause == CAUSE_COMPLETED)
-		return;
-	sum->is_unclear |= e->cause == CAUSE_LOST;
-	if (sum->failed++ > 0 && weight_of(e) <= weight_of(&sum->worst))
-		return;
-	sum->worst = *e;
-	sum->task = task;
-}
-
-/* Those that were not to run in this attempt. */
-static int64_t count_done(const char *attempt)
-{
-	DIR *folder = opendir(attempt);
-	const struct dirent *entry;
-	int64_t count = 0;
-
-	while (folder && (entry = readdir(folder)))
-		count += strncmp(entry->d_name, "done-", strlen("done-")) == 0;
-	if (folder)
-		closedir(folder);
-	return count;
-}
-
-struct tasks {
-	int64_t *items; /* sorted; owned */
-	size_t count;
-};
-
-static bool has(const struct tasks *tasks, int64_t task)
-{
-	return tasks->count > 0 &&
-	       bsearch(&task, tasks->items, tasks->count, sizeof(int64_t), compare_int64) != NULL;
-}
-
-static bool was_left_out(const char *attempt, int64_t task)
-{
-	char *mark = path_join("%s/done-%lld", attempt, (long long)task);
-	bool was = file_exists(mark);
-
-	free(mark);
-	return was;
-}
-
-/* Of those that were cancelled before they began in this attempt nothing else tells. */
-static int64_t count_unbegun(const char *attempt, const struct tasks *begun,
-			     const struct tasks *cancelled)
-{
-	int64_t count = 0;
-
-	for (size_t i = 0; i < cancelled->count; i++)
-		count += !has(begun, cancelled->items[i]) &&
-			 !was_left_out(attempt, cancelled->items[i]);
-	return count;
-}
-
-static void add_tasks(struct sum *sum, const char *attempt, const struct tasks *begun,
-		      const struct tasks *cancelled)
-{
-	for (size_t i = 0; i < begun->count; i++) {
-		char *folder = path_join("%s/task-%lld", attempt, (long long)begun->items[i]);
-		struct attempt_exit e;
-
-		if (has(cancelled, begun->items[i]))
-			sum->ended++;
-		else if (attempt_exit_read(folder, &e, NULL) == 0)
-			add(sum, begun->items[i], &e);
-		free(folder);
-	}
-}
-
-static void describe(const struct sum *sum, int64_t all, size_t cancelled, char *out, size_t size)
-{
-	int64_t others = sum->failed - 1;
-
-	if (sum->failed == 0 && cancelled > 0)
-		snprintf(out, size,
-			 "%zu of %lld tasks were cancelled in Slurm; lbctl restart runs them",
-			 cancelled, (long long)all);
-	else if (sum->failed == 0)
-		snprintf(out, size, "all %lld tasks completed", (long long)all);
-	else if (others == 0)
-		snprintf(out, size, "task %lld: %.220s", (long long)sum->task, sum->worst.text);
-	else
-		snprintf(out, size, "task %lld: %.220s; %lld more did not complete",
-			 (long long)sum->task, sum->worst.text, (long long)others);
-}
-
-static void write_end(const struct sum *sum, const char *attempt, int64_t all, size_t cancelled,
-		      const char *token)
-{
-	struct attempt_exit e = sum->worst;
-
-	if (sum->failed == 0 && cancelled > 0) {
-		e.cause = CAUSE_KILLED;
-		e.exit_code = -1;
-	}
-	describe(sum, all, cancelled, e.text, sizeof(e.text));
-	snprintf(e.token, sizeof(e.token), "%s", token);
-	e.last_seq = 0;
-	e.is_unclear = sum->is_unclear;
-	attempt_exit_write(attempt, &e, NULL);
-}
-
-void array_tasks_sum_up(const char *attempt, int64_t all, const char *token)
-{
-	char *run_dir = path_join("%s/../..", attempt);
-	struct sum sum = {
-		.worst = { .cause = CAUSE_COMPLETED, .time_ms = clock_wall_ms() },
-		.ended = count_done(attempt),
-	};
-	struct tasks begun, cancelled;
-
-	cancelled.items = array_tasks_cancelled(run_dir, &cancelled.count);
-	begun.items = array_task_folders(attempt, &begun.count);
-	sum.ended += count_unbegun(attempt, &begun, &cancelled);
-	/* ends are files, of which an array may have thousands: read once all have begun */
-	if (sum.ended + (int64_t)begun.count >= all)
-		add_tasks(&sum, attempt, &begun, &cancelled);
-	if (all > 0 && sum.ended >= all)
-		write_end(&sum, attempt, all, cancelled.count, token);
-	free(begun.items);
-	free(cancelled.items);
-	free(run_dir);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* array_tasks.h - the folders of an array's tasks, task-INDEX/ in that of an attempt and in that of
  * the checkpoints; and which tasks are done: runs/NAME/tasks/, with an empty file for each that
- * completed in any attempt, "cancelled-INDEX" for one that somebody cancelled, "other-INDEX" for one
- * that completed when the array had it, and "all" with their number. And how an attempt ended, once all its tasks have. */
+ * completed in any attempt, "cancelled-INDEX" for one that somebody cancelled, "other-INDEX" for
+ * one that completed when the array had it, and "all" with their number. */
 #ifndef COMMON_RUN_ARRAY_TASKS_H
 #define COMMON_RUN_ARRAY_TASKS_H
 
@@ -44,10 +44,5 @@ void array_tasks_are(const char *run_dir, const char *count);
 /* False when the folder is not there (no array, or none has begun), or has for sure not changed
  * since *changed_ns, which it sets (0 at first). */
 bool array_tasks_count(const char *run_dir, int64_t *changed_ns, int64_t *done, int64_t *all);
-
-/* Where all `all` tasks have ended, or were cancelled, the attempt has, and its exit record is
- * written in `attempt`, the folder that has theirs. What ends a run weighs most, then what is the
- * run's own fault; of equals the first. Two that do so at once write the same. */
-void array_tasks_sum_up(const char *attempt, int64_t all, const char *token);
 
 #endif

@@ -7,7 +7,7 @@
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "common/run/run_state.h"
-#include "common/run/selector.h"
+#include "common/team/selector.h"
 #include "ctl/act/confirm.h"
 #include "ctl/base/command.h"
 #include "ctl/base/print.h"

@@ -9,7 +9,7 @@
 
 #include "common/base/json.h"
 #include "common/base/mem.h"
-#include "common/run/switches.h"
+#include "common/team/switches.h"
 #include "ctl/act/team_order.h"
 #include "ctl/base/command.h"
 #include "ctl/team/team.h"

@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "common/run/switches.h"
+#include "common/team/switches.h"
 
 struct ctl;
 struct err;

@@ -7,7 +7,7 @@
 #define CTL_BASE_COMMAND_H
 
 #include "common/base/err.h"
-#include "common/run/team.h"
+#include "common/team/team.h"
 #include "ctl/base/client.h"
 #include "ctl/base/options.h"
 #include "ctl/base/text.h"
@@ -36,7 +36,7 @@ struct ctl {
 enum operand_kind {
 	OPERANDS_NAMES,  /* of runs here, or of what else the command is about */
 	OPERANDS_MANY,   /* selectors, of runs here alone */
-	OPERANDS_SELECT, /* selectors (common/run/selector.h), also OWNER/SELECTOR */
+	OPERANDS_SELECT, /* selectors (common/team/selector.h), also OWNER/SELECTOR */
 	OPERANDS_LOOK,   /* a run, also a colleague's: OWNER/RUN */
 };
 

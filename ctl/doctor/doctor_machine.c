@@ -22,7 +22,7 @@
 #include "common/base/mem.h"
 #include "common/base/paths.h"
 #include "common/manifest/sealed_file.h"
-#include "common/run/team.h"
+#include "common/team/team.h"
 #include "ctl/base/print.h"
 #include "ctl/doctor/doctor.h"
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "common/base/json.h"
-#include "common/run/selector.h"
+#include "common/team/selector.h"
 #include "ctl/base/command.h"
 #include "ctl/team/ask.h"
 #include "ctl/team/colleague.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* team.c - the runs of the whole team, from the files that each lbd writes (common/run/team.h);
+/* team.c - the runs of the whole team, from the files that each lbd writes (common/team/team.h);
  * nobody else's daemon is asked. */
 #include <dirent.h>
 #include <errno.h>
@@ -13,7 +13,7 @@
 #include "common/base/mem.h"
 #include "common/base/paths.h"
 #include "common/run/run_state.h"
-#include "common/run/selector.h"
+#include "common/team/selector.h"
 #include "ctl/base/command.h"
 #include "ctl/base/print.h"
 #include "ctl/team/team.h"

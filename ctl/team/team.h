@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* team/ - of runs: which are meant, here and a colleague's, and what is known of them.
  *
- * team.h - the runs of the whole team, from the files that each lbd writes (common/run/team.h). */
+ * team.h - the runs of the whole team, from the files that each lbd writes (common/team/team.h). */
 #ifndef CTL_TEAM_TEAM_H
 #define CTL_TEAM_TEAM_H
 
 #include <jansson.h>
 #include <stdbool.h>
 
-#include "common/run/selector.h"
-#include "common/run/team.h"
+#include "common/team/selector.h"
+#include "common/team/team.h"
 
 struct ctl;
 struct err;

@@ -20,7 +20,7 @@
 #include "slurm/scheduler.h"
 #include "sql/ledger.h"
 
-/* What the switch files want of a run (common/run/switches.h). */
+/* What the switch files want of a run (common/team/switches.h). */
 struct switched {
 	bool is_known;                /* false: whether a switch holds the run cannot be told */
 	enum run_order order;         /* of the strongest one; ORDER_RUN = none is there */

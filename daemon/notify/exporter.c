@@ -14,7 +14,7 @@
 #include "common/base/log.h"
 #include "common/base/mem.h"
 #include "common/base/paths.h"
-#include "common/run/team.h"
+#include "common/team/team.h"
 #include "daemon/notify/team_goodput.h"
 
 enum {

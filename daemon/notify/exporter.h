@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* exporter.h - tells the team of these runs by a file (common/run/team.h): the live ones and those
+/* exporter.h - tells the team of these runs by a file (common/team/team.h): the live ones and those
  * that ended within 7 days, without texts, folders or tokens. Written when the ledger has changed,
  * at most once a second (and so rarely that it takes no more than a hundredth of the time), and as
  * a sign of life each minute. */

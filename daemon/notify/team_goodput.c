@@ -8,7 +8,7 @@
 #include "common/base/clock.h"
 #include "common/base/json.h"
 #include "common/base/mem.h"
-#include "common/run/team.h"
+#include "common/team/team.h"
 #include "daemon/runs/goodput_view.h"
 
 enum {

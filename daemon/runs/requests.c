@@ -14,7 +14,7 @@
 #include "common/base/paths.h"
 #include "common/run/array_tasks.h"
 #include "common/run/request.h"
-#include "common/run/switches.h"
+#include "common/team/switches.h"
 #include "daemon/runs/selection.h"
 
 static int tell(struct lbd *lbd, int64_t run_id, enum trainer_request request, const char *by,

@@ -10,8 +10,8 @@
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "common/base/names.h"
-#include "common/run/selector.h"
 #include "common/base/text.h"
+#include "common/team/selector.h"
 
 struct names {
 	struct selector selector;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* selection.h - the runs that a request is about, and doing one thing to each of them.
  *
- * args.runs is a list of selectors (common/run/selector.h), args.run a single name. A name means
+ * args.runs is a list of selectors (common/team/selector.h), args.run a single name. A name means
  * this run, whatever its state; every other selector means the live runs that it matches. */
 #ifndef DAEMON_RUNS_SELECTION_H
 #define DAEMON_RUNS_SELECTION_H

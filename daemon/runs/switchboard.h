@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* switchboard.h - lbd's view of the switch files (common/run/switches.h): looked at whenever the
+/* switchboard.h - lbd's view of the switch files (common/team/switches.h): looked at whenever the
  * kernel says that something changed, and every second for file systems where it does not say
  * so. */
 #ifndef DAEMON_RUNS_SWITCHBOARD_H
@@ -8,7 +8,7 @@
 #include <stdbool.h>
 
 #include "common/base/err.h"
-#include "common/run/switches.h"
+#include "common/team/switches.h"
 
 struct lbd;
 struct switchboard;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/run/array_end.h"
 #include "common/run/array_tasks.h"
 #include "common/base/clock.h"
 #include "common/base/files.h"
@@ -279,7 +280,7 @@ static size_t real_tasks_cancelled(void *self, const struct run *run, int64_t *t
 		if (array_task_cancelled(run->dir, tasks[i]))
 			tasks[news++] = tasks[i];
 	array_tasks_count(run->dir, &changed_ns, &done, &all);
-	array_tasks_sum_up(folder, all, run->attempt.job.token);
+	array_end_write(folder, all, run->attempt.job.token);
 	free(folder);
 	return news;
 }

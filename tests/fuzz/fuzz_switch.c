@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/run/switches.h"
+#include "common/team/switches.h"
 
 enum { KINDS = 8, NAME_BYTES = 250 };
 

@@ -7,10 +7,10 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "common/base/accounts.h"
 #include "common/base/json.h"
 #include "common/run/run_state.h"
-#include "common/base/accounts.h"
-#include "common/run/team.h"
+#include "common/team/team.h"
 
 static const int64_t now_ms = 1800000000000;
 

@@ -3,13 +3,13 @@
  * memory. */
 #include "tests/fuzz/fuzz.h"
 
-#include "common/config/keys.h"
 #include "common/base/names.h"
-#include "common/config/amounts.h"
-#include "common/config/run_spec.h"
-#include "common/run/selector.h"
 #include "common/base/shell_words.h"
 #include "common/base/strv.h"
+#include "common/config/amounts.h"
+#include "common/config/keys.h"
+#include "common/config/run_spec.h"
+#include "common/team/selector.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

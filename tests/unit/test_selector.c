@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "common/run/selector.h"
+#include "common/team/selector.h"
 
 static void test_words(void **state)
 {

@@ -16,7 +16,7 @@
 #include "common/base/files.h"
 #include "common/base/json.h"
 #include "common/base/mem.h"
-#include "common/run/team.h"
+#include "common/team/team.h"
 
 #define NOW_MS INT64_C(1800000000000)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)

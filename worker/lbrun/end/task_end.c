@@ -9,6 +9,7 @@
 
 #include "common/base/paths.h"
 #include "common/base/text.h"
+#include "common/run/array_end.h"
 #include "common/run/array_tasks.h"
 #include "common/run/attempt.h"
 
@@ -38,5 +39,5 @@ void task_end_sum_up(const char *attempt, const char *token)
 	const char *all = getenv("SLURM_ARRAY_TASK_COUNT");
 
 	mark_own(attempt);
-	array_tasks_sum_up(attempt, all ? strtoll(all, NULL, 10) : 0, token);
+	array_end_write(attempt, all ? strtoll(all, NULL, 10) : 0, token);
 }

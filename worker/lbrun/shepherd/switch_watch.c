@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* switch_watch.c - switch files (common/run/switches.h), seen by lbrun itself: they must work with
+/* switch_watch.c - switch files (common/team/switches.h), seen by lbrun itself: they must work with
  * lbd dead. The kernel says when the folder changes. On network file systems it does not: a look
  * every second finds out. Elsewhere it is trusted, and a look in six seconds finds what it did not
  * tell. The folder may hold any number of files: what names this run is looked up first, and the
@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
-#include "common/run/switches.h"
+#include "common/team/switches.h"
 #include "worker/lbrun/shepherd/shepherd.h"
 #include "worker/lbrun/trainer/trainer.h"
 

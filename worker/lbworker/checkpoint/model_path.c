@@ -16,7 +16,7 @@
 #include "common/base/paths.h"
 #include "common/manifest/manifest.h"
 #include "common/run/attempt.h"
-#include "common/run/team.h"
+#include "common/team/team.h"
 #include "worker/lbworker/checkpoint/retention.h"
 
 /* "ada/first": the length of the owner's name; 0: it is called otherwise. */

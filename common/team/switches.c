@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* switches.c - switches by their words: levels, which one means a run, and how one is left.
  * switch_reading.c reads the folder. */
-#include "common/run/switches.h"
+#include "common/team/switches.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* members.h - who is in the team, as the directory of users says. */
-#ifndef COMMON_RUN_MEMBERS_H
-#define COMMON_RUN_MEMBERS_H
+#ifndef COMMON_TEAM_MEMBERS_H
+#define COMMON_TEAM_MEMBERS_H
 
 #include <stdbool.h>
 #include <sys/types.h>

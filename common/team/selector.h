@@ -7,8 +7,8 @@
  *   sweep-3@group      every run whose spec says run.group = "sweep-3"
  *   ada@user           every run that ada submitted
  *   ALL                every run */
-#ifndef COMMON_RUN_SELECTOR_H
-#define COMMON_RUN_SELECTOR_H
+#ifndef COMMON_TEAM_SELECTOR_H
+#define COMMON_TEAM_SELECTOR_H
 
 #include <stdbool.h>
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* team.h - what each lbd tells the team of its runs: one small file a user in a common folder.
+/* team/ - what colleagues share: who they are, what their lbds tell, orders as files.
+ *
+ * team.h - what each lbd tells the team of its runs: one small file a user in a common folder.
  *
  *   FOLDER/USER.json   {"format":1,"user","switches","written","left_out","runs":[…]}
  *
@@ -10,8 +12,8 @@
  * belongs to the user it is named after, who is in the team; of its text only known fields of
  * known types and lengths are taken. Looking never blocks, and never follows a link below the
  * folder. */
-#ifndef COMMON_RUN_TEAM_H
-#define COMMON_RUN_TEAM_H
+#ifndef COMMON_TEAM_TEAM_H
+#define COMMON_TEAM_TEAM_H
 
 #include <jansson.h>
 #include <stdbool.h>

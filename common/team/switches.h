@@ -18,8 +18,8 @@
  * A member may leave any number of files. So the folder is read in pieces, as long and as often as
  * one can afford, and the orders that name a run, its group, its user or ALL are looked up by their
  * names: they count at once, whatever else lies there. */
-#ifndef COMMON_RUN_SWITCHES_H
-#define COMMON_RUN_SWITCHES_H
+#ifndef COMMON_TEAM_SWITCHES_H
+#define COMMON_TEAM_SWITCHES_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,7 +28,7 @@
 
 #include "common/base/err.h"
 #include "common/run/run_state.h"
-#include "common/run/selector.h"
+#include "common/team/selector.h"
 
 enum switch_level { SWITCH_SAVE, SWITCH_HOLD, SWITCH_STOP, SWITCH_KILL, SWITCH_LEVEL_COUNT };
 

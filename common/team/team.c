@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* team.c - writes an export, and reads those of others as if an enemy had written them. */
-#include "common/run/team.h"
+#include "common/team/team.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -17,10 +17,10 @@
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "common/base/paths.h"
-#include "common/run/members.h"
+#include "common/base/text.h"
 #include "common/run/run_state.h"
 #include "common/run/spent.h"
-#include "common/base/text.h"
+#include "common/team/members.h"
 
 /* A run takes some 2 KiB of memory, whatever little it took of a hostile file. */
 enum { TOTAL_BYTES = 16 * 1024 * 1024, TOTAL_RUNS = 32 * 1024, TEXT_BYTES = 128 };

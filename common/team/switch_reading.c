@@ -3,7 +3,7 @@
  * from the folder with fstatat; its text is only a comment, read when that is certain to be
  * harmless. A file that cannot be read is an order all the same. */
 #include "common/base/accounts.h"
-#include "common/run/switches.h"
+#include "common/team/switches.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -17,8 +17,8 @@
 
 #include "common/base/clock.h"
 #include "common/base/mem.h"
-#include "common/run/members.h"
 #include "common/base/text.h"
+#include "common/team/members.h"
 
 /* --- the folder ------------------------------------------------------------------------------- */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* members.c - asks the directory of users who is in a group. */
-#include "common/run/members.h"
+#include "common/team/members.h"
 
 #include <grp.h>
 #include <stdint.h>

@@ -3,7 +3,7 @@
  *
  * The words come from strangers, too, as names of files: matching takes time linear in the name for
  * each '*' (fnmatch(3) may take exponential time), and nothing unprintable gets through. */
-#include "common/run/selector.h"
+#include "common/team/selector.h"
 
 #include <stddef.h>
 #include <stdio.h>

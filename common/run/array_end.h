@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/* array_end.h - how the attempt of an array ended, once all its tasks have. */
+#ifndef COMMON_RUN_ARRAY_END_H
+#define COMMON_RUN_ARRAY_END_H
+
+#include <stdint.h>
+
+/* Where all `all` tasks have ended, or were cancelled, the attempt has, and its exit record is
+ * written in `attempt`, the folder that has theirs. What ends a run weighs most, then what is the
+ * run's own fault; of equals the first. Two that do so at once write the same. */
+void array_end_write(const char *attempt, int64_t all, const char *token);
+
+#endif
