@@ -174,6 +174,7 @@ void engine_gather(struct engine *e, const struct run *run, const struct attempt
 		.wanted = run->wanted,
 		.failures = run->failures,
 		.backoff_left_ms = run->pause_until_ms - engine_now(e),
+		.was_taken = run->was_taken,
 		.ever_trained = run->ever_trained,
 		.in_vain = run->in_vain,
 		.dependencies = run->dependencies,

@@ -41,8 +41,8 @@ struct run {
 	int64_t backoff_until_ms;
 	int64_t pause_until_ms; /* the same on the monotonic clock, which nobody sets */
 	int64_t failures, in_vain;
-	bool ever_trained;
-	int64_t target_step;      /* -1 = not told */
+	bool was_taken, ever_trained; /* as in struct facts */
+	int64_t target_step;          /* -1 = not told */
 	int64_t tasks_changed_ns; /* of an array: when its marks changed last; 0 = not looked at */
 	int64_t tasks_done;       /* of an array, when they were counted last */
 	int64_t *failed_tasks; /* of the newest attempt, sorted, that people were told of; owned */

@@ -105,6 +105,7 @@ static void write_adopt(struct engine *e, struct run *run, const struct job_ref 
 	a->job.job_id = job->job_id;
 	a->job.submit_time = job->submit_time;
 	a->state = ATTEMPT_HELD;
+	run->was_taken = true;
 	engine_event(e, run, "submitted", "lbd", "job %u", job->job_id);
 	watch_anew(run, engine_now(e));
 }

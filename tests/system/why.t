@@ -131,11 +131,19 @@ reserve
 lbctl submit --name nine --set slurm.reservation=ours --set slurm.time=5m --set restart.backoff_first=1s \
 	-- sh -c '[ "$LB_ATTEMPT" = 1 ] || exit 0; sleep 1000' >/dev/null
 wait_for 'lbctl events nine | grep -q " launch "' 20	# it has trained
+lbctl submit --name early --set slurm.reservation=ours --set slurm.time=5m --begin=now+20minutes -- true >/dev/null
+run_reaches early queued 20	# it has not
 lbctl hold nine >/dev/null
+lbctl hold early >/dev/null
 run_reaches nine held 30
+run_reaches early held 30
 scontrol delete reservationname=ours
 lbctl release nine >/dev/null
+lbctl release early >/dev/null
 wait_for 'lbctl why nine | grep -q "reservation is invalid"' 30
+wait_for 'lbctl why early | grep -q "reservation is invalid"' 30
+is "$(run_state early)" submitting "so does one that has not begun yet"
+lbctl kill early >/dev/null
 lbctl submit --name eight --set slurm.partition=other --set restart.in_place=0 --set restart.backoff_first=1s \
 	-- sh -c '[ "$LB_ATTEMPT" = 1 ] || exit 0; until [ -e "$LB_RUN_DIR/fail" ]; do sleep 0.1; done; exit 3' >/dev/null
 run_reaches eight running 20

@@ -195,12 +195,12 @@ static struct decision end_by_refusal(const struct facts *f)
 	return d;
 }
 
-/* A run that has trained was taken before. What stands in its way now, a reservation that is over
- * or a partition that is gone, is for people to put right, and until they do the run waits with the
+/* What stands in the way now of a run that was taken before, a reservation that is over or a
+ * partition that is gone, is for people to put right, and until they do the run waits with the
  * scheduler's words; unless restart.policy says how often is enough. */
 static bool may_be_taken_again(const struct facts *f, const struct policy *policy)
 {
-	return f->ever_trained && f->state == RUN_SUBMITTING && !f->excludes && !f->a->is_unfit &&
+	return f->was_taken && f->state == RUN_SUBMITTING && !f->excludes && !f->a->is_unfit &&
 	       (!policy->rules || policy->rules[CAUSE_LAUNCH_FAIL] == SPEC_RULE_AUTO);
 }
 

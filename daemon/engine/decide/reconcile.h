@@ -74,6 +74,7 @@ struct facts {
 	int64_t backoff_left_ms; /* until the next attempt is due */
 	int64_t failures;        /* launches in a row without progress */
 	bool by_switch;          /* what is wanted came from a switch file */
+	bool was_taken;          /* the scheduler has had a job of it */
 	bool ever_trained;       /* some launch of this run got past its start */
 	int64_t in_vain;         /* newest attempts in a row that never did, or were over at once */
 
