@@ -329,17 +329,20 @@ $(B)/lint/%.tidy: % .clang-tidy tests/lint.sh | $(B)/gen/queries.h $(B)/gen/word
 	$(call LINT,clang-tidy,tidy) -std=c11 -I. -I$(B)/gen -I$(B)/demo -D_GNU_SOURCE -DLB_VERSION='""' \
 		$(if $(HAVE_CUDA),-isystem $(CUDA_HOME)/include) -c -o $@ $<
 tidy: $(LINTED:%=$(B)/lint/%.tidy)
-# cppcheck keeps what it found of each file in a folder, for one caller at a time. A new clone
-# begins with that of the last check that was clean, which lies beside ccache's.
+# cppcheck keeps what it found of each file in a folder, for one caller at a time, and tells files
+# of one name in several rooms apart by their order alone: each list of files has a folder of its
+# own. A new clone begins with that of the last check that was clean, which lies beside ccache's.
 CPPCHECKED := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/lowbits/cppcheck
+CPPCHECK_ID = $(eval CPPCHECK_ID := $(firstword $(shell echo $(LINTED) | cksum)))$(CPPCHECK_ID)
+CPPCHECK_OWN = $(B)/lint/cppcheck-$(CPPCHECK_ID)
 cppcheck: $(B)/gen/queries.h $(B)/gen/words.h $(B)/gen/trackers.h $(B)/gen/hang.h
 	@mkdir -p $(B)/lint
-	@test -d $(B)/lint/cppcheck || cp -R $(CPPCHECKED) $(B)/lint/cppcheck 2>/dev/null || mkdir -p $(B)/lint/cppcheck
+	@test -d $(CPPCHECK_OWN) || cp -R $(CPPCHECKED)-$(CPPCHECK_ID) $(CPPCHECK_OWN) 2>/dev/null || mkdir -p $(CPPCHECK_OWN)
 	cppcheck --quiet --std=c11 --enable=warning,portability,performance --inline-suppr \
-		--suppress=missingIncludeSystem --error-exitcode=1 --cppcheck-build-dir=$(B)/lint/cppcheck \
+		--suppress=missingIncludeSystem --error-exitcode=1 --cppcheck-build-dir=$(CPPCHECK_OWN) \
 		-j 2 -I. -I$(B)/gen -D_GNU_SOURCE $(LINTED)
-	@{ mkdir -p $(dir $(CPPCHECKED)) && new=$$(mktemp -d $(CPPCHECKED).XXXXXX) && cp -R $(B)/lint/cppcheck/. $$new && \
-		rm -rf $(CPPCHECKED) && mv -T $$new $(CPPCHECKED); } 2>/dev/null || rm -rf "$$new"
+	@{ mkdir -p $(dir $(CPPCHECKED)) && new=$$(mktemp -d $(CPPCHECKED).XXXXXX) && cp -R $(CPPCHECK_OWN)/. $$new && \
+		rm -rf $(CPPCHECKED)-* && mv -T $$new $(CPPCHECKED)-$(CPPCHECK_ID); } 2>/dev/null || rm -rf "$$new"
 SCRIPTS  := $(addprefix etc/,install-deps debian-root debian-unpack slurm-source packaging/tarball packaging/deb packaging/rpm demo minicluster) \
 	    .ci/run bench/run $(wildcard etc/suite.sh etc/packaging/*.sh etc/cron/*.sh bench/*.sh bench/gpu/*.sh common/*/*.sh sql/*.sh \
 	    tests/*.sh $(foreach f,unit faults fuzz gpu slurm system,tests/$(f)/*.sh) tests/system/*.t)

@@ -101,8 +101,9 @@ static void drop_nulls(json_t *value)
 	size_t i;
 	void *next;
 
-	json_array_foreach(value, i, item)
+	json_array_foreach(value, i, item) {
 		drop_nulls(item);
+	}
 	json_object_foreach_safe(value, next, name, item) {
 		if (json_is_null(item))
 			json_object_del(value, name);
