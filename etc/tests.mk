@@ -127,7 +127,7 @@ ifdef SEED
 	$(B)/sim --seed $(SEED)
 else
 	$(if $(SAN),,@set -e; for control in no-claim plain-submit no-wait no-clear no-blame no-room no-check no-going-on no-nodes no-outages no-words no-lease no-ranks; do \
-		$(B)/sim --control $$control --seeds 20; \
+		$(B)/sim --control $$control --seeds 60; \
 	done)
 	$(B)/sim --jobs 2 --seeds $(SEEDS)
 endif
