@@ -153,7 +153,7 @@ static void add_tasks(json_t *run, const char *key, int64_t *tasks, size_t count
 
 /* Those tasks of an array that did not complete in its newest attempt, and those that somebody
  * cancelled in the scheduler. */
-static void add_failed_tasks(json_t *run)
+static void add_tasks_of_array(json_t *run)
 {
 	const char *dir = js_str(run, "dir", "");
 	const json_t *attempts = json_object_get(run, "attempts");
@@ -182,7 +182,7 @@ static json_t *on_status(struct request *r, struct err *err)
 	waits_for = engine_waits_for(r->lbd->engine, js_str(o, "name", ""));
 	js_set_str(o, "waits_for", waits_for[0] ? waits_for : NULL);
 	why_add_text(o, waits_for);
-	add_failed_tasks(o);
+	add_tasks_of_array(o);
 	return o;
 }
 

@@ -52,7 +52,7 @@ sql             common/*
 slurm           common/*
 slurm/batch     common/*
 slurm/local     common/* slurm ./batch
-slurm/pipe      common/* slurm
+slurm/pipe      common/* slurm ./batch
 slurm/helper    common/* slurm ./pipe
 slurm/commands  common/* slurm ./pipe
 kernels/machine

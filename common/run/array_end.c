@@ -68,12 +68,6 @@ struct tasks {
 	size_t count;
 };
 
-static bool has(const struct tasks *tasks, int64_t task)
-{
-	return tasks->count > 0 &&
-	       bsearch(&task, tasks->items, tasks->count, sizeof(int64_t), compare_int64) != NULL;
-}
-
 static bool was_left_out(const char *attempt, int64_t task)
 {
 	char *mark = path_join("%s/done-%lld", attempt, (long long)task);
@@ -90,7 +84,7 @@ static int64_t count_unbegun(const char *attempt, const struct tasks *begun,
 	int64_t count = 0;
 
 	for (size_t i = 0; i < cancelled->count; i++)
-		count += !has(begun, cancelled->items[i]) &&
+		count += !is_among_int64(begun->items, begun->count, cancelled->items[i]) &&
 			 !was_left_out(attempt, cancelled->items[i]);
 	return count;
 }
@@ -102,7 +96,7 @@ static void add_tasks(struct sum *sum, const char *attempt, const struct tasks *
 		char *folder = path_join("%s/task-%lld", attempt, (long long)begun->items[i]);
 		struct attempt_exit e;
 
-		if (has(cancelled, begun->items[i]))
+		if (is_among_int64(cancelled->items, cancelled->count, begun->items[i]))
 			sum->ended++;
 		else if (attempt_exit_read(folder, &e, NULL) == 0)
 			add(sum, begun->items[i], &e);

@@ -182,13 +182,12 @@ void array_tasks_become(const char *run_dir, const int64_t *tasks, size_t count)
 	size_t done_count, other_count;
 	int64_t *done = numbers_behind("", folder, &done_count);
 	int64_t *other = numbers_behind("other-", folder, &other_count);
-	size_t size = sizeof(tasks[0]);
 
 	for (size_t i = 0; i < done_count; i++)
-		if (!bsearch(&done[i], tasks, count, size, compare_int64))
+		if (!is_among_int64(tasks, count, done[i]))
 			rename_mark(folder, "", "other-", done[i]);
 	for (size_t i = 0; i < other_count; i++)
-		if (bsearch(&other[i], tasks, count, size, compare_int64))
+		if (is_among_int64(tasks, count, other[i]))
 			rename_mark(folder, "other-", "", other[i]);
 	unlink(all); /* the first to begin tells how many there are */
 	free(done);

@@ -23,8 +23,7 @@ static void remember(struct run *run, int64_t task)
 
 static bool is_remembered(const struct run *run, int64_t task)
 {
-	return run->failed_count > 0 && bsearch(&task, run->failed_tasks, run->failed_count,
-						sizeof(int64_t), compare_int64) != NULL;
+	return is_among_int64(run->failed_tasks, run->failed_count, task);
 }
 
 static int recall_event(const struct ledger_event *event, void *arg)

@@ -9,6 +9,7 @@
 #include "common/base/compare.h"
 #include "common/base/mem.h"
 #include "common/base/text.h"
+#include "slurm/batch/sbatch_values.h"
 #include "slurm/job_result.h"
 
 struct tasks {
@@ -51,20 +52,15 @@ static void add(struct tasks *to, int64_t task)
 }
 
 /* "3,5-9,12-20:4%2" */
-static void add_all(struct tasks *to, const char *at)
+static void add_all(struct tasks *to, const char *text)
 {
-	while (*at >= '0' && *at <= '9') {
-		char *end;
-		int64_t first = strtoll(at, &end, 10), final = first, step = 1;
+	struct sbatch_indices all = { 0 };
 
-		if (*end == '-')
-			final = strtoll(end + 1, &end, 10);
-		if (*end == ':')
-			step = strtoll(end + 1, &end, 10);
-		for (int64_t task = first; task <= final && step > 0; task += step)
-			add(to, task);
-		at = end + (*end == ',');
-	}
+	if (sbatch_array(text, SBATCH_ARRAY_MAX, &all, NULL) < 0)
+		return;
+	for (size_t i = 0; i < all.count; i++)
+		add(to, all.items[i]);
+	free(all.items);
 }
 
 static bool is_cut(const char *text)
@@ -76,12 +72,6 @@ static void sort(struct tasks *tasks)
 {
 	if (tasks->count > 1)
 		qsort(tasks->items, tasks->count, sizeof(int64_t), compare_int64);
-}
-
-static bool has(const struct tasks *sorted, int64_t task)
-{
-	return sorted->count > 0 &&
-	       bsearch(&task, sorted->items, sorted->count, sizeof(int64_t), compare_int64) != NULL;
 }
 
 /* --- the arrays of a poll --------------------------------------------------------------------- */
@@ -159,7 +149,7 @@ void cancelled_note(const struct wire_row *row, const char *tasks)
 	struct array *array = find_or_add(&next, row);
 	bool is_one = text_is_digits(tasks);
 
-	if ((row->state & SJ_MASK) == SJ_PENDING) {
+	if ((row->state & SJ_MASK) == SJ_PENDING || is_cut(tasks)) {
 		add_waiting(array, tasks);
 		return;
 	}
@@ -188,7 +178,7 @@ static void compare(const struct array *before, struct array *now)
 		add(&present, now->others.items[i]);
 	sort(&present);
 	for (size_t i = 0; i < old.count; i++)
-		if (!has(&present, old.items[i]))
+		if (!is_among_int64(present.items, present.count, old.items[i]))
 			add(&now->gone, old.items[i]);
 	free(old.items);
 	free(present.items);
