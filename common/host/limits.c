@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include "common/base/json.h"
 #include "common/base/mem.h"
@@ -37,6 +38,10 @@ void limits_tell(json_t *env)
 
 void limits_take(char *const *env)
 {
+	const char *mask = strv_get(env, "SLURM_UMASK");
+
+	if (mask)
+		umask((mode_t)strtoul(mask, NULL, 8));
 	for (size_t i = 0; i < LIMITS; i++) {
 		const char *text = strv_get(env, limits[i].name);
 		struct rlimit limit;

@@ -10,7 +10,7 @@
 
 /* Those of this process, into an environment as lbctl sends it. */
 void limits_tell(json_t *env);
-/* This process has those that an environment names, as far as it may. */
+/* This process has those, and the umask, that an environment names, as far as it may. */
 void limits_take(char *const *env);
 
 #endif

@@ -27,16 +27,6 @@ extern char **environ;
 
 /* --- the process ------------------------------------------------------------------------------ */
 
-/* sbatch tells Slurm of its own limits and umask: they are to be the submitter's. */
-static void take_limits(char *const *env)
-{
-	const char *mask = strv_get(env, "SLURM_UMASK");
-
-	if (mask)
-		umask((mode_t)strtoul(mask, NULL, 8));
-	limits_take(env);
-}
-
 static void __attribute__((noreturn))
 child(char *const *words, char *const *env, const char *folder, int out, int errors)
 {
@@ -46,7 +36,8 @@ child(char *const *words, char *const *env, const char *folder, int out, int err
 	signal(SIGPIPE, SIG_DFL);
 	if (null >= 0 && dup2(null, 0) == 0 && dup2(out, 1) == 1 && dup2(errors, 2) == 2 &&
 	    (!folder || chdir(folder) == 0)) {
-		take_limits(env);
+		/* sbatch tells Slurm of its own: they are to be the submitter's */
+		limits_take(env);
 		execvpe(words[0], words, env);
 	}
 	_exit(STATUS_NOT_STARTED);

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/run/attempt.h"
@@ -57,18 +56,6 @@ static void close_lock_on_exec(void)
 	unsetenv("LB_LOCK_FD");
 }
 
-/* As slurmstepd does: those of lbd, which is a job's parent without Slurm, are for lbd. */
-static void take_umask_and_limits(void)
-{
-	const char *told = getenv("SLURM_UMASK");
-
-	if (getenv("SLURM_JOB_ID"))
-		return;
-	if (told)
-		umask((mode_t)strtoul(told, NULL, 8));
-	limits_take(environ);
-}
-
 /* Names of files are added to it, and it stands in lines of the log. */
 static bool is_usable(const char *folder)
 {
@@ -98,7 +85,9 @@ static int run_attempt(const char *folder)
 		return EXIT_BROKEN;
 	}
 	close_lock_on_exec();
-	take_umask_and_limits();
+	/* as slurmstepd does: those of lbd, which is a job's parent without Slurm, are for lbd */
+	if (!getenv("SLURM_JOB_ID"))
+		limits_take(environ);
 	status = watchdog_run(shepherd_main, path);
 	free(path);
 	return status;
