@@ -14,7 +14,6 @@
 
 struct sim;
 struct lbrun;
-struct node;
 
 enum { FAR_RANKS = 2, NODE_TIMEOUT_MS = 30 * 1000 };
 
@@ -45,7 +44,8 @@ void far_close(struct sim *sim, struct lbrun *p);
 void far_end(struct sim *sim, struct lbrun *p);
 /* Can srun not reach some rank, or not know that it is gone? It waits for it then. */
 bool far_is_out_of_reach(const struct sim *sim, const struct lbrun *p);
-/* Something happened: to lbrun's processes, to its job, to a node. */
+/* Something happens to lbrun's processes, its job or a node: before, as their leases are then, and
+ * after it. */
 void far_stir(struct sim *sim, struct lbrun *p);
 /* All ranks on that node die with it; else it is cut off, or frozen, as sim->slurm.nodes says. */
 void far_hit(struct sim *sim, int node, bool is_dead);

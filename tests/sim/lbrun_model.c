@@ -216,8 +216,10 @@ static void on_thaw(struct sim *sim, void *arg, uint64_t stamp)
 void lbrun_freeze(struct sim *sim, struct lbrun *p, int64_t until_ms)
 {
 	far_stir(sim, p);
-	if (!lbrun_is_frozen(sim, p))
-		p->frozen_from_ms = sim->now_ms, trainer_freeze(sim, p);
+	if (!lbrun_is_frozen(sim, p)) {
+		p->frozen_from_ms = sim->now_ms;
+		trainer_freeze(sim, p);
+	}
 	p->frozen_until_ms = until_ms;
 	far_stir(sim, p);
 	agenda_add(&sim->agenda, until_ms, on_thaw, p, (uint64_t)until_ms);

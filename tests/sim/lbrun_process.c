@@ -128,7 +128,7 @@ static bool older_left_ranks(const struct sim *sim, const struct lbrun *p)
 
 		if (!older || !older->claimed_ms)
 			continue;
-		if (!older->exited_ms || older->exit.cause == CAUSE_LOST || older->exit.left_ranks)
+		if (attempt_may_have_left_ranks(older->exited_ms ? &older->exit : NULL))
 			return true;
 		if (older->exit.launches > 0)
 			return false;

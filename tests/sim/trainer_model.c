@@ -227,8 +227,9 @@ void trainer_stall(struct sim *sim, struct lbrun *p)
 	t->stamp++;
 	if (!sim->people[p->run].is_unwatched)
 		t->hung_at_ms = sim->now_ms + rng_range(&sim->rng, HANG_MIN_MS, HANG_MAX_MS);
-	if (rng_chance(&sim->rng, 0.2))
-		t->fails_early = true, plan(sim, p, rng_range(&sim->rng, 1, 20 * SECOND));
+	t->fails_early |= rng_chance(&sim->rng, 0.2);
+	if (t->fails_early)
+		plan(sim, p, rng_range(&sim->rng, 1, 20 * SECOND));
 }
 
 void trainer_resume(struct sim *sim, struct lbrun *p)

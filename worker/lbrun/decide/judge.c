@@ -113,6 +113,11 @@ bool launch_may_have_left_ranks(const struct shepherd_facts *f,
 	return f->launch.has_steps || (policy->is_srun && may_leave && !f->launch.is_quiet);
 }
 
+bool attempt_may_have_left_ranks(const struct attempt_exit *end)
+{
+	return !end || end->cause == CAUSE_LOST || end->left_ranks;
+}
+
 /* A node that broke the trainer, or ended two launches in a row, would do so again: another job can
  * keep away from it, a launch in place cannot. */
 bool launch_has_sound_nodes(const struct shepherd_facts *f, const struct shepherd_policy *policy)

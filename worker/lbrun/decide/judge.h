@@ -11,6 +11,8 @@ bool launch_has_sound_nodes(const struct shepherd_facts *f, const struct shepher
 /* Is a rank of it on another node not known to have ended? With a lease it does by itself. */
 bool launch_may_have_left_ranks(const struct shepherd_facts *f,
 				const struct shepherd_policy *policy);
+/* The same of an older attempt, by its exit record; NULL: it left none. */
+bool attempt_may_have_left_ranks(const struct attempt_exit *end);
 /* The step NEXT_FINISH of the launch that has ended. */
 struct next launch_judge(const struct shepherd_facts *f, const struct shepherd_policy *policy,
 			 int64_t now_ms);

@@ -13,6 +13,7 @@
 #include "common/base/files.h"
 #include "common/base/mem.h"
 #include "common/base/paths.h"
+#include "worker/lbrun/decide/judge.h"
 
 void claim_of_this_process(struct attempt_claim *claim, const char *token)
 {
@@ -68,12 +69,13 @@ static enum verdict may_have_ranks(struct older *old)
 {
 	struct attempt_claim claim;
 	struct attempt_exit ended;
+	bool has_ended;
 
 	old->began = attempt_claim_read(old->folder, &claim, NULL) == 0;
 	if (!old->began)
 		return NO;
-	if (attempt_exit_read(old->folder, &ended, NULL) < 0 || ended.cause == CAUSE_LOST ||
-	    ended.left_ranks)
+	has_ended = attempt_exit_read(old->folder, &ended, NULL) == 0;
+	if (attempt_may_have_left_ranks(has_ended ? &ended : NULL))
 		return YES;
 	return ended.launches > 0 ? STOP : NO;
 }
