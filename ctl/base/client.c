@@ -104,13 +104,13 @@ static int not_running(const struct client *client, const char *why, struct err 
 
 	free(path);
 	if (is_known && lease.ended_ms == 0 && !lease_is_here(&lease))
-		return err_set(err, ERR_DAEMON, "lbd for %s is %s (pid %lld on %s): %s",
-			       client->home,
-			       lease_is_silent(&lease) ? "silent" : "at work elsewhere",
-			       (long long)lease.pid, lease.host,
+		return err_set(err, ERR_DAEMON,
 			       lease_is_silent(&lease)
-				       ? "lbctl daemon start takes its place"
-				       : "log in there, or see: lbctl daemon status");
+				       ? "lbd for %s is silent (pid %lld on %s): "
+					 "lbctl daemon start takes its place"
+				       : "lbd for %s is at work elsewhere (pid %lld on %s): "
+					 "log in there, or see: lbctl daemon status",
+			       client->home, (long long)lease.pid, lease.host);
 	return err_set(err, ERR_DAEMON,
 		       "lbd is not running for %s (%s); start it with: "
 		       "lbctl daemon start",
