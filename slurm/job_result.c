@@ -153,3 +153,39 @@ enum cause wait_status_judge(int status, int *exit_code, int *signal)
 
 	return causes[shape_of((uint32_t)status, exit_code, signal)];
 }
+
+/* --- arrays ----------------------------------------------------------------------------------- */
+
+enum { TOGETHER_S = 5 }; /* one scancel ends those that run a moment behind those that wait */
+
+static bool is_cancelled(uint32_t state, uint32_t reason)
+{
+	return (state & SJ_MASK) == SJ_CANCELLED && reason != SR_DEPENDENCY_NEVER;
+}
+
+void array_ends_add(struct array_ends *ends, uint32_t state, uint32_t reason, int64_t end_time)
+{
+	if ((state & SJ_MASK) <= SJ_SUSPENDED)
+		return;
+	if (end_time > ends->last)
+		ends->last = end_time;
+	if (end_time > ends->otherwise && !is_cancelled(state, reason))
+		ends->otherwise = end_time;
+}
+
+int array_record_weight(uint32_t state, uint32_t reason, bool has_nodes, int64_t end_time,
+			const struct array_ends *ends)
+{
+	uint32_t base = state & SJ_MASK;
+	bool is_last = end_time >= ends->otherwise && end_time + TOGETHER_S >= ends->last;
+
+	if (state & (SJ_COMPLETING | SJ_CONFIGURING))
+		return 7;
+	if (base == SJ_RUNNING || base == SJ_SUSPENDED)
+		return base == SJ_RUNNING ? 9 : 8;
+	if (base == SJ_PENDING)
+		return reason == SR_DEPENDENCY_NEVER ? 5 : 6;
+	if (is_cancelled(state, reason))
+		return !is_last ? 0 : has_nodes ? 3 : 4;
+	return base == SJ_COMPLETE ? 1 : 2;
+}

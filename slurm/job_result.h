@@ -47,6 +47,21 @@ struct slurm_word {
  * table does not know has cause lost: nobody guesses. */
 void slurm_word_judge(const struct slurm_word *word, struct job_status *out);
 
+/* When the last of an array's tasks ended, and the last that was not cancelled, in seconds; 0: none
+ * has. */
+struct array_ends {
+	int64_t last, otherwise;
+};
+/* One more of its records. */
+void array_ends_add(struct array_ends *ends, uint32_t state, uint32_t reason, int64_t end_time);
+
+/* The tasks of an array are one job to lbd, and the record with the most weight stands for all:
+ * what any of them still does counts first, then that they were cancelled, if the last to end were,
+ * and rather of one that waited; then what failed. One that never starts waits for nothing. Pending
+ * tasks may share a record, so that an array has from one to as many as it has tasks. */
+int array_record_weight(uint32_t state, uint32_t reason, bool has_nodes, int64_t end_time,
+			const struct array_ends *ends);
+
 /* The name of a state as sacct prints it ("CANCELLED by 1000" too). False for what is not in the
  * table. */
 bool slurm_state_from_word(const char *word, uint32_t *state);

@@ -360,32 +360,24 @@ void look_clear(struct look *l)
 
 /* --- which record counts ---------------------------------------------------------------------- */
 
-/* As slurm/helper/poll.c; `last`: when the last of the array's tasks ended. */
-static int weight_of(const struct seen *job, int64_t last)
+static int weight_of(const struct seen *job, const struct array_ends *ends)
 {
-	uint32_t base = job->row.state & SJ_MASK;
+	const struct wire_row *row = &job->row;
 
-	if (base == SJ_RUNNING)
-		return job->row.state & SJ_CONFIGURING ? 7 : 9;
-	if (base == SJ_SUSPENDED)
-		return 8;
-	if (base == SJ_PENDING) /* one that never starts waits for nothing */
-		return job->row.reason == SR_DEPENDENCY_NEVER ? 5 : 6;
-	if (base == SJ_CANCELLED && job->row.reason != SR_DEPENDENCY_NEVER)
-		return job->row.end_time < last ? 0 : job->nodes[0] ? 3 : 4;
-	return base == SJ_COMPLETE ? 1 : 2;
+	return array_record_weight((uint32_t)row->state, (uint32_t)row->reason, job->nodes[0],
+				   row->end_time, ends);
 }
 
 static const struct seen *foremost(const struct seen *const *jobs, size_t count)
 {
 	const struct seen *best = NULL;
-	int64_t last = 0;
+	struct array_ends ends = { 0 };
 
 	for (size_t i = 0; i < count; i++)
-		if (jobs[i]->row.end_time > last)
-			last = jobs[i]->row.end_time;
+		array_ends_add(&ends, (uint32_t)jobs[i]->row.state, (uint32_t)jobs[i]->row.reason,
+			       jobs[i]->row.end_time);
 	for (size_t i = 0; i < count; i++)
-		if (!best || weight_of(jobs[i], last) > weight_of(best, last))
+		if (!best || weight_of(jobs[i], &ends) > weight_of(best, &ends))
 			best = jobs[i];
 	return best;
 }

@@ -134,25 +134,6 @@ static int64_t controller_start(const slurm_job_info_t *job, slurm_conf_t **conf
 	return (int64_t)(*conf)->boot_time;
 }
 
-/* The tasks of an array are one job to lbd: what any of them still does counts first, then that
- * they were cancelled, if the last to end were, and rather of one that waited; then what failed.
- * One that never starts waits for nothing. Pending tasks may share a record, so that an array has
- * from one to as many as it has tasks. */
-static int weight_of(const slurm_job_info_t *job, time_t last)
-{
-	uint32_t base = job->job_state & SJ_MASK;
-
-	if (base == SJ_RUNNING || base == SJ_SUSPENDED)
-		return base == SJ_RUNNING ? 9 : 8;
-	if (job->job_state & (SJ_COMPLETING | SJ_CONFIGURING))
-		return 7;
-	if (base == SJ_PENDING)
-		return job->state_reason == SR_DEPENDENCY_NEVER ? 5 : 6;
-	if (base == SJ_CANCELLED && job->state_reason != SR_DEPENDENCY_NEVER)
-		return job->end_time < last ? 0 : job->nodes && job->nodes[0] ? 3 : 4;
-	return base == SJ_COMPLETE ? 1 : 2;
-}
-
 static bool is_of_array(const slurm_job_info_t *job, const slurm_job_info_t *of)
 {
 	return job->array_job_id == of->array_job_id && job->user_id == of->user_id;
@@ -161,38 +142,43 @@ static bool is_of_array(const slurm_job_info_t *job, const slurm_job_info_t *of)
 /* Of the array whose records are looked at: they stand together, mostly. */
 static struct {
 	const slurm_job_info_t *of;
-	time_t time;
-} last_end;
+	struct array_ends ends;
+} array;
 
-static time_t last_end_of(const job_info_msg_t *list, const slurm_job_info_t *of)
+static const struct array_ends *ends_of(const job_info_msg_t *list, const slurm_job_info_t *of)
 {
-	if (last_end.of && is_of_array(last_end.of, of))
-		return last_end.time;
-	last_end.of = of;
-	last_end.time = 0;
+	if (array.of && is_of_array(array.of, of))
+		return &array.ends;
+	array.of = of;
+	array.ends = (struct array_ends){ 0 };
 	for (uint32_t i = 0; i < list->record_count; i++) {
 		const slurm_job_info_t *job = &list->job_array[i];
 
-		if (is_of_array(job, of) && (job->job_state & SJ_MASK) > SJ_SUSPENDED &&
-		    job->end_time > last_end.time)
-			last_end.time = job->end_time;
+		if (is_of_array(job, of))
+			array_ends_add(&array.ends, job->job_state, job->state_reason,
+				       job->end_time);
 	}
-	return last_end.time;
+	return &array.ends;
+}
+
+static int weight_of(const slurm_job_info_t *job, const struct array_ends *ends)
+{
+	return array_record_weight(job->job_state, job->state_reason, job->nodes && job->nodes[0],
+				   job->end_time, ends);
 }
 
 /* Whether another record tells of the same array and is to be told instead. */
 static bool is_outweighed(const job_info_msg_t *list, uint32_t at)
 {
 	const slurm_job_info_t *job = &list->job_array[at];
-
-	time_t last;
+	const struct array_ends *ends;
 
 	if (job->array_job_id == 0)
 		return false;
-	last = last_end_of(list, job);
+	ends = ends_of(list, job);
 	for (uint32_t i = 0; i < list->record_count; i++) {
 		const slurm_job_info_t *other = &list->job_array[i];
-		int difference = weight_of(other, last) - weight_of(job, last);
+		int difference = weight_of(other, ends) - weight_of(job, ends);
 
 		if (is_of_array(other, job) && (difference > 0 || (difference == 0 && i < at)))
 			return true;
@@ -264,7 +250,7 @@ static void tell_jobs(struct answer *a, const job_info_msg_t *list, const char *
 
 	known_turn();
 	cancelled_turn();
-	last_end.of = NULL;
+	array.of = NULL;
 	for (uint32_t i = 0; i < list->record_count; i++) {
 		const slurm_job_info_t *job = &list->job_array[i];
 		char failed[JOB_FAILED_BYTES];

@@ -147,10 +147,87 @@ static void test_wait_status(void **state)
 	assert_int_equal(exit_code, -1);
 }
 
+struct record {
+	uint32_t state, reason;
+	bool has_nodes;
+	int64_t end_time;
+};
+
+/* Records of one array, and the number of that which stands for all. */
+static const struct {
+	const char *what;
+	struct record records[3];
+	size_t count, foremost;
+} arrays[] = {
+	{ "what still runs, not what boots",
+	  { { SJ_PENDING, 0, false, 0 },
+	    { SJ_RUNNING | SJ_CONFIGURING, 0, true, 0 },
+	    { SJ_RUNNING, 0, true, 0 } },
+	  3,
+	  2 },
+	{ "what waits, not what has failed",
+	  { { SJ_FAILED, 0, true, 30 }, { SJ_PENDING, 0, false, 0 } },
+	  2,
+	  1 },
+	{ "what waits for something, not for nothing",
+	  { { SJ_PENDING, SR_DEPENDENCY_NEVER, false, 0 }, { SJ_PENDING, 0, false, 0 } },
+	  2,
+	  1 },
+	{ "what has failed, not what has not",
+	  { { SJ_COMPLETE, 0, true, 30 }, { SJ_FAILED, 0, true, 20 } },
+	  2,
+	  1 },
+	{ "of those that one scancel ended the one that waited, though it ended a second before",
+	  { { SJ_FAILED, 0, true, 20 },
+	    { SJ_CANCELLED, 0, false, 30 },
+	    { SJ_CANCELLED, 0, true, 31 } },
+	  3,
+	  1 },
+	{ "not what was cancelled long before others were",
+	  { { SJ_CANCELLED, 0, false, 30 }, { SJ_CANCELLED, 0, true, 36 } },
+	  2,
+	  1 },
+	{ "nor what was cancelled before others failed",
+	  { { SJ_CANCELLED, 0, false, 30 }, { SJ_FAILED, 0, true, 31 } },
+	  2,
+	  1 },
+	{ "a dependency that never holds is nobody's cancel",
+	  { { SJ_CANCELLED, SR_DEPENDENCY_NEVER, false, 30 }, { SJ_CANCELLED, 0, true, 30 } },
+	  2,
+	  1 },
+};
+
+static void test_arrays(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(arrays) / sizeof(arrays[0]); i++) {
+		struct array_ends ends = { 0 };
+		size_t best = 0;
+		int most = -1;
+
+		for (size_t k = 0; k < arrays[i].count; k++) {
+			const struct record *r = &arrays[i].records[k];
+
+			array_ends_add(&ends, r->state, r->reason, r->end_time);
+		}
+		for (size_t k = 0; k < arrays[i].count; k++) {
+			const struct record *r = &arrays[i].records[k];
+			int weight = array_record_weight(r->state, r->reason, r->has_nodes,
+							 r->end_time, &ends);
+
+			best = weight > most ? k : best;
+			most = weight > most ? weight : most;
+		}
+		if (best != arrays[i].foremost)
+			fail_msg("%s: %zu", arrays[i].what, best);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_rows),
+		cmocka_unit_test(test_arrays),
 		cmocka_unit_test(test_every_number),
 		cmocka_unit_test(test_wait_status),
 	};
