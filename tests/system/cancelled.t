@@ -120,18 +120,20 @@ submit_tasks() {	# NAME ARRAY
 	wait_for '[ "$(wc -l <"$LB_HOME/runs/$run/begun")" = 2 ]' 60
 }
 begun_tasks() { sort "$LB_HOME/runs/$1/begun" | tr -d '\n'; }
-submit_tasks some 0-5%2
+submit_tasks some 0-6%2
 array=$(job some 0)
-scancel "${array}_4" && scancel "${array}_[2,5]"
+scancel "${array}_6"
+wait_for 'lbctl events some | grep -q "task_cancelled.*task 6;"' 60
+scancel "${array}_[2,4-5]"
 wait_for 'lbctl events some | grep -q "task_cancelled.*tasks 2, 4-5;"' 60
 touch "$LB_HOME/runs/some/go.0" "$LB_HOME/runs/some/go.1"
 run_reaches some killed 60
 is "$(begun_tasks some) $(attempts some)" "0013 2" "tasks that a person cancelled are not run again, others are"
-like "$(lbctl status some)" '3 of 6 tasks were cancelled in Slurm' "… and that is told"
-is "$(lbctl status some --json | json cancelled_tasks.#)" 3 "… as is which"
+like "$(lbctl status some)" '4 of 7 tasks were cancelled in Slurm' "… and that is told"
+is "$(lbctl status some --json | json cancelled_tasks.#)" 4 "… as is which"
 lbctl restart some >/dev/null
 run_reaches some completed 60
-is "$(begun_tasks some)" 0012345 "until the run is restarted"
+is "$(begun_tasks some)" 00123456 "until the run is restarted"
 
 # Whatever had failed before, who cancels an array wants no other one.
 submit_tasks whole 0-3%2
