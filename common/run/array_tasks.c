@@ -86,14 +86,17 @@ int64_t *array_tasks_failed(const char *attempt, int64_t *changed_ns, size_t *co
 	return has_changed(attempt, changed_ns) ? numbers_behind("failed-", attempt, count) : NULL;
 }
 
-static void put(const char *run_dir, const char *name, const char *text)
+/* On the disk before anybody goes by it: what ended is not run again after a power cut either. */
+static int put(const char *run_dir, const char *name, const char *text, struct err *err)
 {
 	char *folder = path_join("%s/tasks", run_dir), *path = path_join("%s/%s", folder, name);
+	int rc;
 
 	folder_make(folder, 0750, NULL);
-	file_write_visible(path, text, strlen(text), 0640, NULL);
+	rc = file_write_atomic(path, text, strlen(text), 0640, err);
 	free(folder);
 	free(path);
+	return rc;
 }
 
 bool array_task_is_done(const char *run_dir, const char *task)
@@ -112,13 +115,15 @@ static char *cancelled_path(const char *run_dir, const char *task)
 	return path_join("%s/tasks/cancelled-%s", run_dir, task);
 }
 
-void array_task_done(const char *run_dir, const char *task)
+int array_task_done(const char *run_dir, const char *task, struct err *err)
 {
 	char *cancelled = cancelled_path(run_dir, task);
+	int rc = put(run_dir, task, "", err);
 
-	put(run_dir, task, "");
-	unlink(cancelled); /* too late */
+	if (rc == 0)
+		unlink(cancelled); /* too late */
 	free(cancelled);
+	return rc;
 }
 
 bool array_task_is_cancelled(const char *run_dir, const char *task)
@@ -137,7 +142,7 @@ bool array_task_cancelled(const char *run_dir, int64_t task)
 	snprintf(name, sizeof(name), "cancelled-%lld", (long long)task);
 	if (array_task_is_done(run_dir, number) || array_task_is_cancelled(run_dir, number))
 		return false;
-	put(run_dir, name, "");
+	put(run_dir, name, "", NULL);
 	return true;
 }
 
@@ -228,7 +233,7 @@ void array_tasks_are(const char *run_dir, const char *count)
 	char *path = path_join("%s/tasks/all", run_dir);
 
 	if (!file_exists(path))
-		put(run_dir, "all", count);
+		put(run_dir, "all", count, NULL);
 	free(path);
 }
 

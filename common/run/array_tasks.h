@@ -21,9 +21,9 @@ int64_t *array_task_folders(const char *folder, size_t *count);
 void array_task_failed(const char *attempt, const char *task);
 int64_t *array_tasks_failed(const char *attempt, int64_t *changed_ns, size_t *count);
 
-/* `task`: its number, as text. */
+/* `task`: its number, as text. Done: 0, or -1 with err. */
 bool array_task_is_done(const char *run_dir, const char *task);
-void array_task_done(const char *run_dir, const char *task);
+int array_task_done(const char *run_dir, const char *task, struct err *err);
 /* All are to be run again. 0, or -1 with err. */
 int array_tasks_forget(const char *run_dir, struct err *err);
 /* Somebody cancelled it in the scheduler: it is not run again until the run is restarted. True:

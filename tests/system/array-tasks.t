@@ -78,4 +78,12 @@ ok "one whose lbrun was killed says nothing of the whole" [ ! -e "$F/exit.json" 
 task 3 2
 is "$(said cause)" lost "until the others have ended, too"
 like "$(said text)" '^task 11: lbrun was killed by signal 9' "and then which it was"
+
+# --- what is done is not run again ----------------------------------------------------------------
+# Its lbrun is killed as soon as its end can be seen.
+fresh
+array 1 "[\"$T/ends\"]"
+LB_FAILPOINT=exit.written:kill task 1 2
+is "$(json cause <"$F/task-1/exit.json")" completed "a task ended, and its lbrun was killed behind that"
+ok "it is known as done" [ -e "$R/tasks/1" ]
 done_testing

@@ -253,7 +253,8 @@ static void act_record(struct shepherd *s, const struct next *next, int64_t now_
 	(void)now_ms;
 	snprintf(e.token, sizeof(e.token), "%s", s->params.token);
 	snprintf(e.text, sizeof(e.text), "%s", end->text);
-	s->facts.is_recorded = failpoint(FP_EXIT_BEFORE, &why) == 0 &&
+	s->facts.is_recorded = script_task_end(s, &why) == 0 &&
+			       failpoint(FP_EXIT_BEFORE, &why) == 0 &&
 			       attempt_exit_write(s->folder, &e, &why) == 0;
 	if (s->facts.is_recorded)
 		failpoint(FP_EXIT_WRITTEN, NULL);

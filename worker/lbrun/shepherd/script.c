@@ -98,15 +98,19 @@ bool script_task_enter(struct shepherd *s)
 	return false;
 }
 
-void script_task_leave(const struct shepherd *s)
+int script_task_end(const struct shepherd *s, struct err *err)
 {
 	const char *task = task_end_number();
 
-	if (!task)
-		return;
-	if (s->facts.ending.cause == CAUSE_COMPLETED)
-		array_task_done(s->params.run_dir, task);
-	task_end_sum_up(s->orders_folder, s->params.token);
+	if (!s->params.is_script || !task || s->facts.ending.cause != CAUSE_COMPLETED)
+		return 0;
+	return array_task_done(s->params.run_dir, task, err);
+}
+
+void script_task_leave(const struct shepherd *s)
+{
+	if (task_end_number())
+		task_end_sum_up(s->orders_folder, s->params.token);
 }
 
 void script_signal(struct shepherd *s, int signo)

@@ -161,7 +161,10 @@ void script_signal(struct shepherd *s, int signo);
 /* A task of an array has folders of its own, attempts/N/task-K and checkpoints/task-K. True: an
  * earlier attempt has completed it, nothing is to be done. */
 bool script_task_enter(struct shepherd *s);
-/* Remembers a completed task, for later attempts. */
+/* A task that completed is remembered, for later attempts, before anybody can see that it ended: 0,
+ * also of what is no task, or -1 with err. */
+int script_task_end(const struct shepherd *s, struct err *err);
+/* The last to end says how the attempt did. */
 void script_task_leave(const struct shepherd *s);
 
 /* preflight.c: are the nodes fit to train on? Their own attempt's reports lie in its folder
