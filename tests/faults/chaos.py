@@ -243,9 +243,10 @@ def leave_switch(dice, run):
 
 
 class People(Traffic):
-    """Runs of a second, and runs of ten, which are there when something breaks."""
+    """Runs of a second, and runs of ten, which are there when something breaks; some are arrays."""
     def new(self, **more):
-        return super().new(steps=self.random.choice((10, 40, 120)), **more)
+        return super().new(steps=self.random.choice((10, 40, 120)),
+                           tasks=self.random.choice((0, 0, 0, 2, 4)), **more)
 
 
 def live_among_it(dice):
@@ -292,11 +293,12 @@ def two_at_once():
 
 
 def story(run):
-    """All that was written down about a run."""
+    """All that was written down about a run, or the task of an array."""
     for name, path in (("its trainers", f"{WITNESS}/{run}.log"), ("orders", f"{WITNESS}/orders.log")):
         lines = open(path).read().splitlines() if os.path.exists(path) else []
         print(f"--- {run}: {name}")
         print("\n".join(line for line in lines if name != "orders" or line.endswith(" " + run)))
+    run = run.partition("_")[0]
     print(f"--- {run}: events")
     db = sqlite3.connect(f"file:{HOME}/ledger.db?mode=ro&immutable=1", uri=True)
     for row in db.execute("SELECT e.time_ms, e.kind, e.text FROM events e JOIN runs r "

@@ -4,12 +4,13 @@
 
 Holds three records against each other, none of which knows of the others:
   HOME/ledger.db      what lbd believes (lbd must be down)
-  WITNESS/RUN.log     what each trainer did, written by itself (trainer.py tells how)
+  WITNESS/RUN.log     what each trainer did, written by itself (trainer.py tells how); of an array
+                      each task has its own, RUN_TASK.log
   WITNESS/orders.log  what people asked for and were told: TIME_MS ask|ack VERB RUN
   JOBCOMP             what Slurm ran (jobcomp/filetxt) beside WITNESS, if there was a Slurm
 It shares no code with the programs. Prints one line for each broken promise, then the counts; exit
 status 1 when something is broken."""
-import collections, datetime, os, re, sqlite3, sys
+import collections, datetime, json, os, re, sqlite3, sys
 
 LATE_MS = 10000         # what was started when a kill was acknowledged may still show up so long
 FINAL = ("completed", "failed", "killed")
@@ -35,6 +36,16 @@ def read_witness(folder):
             numbers = (int(n) for n in (ms, attempt, launch, pid))
             lines[name[:-4]].append(Line(*numbers, word, int(step)))
     return lines
+
+
+def tasks_of(witness, runs):
+    """run → task → lines: what is of arrays is taken out of `witness`."""
+    tasks = collections.defaultdict(dict)
+    for name in [name for name in witness if name not in runs]:
+        run, _, task = name.rpartition("_")
+        if run in runs:
+            tasks[run][task] = witness.pop(name)
+    return tasks
 
 
 def read_orders(folder):
@@ -173,21 +184,60 @@ def check_resume(run, lines, events):
                            f"{line.step}, step {saved} was saved")
 
 
-def check_end(run, lines, row, orders):
-    """Done means completed and the other way round; a kill wins and lasts."""
-    is_done = any(line.word == "done" for line in lines)
+def check_end(run, row, orders, is_done):
+    """Done means completed and the other way round."""
     asked = {o.verb for o in orders}
-    kills = [o.ms for o in orders if o.kind == "ack" and o.verb in ("kill", "stop")]
     if row["state"] == "completed" and not is_done:
         violation(run, "LOST: called completed, and its trainer never was")
     if row["state"] == "killed" and not asked & {"kill", "stop"}:
         violation(run, "LOST: killed, and nobody asked for it")
+
+
+def check_killed(run, lines, orders):
+    """A kill wins and lasts."""
+    kills = [o.ms for o in orders if o.kind == "ack" and o.verb in ("kill", "stop")]
     if not kills or any(o.ms >= max(kills) for o in orders if o.verb == "restart"):
         return
     for line in lines:
         if line.word == "start" and line.ms > min(kills) + LATE_MS and not any(
                 o.verb == "restart" and o.ms < line.ms for o in orders):
             violation(run, f"KILL: attempt {line.attempt} started {line.ms - min(kills)} ms late")
+
+
+def has_done(lines):
+    return any(line.word == "done" for line in lines)
+
+
+def ended_well(attempt, task):
+    try:
+        with open(f"{attempt}/task-{task}/exit.json") as text:
+            return json.load(text)["cause"] == "completed"
+    except FileNotFoundError:
+        return False
+
+
+def check_task(name, lines, folder, task):
+    """What completed in one attempt is not run again in the next."""
+    done = [number for number in {line.attempt for line in lines}
+            if ended_well(f"{folder}/attempts/{number}", task)]
+    for line in lines:
+        if line.word == "start" and done and line.attempt > min(done):
+            violation(name, f"TASK: attempt {line.attempt} ran it, and attempt {min(done)} had completed it")
+
+
+def check_tasks(run, row, orders, folder, tasks):
+    """Of an array: tasks has the lines of each that began."""
+    count = 0
+    if os.path.exists(f"{folder}/tasks/all"):       # else none got so far as to tell
+        with open(f"{folder}/tasks/all") as text:
+            count = int(text.read())
+    check_end(run, row, orders, sum(map(has_done, tasks.values())) == count > 0)
+    for task, lines in tasks.items():
+        name = f"{run}_{task}"
+        check_alone(name, lines)
+        check_resume(name, lines, [])
+        check_killed(name, lines, orders)
+        check_task(name, lines, folder, task)
 
 
 def check_attempts(run, attempts):
@@ -219,6 +269,16 @@ def check_jobs(jobs, ledger):
                 violation(run, f"TWO JOBS: {first} and {second} ran at once, {end - start:.0f} s")
 
 
+def check_run(run, row, orders, ledger, attempts, lines):
+    numbers = {a["id"]: a["number"] for a in attempts}
+    check_alone(run, lines)
+    check_progress(run, lines, ledger, numbers)
+    check_records(run, lines, ledger, numbers)
+    check_resume(run, lines, ledger.of_run("events", run))
+    check_end(run, row, orders, has_done(lines))
+    check_killed(run, lines, orders)
+
+
 def main():
     home, folder = sys.argv[1:3]
     jobs = read_jobs(sys.argv[3] if len(sys.argv) > 3 else None, os.path.dirname(folder))
@@ -226,23 +286,24 @@ def main():
     check_ledger(ledger)
     check_not_lost(ledger, orders)
     check_jobs(jobs, ledger)
+    lines = [line for lines in witness.values() for line in lines]
+    tasks = tasks_of(witness, ledger.runs)
     for run in witness.keys() - ledger.runs.keys():
         violation(run, "a trainer ran, and the ledger does not know the run")
-    attempts = launches = 0
+    attempts = 0
     for run, row in ledger.runs.items():
-        rows = ledger.of_run("attempts", run)
-        numbers, lines = {a["id"]: a["number"] for a in rows}, witness.get(run, [])
+        rows, asked = ledger.of_run("attempts", run), [o for o in orders if o.run == run]
         check_attempts(run, rows)
-        check_alone(run, lines)
-        check_progress(run, lines, ledger, numbers)
-        check_records(run, lines, ledger, numbers)
-        check_resume(run, lines, ledger.of_run("events", run))
-        check_end(run, lines, row, [o for o in orders if o.run == run])
+        if os.path.exists(f"{home}/runs/{run}/tasks"):
+            check_tasks(run, row, asked, f"{home}/runs/{run}", tasks.pop(run, {}))
+        else:
+            check_run(run, row, asked, ledger, rows, witness.get(run, []))
         attempts += len(rows)
-        launches += sum(line.word == "start" for line in lines)
+    for run in tasks:
+        violation(run, "a task ran, and the run is no array")
     for line in broken:
         print("BROKEN", line)
-    steps = sum(line.word == "ack" for lines in witness.values() for line in lines)
+    launches, steps = (sum(line.word == word for line in lines) for word in ("start", "ack"))
     print(f"history: runs={len(ledger.runs)} attempts={attempts} launches={launches} steps={steps} "
           f"jobs={len(jobs)} orders={sum(o.kind == 'ack' for o in orders)} "
           f"violations={len(broken)}")

@@ -131,16 +131,27 @@ def ask(verb, run, *args):
     return ok
 
 
-def submit(run, scheduler=SCHEDULER, steps=12, pause_ms=60, variables=(), sets=()):
+def as_script(run, tasks, command):
+    """The same as a batch script with an array of so many tasks, which end one after the other."""
+    path = f"{T}/{run}.sh"
+    with open(path, "w") as script:
+        script.write(f"#!/bin/sh\n#SBATCH --array=1-{tasks} --chdir={T}\nexec {' '.join(command)}\n")
+    return path
+
+
+def submit(run, scheduler=SCHEDULER, steps=12, pause_ms=60, variables=(), sets=(), tasks=0):
+    steps = f"$(({steps} / SLURM_ARRAY_TASK_ID))" if tasks else str(steps)
     command = ["env", f"LB_CLIENT={SRC}/docs", *variables, "python3", "-S",
-               f"{SRC}/tests/faults/trainer.py", WITNESS, str(steps), str(pause_ms)]
+               f"{SRC}/tests/faults/trainer.py", WITNESS, steps, str(pause_ms)]
     settings = ["checkpoint.pattern=step-{step}", "checkpoint.complete_when=complete",
                 "restart.max_without_progress=100000", "restart.backoff_first=1s",
                 "restart.backoff_max=2s", "watch.kill_grace=2s", "watch.stop_grace=10s",
-                f"run.scheduler={scheduler}", f"run.workdir={HOME}", *sets]
+                f"run.scheduler={scheduler}", *sets]
+    settings += [] if tasks else [f"run.workdir={HOME}"]
+    what = [as_script(run, tasks, command)] if tasks else ["--", *command]
     note("ask", "submit", run)
     options = [word for setting in settings for word in ("--set", setting)]
-    ok, _ = lbctl("submit", "--name", run, *options, "--", *command)
+    ok, _ = lbctl("submit", "--name", run, *options, *what)
     if ok:
         note("ack", "submit", run)
     return ok

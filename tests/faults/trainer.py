@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 """trainer.py WITNESS STEPS PAUSE_MS - a short training that bears witness.
 
-Whatever happens is appended to WITNESS/RUN.log by the trainer itself, one write a line, before or
-after the fact as the word says; history.py holds that against the ledger. A line:
+Whatever happens is appended to WITNESS/RUN.log (of an array's task, WITNESS/RUN_TASK.log) by the
+trainer itself, one write a line, before or after the fact as the word says; history.py holds that
+against the ledger. A line:
 
     TIME_MS ATTEMPT LAUNCH PID WORD [STEP]
 
@@ -22,7 +23,8 @@ import lb_client as lb
 witness, steps, pause_s = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]) / 1000
 run, attempt, launch = (os.environ[f"LB_{word}"] for word in ("RUN", "ATTEMPT", "LAUNCH"))
 checkpoints = os.environ["LB_CHECKPOINT_DIR"]
-log = os.open(f"{witness}/{run}.log", os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+name = "_".join(filter(None, (run, os.environ.get("SLURM_ARRAY_TASK_ID"))))
+log = os.open(f"{witness}/{name}.log", os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
 
 
 def say(word, step=0):
@@ -31,7 +33,7 @@ def say(word, step=0):
 
 
 def be_alone():
-    alone = open(f"{witness}/{run}.lock", "w")
+    alone = open(f"{witness}/{name}.lock", "w")
     try:
         fcntl.flock(alone, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
