@@ -46,6 +46,7 @@ void handed_load(struct handed *h, const char *run_dir, const char *name)
 			      .best_told = -1 };
 	o = js_load(h->file, FILE_MAX_BYTES, NULL);
 	h->is_first = o == NULL;
+	h->launches = js_int(o, "launches", 0);
 	h->has_had = js_bool(o, "has_had", false);
 	h->has_steps = js_bool(o, "has_steps", false);
 	h->has_rolled_back = js_bool(o, "has_rolled_back", false);
@@ -80,6 +81,7 @@ int handed_save(struct handed *h, struct err *err)
 		json_array_append_new(list, line);
 	}
 	js_set_int(o, "version", 1);
+	js_set_int(o, "launches", h->launches);
 	js_set_bool(o, "has_had", h->has_had);
 	js_set_bool(o, "has_steps", h->has_steps);
 	js_set_bool(o, "has_rolled_back", h->has_rolled_back);

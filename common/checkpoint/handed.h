@@ -27,6 +27,7 @@ struct handed_item {
 struct handed {
 	char *file;
 	bool is_first;        /* nothing was ever launched in this run */
+	int64_t launches;     /* since the beginning, or since a person wanted to begin there */
 	bool has_had;         /* some checkpoint was valid once */
 	bool has_steps;       /* the trainer tells steps */
 	bool has_rolled_back; /* after training diverged; once */

@@ -240,6 +240,19 @@ like "$pauses" "^0 [12] [34] $" "a script that requeues itself at once comes bac
 like "$(run_state flood)" "^(backoff|submitting|queued|running)$" "… and is never given up for that"
 lbctl kill --now flood >/dev/null
 
+# As TorchX's scripts do: how often it may is counted by Slurm, where Slurm requeues.
+cat >bounded.slurm <<'END'
+#!/bin/bash
+#SBATCH --mem=100M
+echo "${SLURM_RESTART_COUNT-none}" >>"$LB_RUN_DIR/counts"
+[ 2 -gt "${SLURM_RESTART_COUNT:-0}" ] || exit 0
+scontrol requeue "$SLURM_JOB_ID"
+exit 1
+END
+lbctl submit --name bounded --set restart.backoff_first=1s bounded.slurm >/dev/null 2>&1
+run_reaches bounded completed 60
+is "$(tr '\n' ' ' <"$LB_HOME/runs/bounded/counts")" "none 1 2 " "SLURM_RESTART_COUNT is as if Slurm had requeued it"
+
 # --- a warning reaches the script alone -----------------------------------------------------------
 cat >warned.slurm <<'END'
 #!/bin/bash

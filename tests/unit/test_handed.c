@@ -29,9 +29,11 @@ static void test_deaths_of_lbrun_say_nothing(void **state)
 	handed_load(&h, ".", HANDED_FILE);
 	for (int i = 0; i < 10; i++) {
 		handed_begin(&h, "/c/ckpt_20", 7, 20);
+		h.launches++;
 		die(&h);
 		assert_null(handed_suspect(&h, "/c/ckpt_20", 7));
 	}
+	assert_int_equal(h.launches, 10);
 	assert_int_equal(h.count, 1);
 	handed_failed(&h, "/c/ckpt_20", 7, "exit status 1");
 	die(&h);

@@ -35,19 +35,13 @@ static const char cgroup_mount[] = "/sys/fs/cgroup";
 static bool is_ours(const char *setting)
 {
 	static const char *const names[] = {
-		"LB_SOCKET=",
-		"LB_RUN=",
-		"LB_ATTEMPT=",
-		"LB_LAUNCH=",
-		"LB_RUN_DIR=",
-		"LB_CHECKPOINT_DIR=",
-		"LB_RESUME_FROM=",
-		"LB_RANK=",
-		"LB_REQUEUE=",
-		(METER_VARIABLE "="),
-		(PART_VARIABLE "="),
-		"LB_MTBF_S=",
-		(HEARTBEAT_VARIABLE "="),
+		"LB_SOCKET=",         "LB_RUN=",
+		"LB_ATTEMPT=",        "LB_LAUNCH=",
+		"LB_RUN_DIR=",        "LB_CHECKPOINT_DIR=",
+		"LB_RESUME_FROM=",    "LB_RANK=",
+		"LB_REQUEUE=",        "SLURM_RESTART_COUNT=",
+		(METER_VARIABLE "="), (PART_VARIABLE "="),
+		"LB_MTBF_S=",         (HEARTBEAT_VARIABLE "="),
 		(CACHE_VARIABLE "="),
 	};
 
@@ -119,6 +113,11 @@ static void make_env(const struct shepherd *s, const struct meeting *m, struct s
 	strv_add(env, xasprintf("LB_CHECKPOINT_DIR=%s", saves_folder(s)));
 	if (s->search.found == 1)
 		strv_add(env, xasprintf("LB_RESUME_FROM=%s", s->search.path));
+	/* Slurm sets it where it requeues a job: scripts ask whether to go on from where they were,
+	 * and how often they may ask for a requeue */
+	if (s->handed.launches > 1 && (s->params.is_script || s->policy.in_slurm))
+		strv_add(env,
+			 xasprintf("SLURM_RESTART_COUNT=%lld", (long long)s->handed.launches - 1));
 	if (launcher_has_ranks(&s->params))
 		add_meeting(m, env);
 	if (s->params.is_script && requeue_is_meant(s->params.run_dir))

@@ -43,6 +43,8 @@ void saves_open(struct shepherd *s)
 	handed_load(&s->handed, s->params.run_dir, name);
 	if (strcmp(s->params.resume, "latest") != 0) {
 		handed_forget(&s->handed);
+		if (strcmp(s->params.resume, "scratch") == 0)
+			s->handed.launches = 0;
 		remember(s);
 	}
 	s->seals = path_join("%s/seals", s->params.run_dir);
@@ -136,6 +138,7 @@ void saves_begin(struct shepherd *s)
 	}
 	see_all(s);
 	s->handed.is_first = false;
+	s->handed.launches++;
 	remember(s);
 }
 
