@@ -173,12 +173,47 @@ static bool exports_of_its_own(const char *line)
 	       !(strncasecmp(value, "ALL", 3) == 0 && !is_name_char(value[3]) && value[3] != ',');
 }
 
+/* The word at `text`, with blanks in $( ) and in quotes; how long it is. */
+static size_t word_len(const char *text)
+{
+	bool in_double = false;
+	int depth = 0;
+	size_t i;
+
+	for (i = 0; text[i] && (in_double || depth > 0 || !strchr(" \t;&|", text[i])); i++) {
+		in_double ^= text[i] == '"';
+		depth += (text[i] == '(') - (text[i] == ')');
+		if (depth < 0)
+			break;
+	}
+	return i;
+}
+
+/* Words of its own behind the script, "$0 $((N+1))", "$0 --resume": none that come from the
+ * script's own arguments, nor what nobody can know, "$0 $ARGS". */
+static bool has_other_arguments(const char *line)
+{
+	const char *at = strstr(line, "$0"), *word;
+	size_t len;
+
+	/* in quotes of its own, or in none */
+	if (!at || (at > line && at[-1] == '"') != (at[2] == '"'))
+		return false;
+	word = at + 2 + (at[2] == '"');
+	word += strspn(word, " \t");
+	len = word_len(word);
+	if (len == 0 || strchr("<>)'\"#", word[0]) || !strchr(" \t", word[-1]))
+		return false;
+	return strncmp(word, "$((", 3) == 0 || (!memchr(word, '$', len) && !memchr(word, '>', len));
+}
+
 static enum self_submission way_of(const char *line)
 {
 	if (strstr(line, " --begin") || strstr(line, " -b"))
 		return SUBMITS_LATER;
-	return strstr(line, "/sbatch ") || exports_of_its_own(line) ? SUBMITS_ANOTHER
-								    : SUBMITS_AGAIN;
+	return strstr(line, "/sbatch ") || exports_of_its_own(line) || has_other_arguments(line)
+		       ? SUBMITS_ANOTHER
+		       : SUBMITS_AGAIN;
 }
 
 int submits_itself(const char *path, const char *text, enum self_submission *how)

@@ -8,7 +8,7 @@ enum self_submission {
 	SUBMITS_AGAIN,   /* or requeues its own job */
 	SUBMITS_LATER,   /* for a later time (--begin), as jobs do that are to run every night */
 	SUBMITS_ANOTHER, /* in a way that lbrun does not take for a relaunch: with variables of its
-			  * own (--export), or by the whole path of sbatch */
+			  * own (--export), other arguments, or by the whole path of sbatch */
 };
 
 /* The first line, from 1, on which the script at `path` hands itself to sbatch again, whatever it

@@ -182,11 +182,34 @@ scancel --batch --signal=USR1 "$first"
 run_reaches chain completed 90
 is "$(lbctl status chain --json | json attempts.#)" 2 "it goes on in another job of lbd's"
 is "$(lbctl status chain --json | json attempts.0.cause)" timeout "… as at its time limit"
-is "$(cat "$LB_HOME/runs/chain/number")" "$first" "… what it submitted is no job: it gets its own number"
+is "$(cat "$LB_HOME/runs/chain/number")" "0$first" "… what it submitted is no job: it gets its own number"
 is "$(squeue -h -t all -n chain -o %i | wc -l)" 2 "… and there is none beside the two"
 other=$(cat "$LB_HOME/runs/chain/other")
 ok "… another script is Slurm's" test -n "$other" -a "$other" != "$first"
 wait_for '[ -n "$(squeue -h -t CD -j "$other" -o %i 2>/dev/null)" ]' 60
+
+# The next one first; it is cancelled when there is nothing left to do. Or the job is, when it is.
+cat >first.slurm <<'END'
+#!/bin/bash
+#SBATCH --mem=100M --time=10
+next=$(sbatch --parsable --dependency=afterany:$SLURM_JOB_ID "$0")
+trap 'scancel "$next"; touch "$LB_RUN_DIR/behind"; exit 0' USR1
+[ "$LB_ATTEMPT" = 1 ] || touch "$LB_RUN_DIR/again"
+touch "$LB_RUN_DIR/ready"
+while :; do sleep 0.1; done
+END
+sed 's,scancel "$next",[ -e "$LB_RUN_DIR/again" ] || scancel "$SLURM_JOB_ID"; sleep 5; scancel "$next",' first.slurm >own.slurm
+for how in first own; do
+	lbctl submit --name $how $how.slurm >/dev/null 2>&1
+	wait_for '[ -e "$LB_HOME/runs/$how/ready" ]' 60
+	scancel --batch --signal=USR1 "$(lbctl status $how --json | json attempts.0.job_id)"
+done
+run_reaches first completed 60
+ok "a script that cancels its next job cancels none" test -e "$LB_HOME/runs/first/behind"
+is "$(lbctl status first --json | json attempts.#)" 1 "… and is over"
+wait_for '[ -e "$LB_HOME/runs/own/again" ]' 60
+is "$(lbctl status own --json | json attempts.0.cause)" timeout "one that cancels its own goes on in the next"
+lbctl kill --now own >/dev/null
 
 # a shell that makes its PATH anew, and a script that comes by standard input
 sed 's,^#!/bin/bash$,& -l,; s,chain,login,' chain.slurm >login.slurm

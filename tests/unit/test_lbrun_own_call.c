@@ -46,9 +46,9 @@ static void submissions_of_this_script(void **state)
 		{ "sbatch eval.slurm", SUBMISSION_OTHER, NULL, NULL },
 		{ "sbatch eval.slurm slurm_script", SUBMISSION_OTHER, NULL, NULL },
 		{ "sbatch missing.slurm", SUBMISSION_OTHER, NULL, NULL },
-		{ "sbatch slurm_script a", SUBMISSION_OTHER, NULL, NULL },
-		{ "sbatch slurm_script", SUBMISSION_OTHER, NULL, with },
-		{ "sbatch slurm_script a b c", SUBMISSION_OTHER, NULL, with },
+		{ "sbatch slurm_script a", SUBMISSION_BESIDE, NULL, NULL },
+		{ "sbatch slurm_script", SUBMISSION_BESIDE, NULL, with },
+		{ "sbatch slurm_script a b c", SUBMISSION_BESIDE, NULL, with },
 		{ "sbatch --export=N=2 slurm_script", SUBMISSION_OTHER, NULL, NULL },
 		{ "sbatch --export N=2 slurm_script", SUBMISSION_OTHER, NULL, NULL },
 		{ "sbatch --begin=now+1day slurm_script", SUBMISSION_OTHER, NULL, NULL },
@@ -92,7 +92,7 @@ static void submissions_of_its_input(void **state)
 		{ "sbatch", "slurm_script", none, SUBMISSION_NEXT },
 		{ "sbatch -J again", "train.slurm", none, SUBMISSION_NEXT },
 		{ "sbatch", "eval.slurm", none, SUBMISSION_OTHER },
-		{ "sbatch", "slurm_script", with, SUBMISSION_OTHER },
+		{ "sbatch", "slurm_script", with, SUBMISSION_BESIDE },
 		{ "sbatch eval.slurm", "slurm_script", none, SUBMISSION_OTHER },
 		{ "sbatch", "/dev/null", none, SUBMISSION_OTHER },
 		{ "sbatch", NULL, none, SUBMISSION_OTHER },
@@ -139,12 +139,42 @@ static void requeues_of_this_job(void **state)
 	}
 }
 
+static void cancels(void **state)
+{
+	static const struct {
+		const char *call;
+		enum own_cancel is;
+	} cases[] = {
+		{ "scancel 012", CANCEL_NEXT },     { "scancel -Q 012", CANCEL_NEXT },
+		{ "scancel 12", CANCEL_OWN },       { "scancel --quiet 12", CANCEL_OWN },
+		{ "scancel 13", CANCEL_OTHER },     { "scancel 0012", CANCEL_OTHER },
+		{ "scancel 012 13", CANCEL_OTHER }, { "scancel -s USR1 12", CANCEL_OTHER },
+		{ "scancel 12.0", CANCEL_OTHER },   { "scancel -u ada", CANCEL_OTHER },
+		{ "scancel", CANCEL_OTHER },
+	};
+	static const struct own_job job = { .id = "12" };
+	char *next = own_next_number(&job);
+
+	(void)state;
+	assert_string_equal(next, "012");
+	free(next);
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		char **argv = shell_words(cases[i].call, NULL);
+
+		assert_non_null(argv);
+		if (own_cancel(argv, &job) != cases[i].is)
+			fail_msg("%s", cases[i].call);
+		strv_free(argv);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(submissions_of_this_script),
 		cmocka_unit_test(submissions_of_its_input),
 		cmocka_unit_test(requeues_of_this_job),
+		cmocka_unit_test(cancels),
 	};
 
 	return cmocka_run_group_tests(tests, write_scripts, NULL);

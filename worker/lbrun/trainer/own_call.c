@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* own_call.c - reads the words of scontrol and sbatch as far as they tell whose job is meant. */
+/* own_call.c - reads the words of scontrol, sbatch and scancel as far as they tell whose job is
+ * meant. */
 #include "worker/lbrun/trainer/own_call.h"
 
 #include <limits.h>
@@ -9,6 +10,7 @@
 #include <strings.h>
 
 #include "common/base/files.h"
+#include "common/base/mem.h"
 
 enum { SCRIPT_MAX_BYTES = 4 * 1024 * 1024 };
 
@@ -70,16 +72,14 @@ static bool are_same_words(char *const *a, char *const *b)
 }
 
 /* Is this file a script, as sbatch's operand is? What stands before that are options and their
- * values. *is_own: it is the one that runs, with its arguments. */
-static bool is_script(const char *file, char *const *arguments, const struct own_job *job,
-		      bool *is_own)
+ * values. *is_own: it is the one that runs. */
+static bool is_script(const char *file, const struct own_job *job, bool *is_own)
 {
 	size_t len;
 	char *text = file[0] == '-' ? NULL : file_read(file, SCRIPT_MAX_BYTES, &len, NULL);
 	bool is = text && strncmp(text, "#!", 2) == 0;
 
-	*is_own = is && are_same_words(arguments, job->arguments) &&
-		  (is_same_place(file, job->lay_at) || is_running_text(text, len, job));
+	*is_own = is && (is_same_place(file, job->lay_at) || is_running_text(text, len, job));
 	free(text);
 	return is;
 }
@@ -121,19 +121,53 @@ static bool is_of_another(char *const *word, const struct own_job *job)
 enum own_submission own_submission(char *const *argv, const struct own_job *job)
 {
 	enum own_submission is = SUBMISSION_NEXT;
-	char *const *word;
-	bool is_own;
+	char *const *word, *const *arguments;
+	bool is_own = false, is_found = false;
 
-	for (word = argv + 1; *word; word++) {
+	for (word = argv + 1; *word && !is_found; word++) {
 		const char *after = value_of(word, "dependency", 'd');
 
 		if (is_of_another(word, job))
 			return SUBMISSION_OTHER;
 		if (after && strstr(after, "afternotok"))
 			is = SUBMISSION_IF_FAILED;
-		if (is_script(*word, word + 1, job, &is_own))
-			return is_own ? is : SUBMISSION_OTHER;
+		is_found = is_script(*word, job, &is_own);
 	}
-	return job->input && is_script(job->input, word, job, &is_own) && is_own ? is
-										 : SUBMISSION_OTHER;
+	arguments = word;
+	if (!is_found && (!job->input || !is_script(job->input, job, &is_own)))
+		return SUBMISSION_OTHER;
+	if (!is_own)
+		return SUBMISSION_OTHER;
+	return are_same_words(arguments, job->arguments) ? is : SUBMISSION_BESIDE;
+}
+
+/* --- scancel ---------------------------------------------------------------------------------- */
+
+char *own_next_number(const struct own_job *job)
+{
+	return xasprintf("0%s", job->id);
+}
+
+enum own_cancel own_cancel(char *const *argv, const struct own_job *job)
+{
+	static const char *const harmless[] = { "-Q", "--quiet", "-v", "--verbose" };
+	char *next = own_next_number(job);
+	const char *id = NULL;
+	bool is_plain = true;
+	enum own_cancel is = CANCEL_OTHER;
+
+	for (char *const *word = argv + 1; *word; word++) {
+		bool is_option = false;
+
+		for (size_t i = 0; i < sizeof(harmless) / sizeof(harmless[0]); i++)
+			is_option |= strcmp(*word, harmless[i]) == 0;
+		is_plain &= is_option || !id;
+		id = is_option ? id : *word;
+	}
+	if (is_plain && id && strcmp(id, next) == 0)
+		is = CANCEL_NEXT;
+	else if (is_plain && id && is_own_id(id, job))
+		is = CANCEL_OWN;
+	free(next);
+	return is;
 }

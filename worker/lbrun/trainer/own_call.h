@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* own_call.h - do the words of an scontrol or sbatch mean the job in which they are called? */
+/* own_call.h - do the words of an scontrol, sbatch or scancel mean the job in which they are
+ * called? */
 #ifndef LBRUN_TRAINER_OWN_CALL_H
 #define LBRUN_TRAINER_OWN_CALL_H
 
@@ -18,8 +19,9 @@ struct own_job {
 bool own_requeue(char *const *argv, const struct own_job *job);
 
 enum own_submission {
-	SUBMISSION_OTHER,     /* of another job, or of this script with other arguments, variables
-			       * or tasks or for a later time, or none at all */
+	SUBMISSION_OTHER,     /* of another job, or of this script with other variables or tasks
+			       * or for a later time, or none at all */
+	SUBMISSION_BESIDE,    /* of this script with other arguments */
 	SUBMISSION_NEXT,      /* of this one again */
 	SUBMISSION_IF_FAILED, /* of this one again, if this job fails (afternotok) */
 };
@@ -27,5 +29,18 @@ enum own_submission {
 /* "sbatch --dependency=afterany:12 train.slurm": is that the script that runs, by its place or by
  * its text? Reads the files among the words, and a file that is its input. */
 enum own_submission own_submission(char *const *argv, const struct own_job *job);
+
+/* What a script that submitted itself is told of its next job: this job's own number, so that who
+ * waits for the one waits for the other, behind a zero, by which both can be told apart. Owned. */
+char *own_next_number(const struct own_job *job);
+
+enum own_cancel {
+	CANCEL_OTHER, /* other jobs, perhaps among them one of these, or a signal for some */
+	CANCEL_OWN,   /* this one alone */
+	CANCEL_NEXT,  /* what it was told of as its next one, alone */
+};
+
+/* "scancel -Q 012" */
+enum own_cancel own_cancel(char *const *argv, const struct own_job *job);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* requeue.c - puts an scontrol and an sbatch of ours into the script's PATH, is those, and reads
- * what they noted. */
+/* requeue.c - puts an scontrol, an sbatch and an scancel of ours into the script's PATH, is those,
+ * and reads what they noted. */
 #include "worker/lbrun/trainer/requeue.h"
 
 #include <errno.h>
@@ -22,7 +22,7 @@ enum { SCRIPT_MAX_BYTES = 4 * 1024 * 1024, EXIT_NOT_FOUND = 127 };
  * one. */
 static const char variable[] = "LB_REQUEUE";
 
-static const char *const programs[] = { "scontrol", "sbatch", NULL };
+static const char *const programs[] = { "scontrol", "sbatch", "scancel", NULL };
 
 /* Files that say what the launch asked for. */
 static const char REQUEUE[] = "requeue", SUBMITTED[] = "submitted_again";
@@ -125,7 +125,7 @@ bool requeue_is_refusal(const char *line, size_t len)
 	       (left == strlen(job) || at[strlen(job)] < '0' || at[strlen(job)] > '9');
 }
 
-/* --- as scontrol and sbatch ------------------------------------------------------------------- */
+/* --- as scontrol, sbatch and scancel ---------------------------------------------------------- */
 
 bool requeue_is_called(const char *name)
 {
@@ -193,8 +193,13 @@ static int as_sbatch(char **argv, const struct own_job *job, const char *folder)
 {
 	enum own_submission what = own_submission(argv, job);
 	bool is_parsable = false;
+	char *next;
 
-	if (what == SUBMISSION_OTHER)
+	if (what == SUBMISSION_BESIDE)
+		fprintf(stderr,
+			"lbrun: this script is submitted with other arguments: that job is "
+			"Slurm's, and trains beside the run, which lbd brings back by itself\n");
+	if (what == SUBMISSION_OTHER || what == SUBMISSION_BESIDE)
 		return -1;
 	if (what == SUBMISSION_NEXT && note(folder, SUBMITTED))
 		return 1;
@@ -202,7 +207,25 @@ static int as_sbatch(char **argv, const struct own_job *job, const char *folder)
 		is_parsable |= strcmp(*word, "--parsable") == 0;
 	fprintf(stderr,
 		"lbrun: this script is not submitted again: lbd brings the run back in another job\n");
-	printf("%s%s\n", is_parsable ? "" : "Submitted batch job ", job->id);
+	next = own_next_number(job);
+	printf("%s%s\n", is_parsable ? "" : "Submitted batch job ", next);
+	free(next);
+	return 0;
+}
+
+/* Training is done, and what was submitted for the case that it is not goes; or the script has
+ * submitted itself, and now ends its job. */
+static int as_scancel(char **argv, const struct own_job *job, const char *folder)
+{
+	enum own_cancel what = own_cancel(argv, job);
+
+	if (what == CANCEL_OWN && requeue_was_submitted(folder))
+		return note(folder, REQUEUE);
+	if (what != CANCEL_NEXT)
+		return -1;
+	forget_mark(folder, SUBMITTED);
+	fprintf(stderr,
+		"lbrun: nothing was submitted: the run is over when its script ends with status 0\n");
 	return 0;
 }
 
@@ -228,7 +251,11 @@ static int as_called(char **argv, const char *folder)
 		job.arguments = params.command + 1;
 		job.input = "/dev/stdin"; /* a pipe is not read */
 	}
-	status = is_sbatch ? as_sbatch(argv, &job, folder) : as_scontrol(argv, &job, folder);
+	if (strcmp(path_base(argv[0]), "scancel") == 0)
+		status = as_scancel(argv, &job, folder);
+	else
+		status = is_sbatch ? as_sbatch(argv, &job, folder)
+				   : as_scontrol(argv, &job, folder);
 	attempt_params_clear(&params);
 	return status;
 }

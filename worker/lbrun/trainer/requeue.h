@@ -5,8 +5,10 @@
  * Slurm refuses the one, for bringing runs back is lbd's; the other would be a second training in
  * the same folder, of which lbd knows nothing; and the script ends with status 0 in the middle of
  * its work. So the script finds another scontrol and sbatch first in its PATH: ours, which note
- * what the script asked for of its own job, and do nothing else of their own. Bash, which may make
- * its PATH anew, gets functions beside them. Only a script that has the word gets them. */
+ * what the script asked for of its own job, and do nothing else of their own; and an scancel, for
+ * those that submit their next job first and cancel it when there is nothing left to do. Bash,
+ * which may make its PATH anew, gets functions beside them. Only a script that has the word gets
+ * them. */
 #ifndef LBRUN_TRAINER_REQUEUE_H
 #define LBRUN_TRAINER_REQUEUE_H
 
@@ -31,7 +33,7 @@ bool requeue_is_refusal(const char *line, size_t len);
 bool requeue_was_asked(const char *folder);
 bool requeue_was_submitted(const char *folder);
 
-/* The program, called by the name of scontrol or sbatch. */
+/* The program, called by the name of scontrol, sbatch or scancel. */
 bool requeue_is_called(const char *name);
 int requeue_main(char **argv);
 
