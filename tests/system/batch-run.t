@@ -290,6 +290,20 @@ scancel --batch --signal=USR1 "$(lbctl status warned --json | json attempts.0.jo
 run_reaches warned completed 60
 passed "a signal for the batch script reaches it"
 
+# One that nobody takes care of; also where Slurm sends it to ranks alone.
+sed '/^trap/d; s/^touch/[ "$LB_ATTEMPT" = 1 ] || exit 0; &/' warned.slurm >heedless.slurm
+sed 's/B:USR1/USR2/; s/^while.*/srun sleep 1000/' heedless.slurm >ranks.slurm
+for how in heedless ranks; do
+	lbctl submit --name $how $how.slurm >/dev/null
+	wait_for '[ -e "$LB_HOME/runs/$how/ready" ]' 60
+	job=$(lbctl status $how --json | json attempts.0.job_id)
+	[ $how = ranks ] || scancel --batch --signal=USR1 "$job"
+	[ $how = heedless ] || wait_for 'scancel --signal=USR2 "$job.0"; [ "$(lbctl status ranks --json | json attempts.0.cause)" != null ]' 60
+	run_reaches $how completed 60
+	is "$(lbctl status $how --json | json attempts.0.cause) $(lbctl status $how --json | json attempts.0.launches.#)" \
+		"timeout 1" "$how: who ends at the signal goes on in another job, as after the limit"
+done
+
 # --- arrays ---------------------------------------------------------------------------------------
 cat >array.slurm <<'END'
 #!/bin/bash

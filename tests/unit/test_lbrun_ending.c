@@ -97,6 +97,12 @@ static const struct {
 	{{.wait_status = EXITED(1), .submitted_itself = true, .lasted_ms = 60000}, CAUSE_ERROR, 1, 0, 1},
 	{{.wait_status = EXITED(0), .submitted_itself = true, .lasted_ms = 60000, .stop = STOP_ORDERED}, CAUSE_KILLED, 0, 0, 143},
 	{{.wait_status = KILLED(SIGSEGV), .stop = STOP_WARNED}, CAUSE_CRASH, -1, SIGSEGV, 139},
+	/* warned of the limit, by a signal that reaches lbrun, too, or its ranks alone */
+	{{.wait_status = EXITED(1), .warned = true}, CAUSE_TIMEOUT, 1, 0, 1},
+	{{.wait_status = KILLED(SIGUSR1), .warned = true}, CAUSE_TIMEOUT, -1, SIGUSR1, 138},
+	{{.wait_status = EXITED(140)}, CAUSE_TIMEOUT, 140, 0, 140},
+	{{.wait_status = EXITED(0), .warned = true}, CAUSE_COMPLETED, 0, 0, 0},
+	{{.wait_status = EXITED(139), .warned = true}, CAUSE_ERROR, 139, 0, 139},
 	/* status 0 of an echo behind it, or of the tee that it wrote into */
 	{{.wait_status = EXITED(0), .rank_end = &failed, .end_is_last = true}, CAUSE_ERROR, 7, 0, 7},
 	{{.wait_status = EXITED(0), .rank_end = &failed}, CAUSE_COMPLETED, 0, 0, 0},
@@ -135,8 +141,10 @@ static void test_every_exit_status(void **state)
 		struct launch_facts facts = { .wait_status = EXITED(code) };
 		struct ending end;
 
+		bool is_warning = code == 128 + SIGUSR1 || code == 128 + SIGUSR2;
+
 		ending_decide(&facts, &end);
-		assert_int_equal(end.cause, CAUSE_ERROR);
+		assert_int_equal(end.cause, is_warning ? CAUSE_TIMEOUT : CAUSE_ERROR);
 		assert_int_equal(end.exit_code, code);
 	}
 }

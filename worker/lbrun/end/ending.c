@@ -134,6 +134,21 @@ static bool is_hidden(const struct launch_facts *f, const struct ending *end)
 	       ((f->end_is_last && is_bad_end(f->rank_end)) || f->has_broken_off);
 }
 
+static int signal_of(const struct ending *end)
+{
+	return end->signal || end->exit_code <= 128 ? end->signal : end->exit_code - 128;
+}
+
+/* A script that heard of the limit and ends, without having completed; or a rank that took no care
+ * of the signal that Slurm sends to those, of which lbrun hears nothing. */
+static bool is_limit(const struct launch_facts *f, const struct ending *end)
+{
+	int signo = signal_of(end);
+
+	return signo == SIGUSR1 || signo == SIGUSR2 ||
+	       (f->warned && (end->signal || end->exit_code > 0) && !is_crash_signal(signo));
+}
+
 static enum cause natural_cause(const struct launch_facts *f, const struct ending *end)
 {
 	if (is_helpers_oom(f, end))
@@ -141,6 +156,8 @@ static enum cause natural_cause(const struct launch_facts *f, const struct endin
 	if ((f->oom || is_ranks_oom(f) || was_at_limit(f)) &&
 	    (end->signal == SIGKILL || end->exit_code == 128 + SIGKILL))
 		return CAUSE_OOM;
+	if (is_limit(f, end))
+		return CAUSE_TIMEOUT;
 	if (end->signal)
 		return CAUSE_CRASH;
 	if (is_hidden(f, end))
@@ -244,7 +261,8 @@ void ending_decide(const struct launch_facts *f, struct ending *out)
 		if (out->cause == CAUSE_COMPLETED && f->stop == STOP_LEFT_OVER)
 			out->cause = CAUSE_CRASH; /* srun ended it, whatever its ranks did then */
 		describe_memory(f, out->cause, why, sizeof(why));
-		snprintf(out->text, sizeof(out->text), "%s%s%s", how, why, hides ? though : "");
+		snprintf(out->text, sizeof(out->text), "%s%s%s%s", how, why, hides ? though : "",
+			 out->cause == CAUSE_TIMEOUT ? ", warned of its time limit" : "");
 		if (out->cause != CAUSE_COMPLETED && !is_mere_follower(f, out))
 			add_complaint(f->complaint, out);
 		out->is_early = is_unreached || strstr(said, COMPLAINT_NOT_BEGUN);
