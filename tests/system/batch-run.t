@@ -74,6 +74,13 @@ for how in behind tee; do
 	like "$(lbctl events $how)" 'launch 1: error: .*, though its script ended with status 0 .*; ValueError: bad' "… which is told"
 done
 
+# One that sees to that itself, and tells no steps by which its second start could be known.
+printf 'echo try >>"$LB_RUN_DIR/tries"; [ $(wc -l <"$LB_RUN_DIR/tries") != 1 ]\n' >second.sh
+printf '#!/bin/bash\n#SBATCH --mem=100M\nwhile ! srun sh second.sh; do :; done\n' >while.slurm
+lbctl submit --name while while.slurm >/dev/null
+run_reaches while completed 60
+is "$(lbctl status while --json | json attempts.0.launches.#)" 1 "a script that starts its trainer again itself has not failed"
+
 # kill -9 of srun reaches no rank: those are ended before there are others, and no task's but those.
 cat >orphan.sh <<'END'
 [ "$SLURM_ARRAY_TASK_ID$LB_LAUNCH" != 22 ] || { kill -0 "$(cat pid)" || echo gone; kill -0 "$(cat look)" && echo stays; exit 0; } >found 2>&1

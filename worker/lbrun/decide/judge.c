@@ -45,7 +45,9 @@ static void decide_ending(const struct shepherd_facts *f, const struct shepherd_
 		.stop_text = f->stop_text,
 		.rank_end = l->rank_end,
 		.complaint = l->complaint,
-		.end_is_last = l->end_is_last,
+		/* of a trainer that tells no steps a second start, which ended well, shows
+		 * nothing */
+		.end_is_last = l->end_is_last && !(l->is_caught && l->step_told < 0),
 	};
 
 	facts.has_broken_off = policy->params->is_script && has_steps_left(l) &&

@@ -12,9 +12,12 @@
 #include "common/run/array_tasks.h"
 #include "common/base/files.h"
 #include "common/base/paths.h"
+#include "worker/lbrun/end/caught.h"
 #include "worker/lbrun/end/task_end.h"
 #include "worker/lbrun/shepherd/predecessor.h"
 #include "worker/lbrun/shepherd/shepherd.h"
+
+enum { SCRIPT_MAX_BYTES = 4 * 1024 * 1024 };
 
 /* attempts/N/out.log is where lbctl logs looks; the job's own file stays where its owner wants
  * it. */
@@ -111,6 +114,17 @@ void script_task_leave(const struct shepherd *s)
 {
 	if (task_end_number())
 		task_end_sum_up(s->orders_folder, s->params.token);
+}
+
+bool script_catches(const struct shepherd *s)
+{
+	char *path = path_join("%s/slurm_script", s->params.run_dir);
+	char *text = file_read(path, SCRIPT_MAX_BYTES, NULL, NULL);
+	bool does = text && failures_are_caught(text);
+
+	free(text);
+	free(path);
+	return does;
 }
 
 void script_signal(struct shepherd *s, int signo)

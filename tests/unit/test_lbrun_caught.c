@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/* test_lbrun_caught.c - scripts that heed the failure of what they start, and some that only speak
+ * of it. */
+#include "tests/unit/unit.h"
+
+#include "worker/lbrun/end/caught.h"
+
+static void scripts(void **state)
+{
+	static const struct {
+		const char *text;
+		bool is_caught;
+	} cases[] = {
+		{ "while ! srun python train.py; do sleep 5; done\n", true },
+		{ "until srun -n 8 train; do :; done\n", true },
+		{ "for i in 1 2 3; do\n\tsrun train && break\ndone\n", true },
+		{ "while :; do\n  srun train\n  if [ $? -eq 0 ]; then break; fi\ndone\n", true },
+		{ "while true; do torchrun t.py && exit 0; done\n", true },
+		{ "srun \\\n  train ||\\\n  srun train --safe\n", true },
+		{ "srun nvidia-smi || echo none\npython3 train.py\n", true },
+		{ "if ! srun train; then\n  srun train --resume\nfi\n", true },
+		{ "srun train\nif [ $? -ne 0 ]; then srun train; fi\n", true },
+		/* the trainer's failure is said, or handed on */
+		{ "srun train\necho done $?\n", false },
+		{ "srun train || echo failed\necho done\n", false },
+		{ "srun train\nif [ $? -eq 0 ]; then echo good; else echo bad; fi\n", false },
+		{ "if srun train; then echo good; else echo bad; fi\n", false },
+		{ "cd x || exit 1\nsrun prep || exit 1\nsrun train\necho done\n", false },
+		{ "while read -r line; do echo $line; done <x\nsrun train\n", false },
+		{ "# while ! srun train; do :; done\nsrun train; date\n", false },
+		{ "srun train 2>&1 | tee log\n", false },
+		{ "", false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++)
+		if (failures_are_caught(cases[i].text) != cases[i].is_caught)
+			fail_msg("%s", cases[i].text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(scripts),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

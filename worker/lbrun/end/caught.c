@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+/* caught.c - finds the words by which a batch script heeds the failure of what it starts. */
+#include "worker/lbrun/end/caught.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/mem.h"
+
+static const char blanks[] = " \t\n;&|()!`\"'{}";
+
+/* The next word of `text`, cut out; NULL at the end. */
+static char *next_word(const char **text)
+{
+	size_t len;
+
+	*text += strspn(*text, blanks);
+	len = strcspn(*text, blanks);
+	*text += len;
+	return len > 0 ? xstrndup(*text - len, len) : NULL;
+}
+
+static bool is_one_of(const char *word, const char *const *words)
+{
+	for (; *words; words++)
+		if (strcmp(word, *words) == 0)
+			return true;
+	return false;
+}
+
+static bool has_word(const char *text, const char *const *words)
+{
+	bool has = false;
+	char *word;
+
+	while (!has && (word = next_word(&text))) {
+		has = is_one_of(word, words);
+		free(word);
+	}
+	return has;
+}
+
+static bool begins_with(const char *line, const char *const *words)
+{
+	char *word = next_word(&line);
+	bool is = word && is_one_of(word, words);
+
+	free(word);
+	return is;
+}
+
+static const char *const launchers[] = { "srun",    "mpirun",     "mpiexec",   "torchrun", "python",
+					 "python3", "accelerate", "deepspeed", NULL };
+
+/* `rest`: what stands behind the line. A mere word about the failure hides it. */
+static bool is_caught(const char *line, const char *rest)
+{
+	static const char *const loops[] = { "while", "until", NULL };
+	static const char *const ways_out[] = { "break", NULL };
+	static const char *const tests[] = { "if", "elif", NULL };
+	bool starts = has_word(line, launchers), is_test = begins_with(line, tests);
+	const char *other = strstr(line, is_test ? "then" : "||");
+	bool goes_on = has_word(rest, launchers) || (other && has_word(other, launchers));
+
+	if (strstr(line, "&& exit") || has_word(line, ways_out) ||
+	    (starts && begins_with(line, loops)))
+		return true;
+	if (is_test)
+		return goes_on && (starts || strstr(line, "$?"));
+	return goes_on && starts && other && !strstr(other, "exit");
+}
+
+/* Lines that a backslash joins become one; comments become empty. */
+static void join_lines(char *text)
+{
+	for (char *at = text; (at = strstr(at, "\\\n")); at += 2)
+		memset(at, ' ', 2);
+	for (char *line = text; line; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		if (line[strspn(line, " \t")] == '#')
+			memset(line, ' ', strcspn(line, "\n"));
+	}
+}
+
+bool failures_are_caught(const char *text)
+{
+	char *joined = xstrdup(text);
+	bool is = false;
+
+	join_lines(joined);
+	for (char *line = joined, *rest; !is && *line; line = rest) {
+		size_t len = strcspn(line, "\n");
+
+		rest = line + len + (line[len] == '\n');
+		line[len] = '\0';
+		is = is_caught(line, rest);
+	}
+	free(joined);
+	return is;
+}
