@@ -81,6 +81,21 @@ lbctl submit --name while while.slurm >/dev/null
 run_reaches while completed 60
 is "$(lbctl status while --json | json attempts.0.launches.#)" 1 "a script that starts its trainer again itself has not failed"
 
+# A monitor that is ended when the trainer is done.
+printf 'for step in 1 2 3; do echo "step $step loss 1"; done; echo x >>"$LB_RUN_DIR/tries"\n' >three.sh
+cat >monitor.slurm <<'END'
+#!/bin/bash
+#SBATCH --mem=100M --cpus-per-task=2
+srun --overlap sh -c 'touch "$LB_RUN_DIR/watches"; exec sleep 1000' &
+until [ -e "$LB_RUN_DIR/watches" ]; do sleep 0.1; done
+srun --overlap sh three.sh
+kill %1
+wait
+END
+lbctl submit --name monitor monitor.slurm >/dev/null
+run_reaches monitor completed 60
+is "$(wc -l <"$LB_HOME/runs/monitor/tries")" 1 "… nor has one that ends its monitor when its trainer is done"
+
 # kill -9 of srun reaches no rank: those are ended before there are others, and no task's but those.
 cat >orphan.sh <<'END'
 [ "$SLURM_ARRAY_TASK_ID$LB_LAUNCH" != 22 ] || { kill -0 "$(cat pid)" || echo gone; kill -0 "$(cat look)" && echo stays; exit 0; } >found 2>&1

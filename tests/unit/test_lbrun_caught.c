@@ -38,10 +38,35 @@ static void scripts(void **state)
 			fail_msg("%s", cases[i].text);
 }
 
+static void backgrounds(void **state)
+{
+	static const struct {
+		const char *text;
+		bool has;
+	} cases[] = {
+		{ "srun ray start --head --block &\nsleep 9\npython train.py\n", true },
+		{ "srun -n 1 dmon >log 2>&1 & mon=$!\nsrun train\nkill $mon\n", true },
+		{ "srun --overlap \\\n  server &\nsrun train | tee log\n", true },
+		/* the trainer itself, so that bash hears signals, or several */
+		{ "srun train &\nwait\n", false },
+		{ "python prep.py\nsrun train & wait $!\n", false },
+		{ "srun a &\nsrun b &\nwait\n", false },
+		{ "srun train >log 2>&1\nsrun eval &>log2\n", false },
+		{ "srun train && srun eval\n", false },
+		{ "# srun dmon &\nsrun train\n", false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++)
+		if (has_background(cases[i].text) != cases[i].has)
+			fail_msg("%s", cases[i].text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(scripts),
+		cmocka_unit_test(backgrounds),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

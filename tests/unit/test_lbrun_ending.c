@@ -106,6 +106,9 @@ static const struct {
 	/* status 0 of an echo behind it, or of the tee that it wrote into */
 	{{.wait_status = EXITED(0), .rank_end = &failed, .end_is_last = true}, CAUSE_ERROR, 7, 0, 7},
 	{{.wait_status = EXITED(0), .rank_end = &failed}, CAUSE_COMPLETED, 0, 0, 0},
+	/* a server's, perhaps */
+	{{.wait_status = EXITED(0), .rank_end = &failed, .end_is_last = true, .is_doubtful = true}, CAUSE_COMPLETED, 0, 0, 0},
+	{{.wait_status = EXITED(0), .rank_end = &failed, .end_is_last = true, .is_doubtful = true, .has_raised = true}, CAUSE_ERROR, 7, 0, 7},
 	{{.wait_status = EXITED(0), .rank_end = &ended, .end_is_last = true}, CAUSE_COMPLETED, 0, 0, 0},
 	{{.wait_status = EXITED(0), .rank_end = &failed, .end_is_last = true, .warned = true}, CAUSE_COMPLETED, 0, 0, 0},
 	{{.wait_status = EXITED(0), .rank_end = &failed, .end_is_last = true, .requeue_asked = true}, CAUSE_PREEMPTED, 0, 0, 143},

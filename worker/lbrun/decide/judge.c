@@ -50,6 +50,8 @@ static void decide_ending(const struct shepherd_facts *f, const struct shepherd_
 		.end_is_last = l->end_is_last && !(l->is_caught && l->step_told < 0),
 	};
 
+	facts.is_doubtful = !has_steps_left(l) && (l->has_background || l->target_told > 0);
+	facts.has_raised = l->raised_last;
 	facts.has_broken_off = policy->params->is_script && has_steps_left(l) &&
 			       (l->raised_last || facts.oom);
 	ending_decide(&facts, out);

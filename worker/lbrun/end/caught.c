@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* caught.c - finds the words by which a batch script heeds the failure of what it starts. */
+/* caught.c - finds the words by which a batch script heeds the failure of what it starts, or
+ * starts something beside it. */
 #include "worker/lbrun/end/caught.h"
 
 #include <stdlib.h>
@@ -82,19 +83,55 @@ static void join_lines(char *text)
 	}
 }
 
+/* The next line, ended by NUL; *text goes on behind it. NULL at the end. */
+static char *next_line(char **text)
+{
+	char *line = *text;
+	size_t len = strcspn(line, "\n");
+
+	if (!*line)
+		return NULL;
+	*text = line + len + (line[len] == '\n');
+	line[len] = '\0';
+	return line;
+}
+
 bool failures_are_caught(const char *text)
 {
-	char *joined = xstrdup(text);
+	char *joined = xstrdup(text), *rest = joined, *line;
 	bool is = false;
 
 	join_lines(joined);
-	for (char *line = joined, *rest; !is && *line; line = rest) {
-		size_t len = strcspn(line, "\n");
-
-		rest = line + len + (line[len] == '\n');
-		line[len] = '\0';
+	while (!is && (line = next_line(&rest)))
 		is = is_caught(line, rest);
-	}
 	free(joined);
 	return is;
+}
+
+/* "srun ... >log 2>&1 & pid=$!", but not "a && b", "2>&1", "&>log". */
+static bool is_in_background(const char *line)
+{
+	for (const char *at = strchr(line, '&'); at; at = strchr(at + 1, '&')) {
+		if (at[1] == '&')
+			at++;
+		else if (at > line && at[-1] != '>' && at[-1] != '<' && at[1] != '>')
+			return true;
+	}
+	return false;
+}
+
+bool has_background(const char *text)
+{
+	char *joined = xstrdup(text), *rest = joined, *line;
+	bool has = false, has_both = false;
+
+	join_lines(joined);
+	while (!has_both && (line = next_line(&rest))) {
+		bool starts = has_word(line, launchers), is = starts && is_in_background(line);
+
+		has_both = has && starts && !is;
+		has |= is;
+	}
+	free(joined);
+	return has_both;
 }

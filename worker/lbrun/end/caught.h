@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* caught.h - does a batch script look itself at how what it starts ends, and then start something
- * else: "while ! srun ...", "srun ... || srun ...", "for i in 1 2 3; do srun ... && break"? A reader
- * of words, no shell. */
+/* caught.h - what a batch script's words tell of how its launchers end. A reader of words, no
+ * shell. */
 #ifndef LBRUN_END_CAUGHT_H
 #define LBRUN_END_CAUGHT_H
 
 #include <stdbool.h>
 
+/* Does it look itself at how what it starts ends, and then start something else: "while ! srun ...",
+ * "srun ... || srun ...", "for i in 1 2 3; do srun ... && break"? */
 bool failures_are_caught(const char *text);
+
+/* Does it start something in the background, a server or a monitor, and then its trainer? How the
+ * one ends when the other is done says nothing. */
+bool has_background(const char *text);
 
 #endif

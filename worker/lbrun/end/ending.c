@@ -125,13 +125,24 @@ static bool is_bad_end(const struct rank_end *end)
 	return signo != SIGTERM && signo != SIGINT;
 }
 
+/* What a script has beside its trainer, a server or a monitor, ends as it may when that is done:
+ * killed, mostly. */
+static bool is_trainers_end(const struct launch_facts *f)
+{
+	const struct rank_end *end = f->rank_end;
+	int signo = end->signal ? end->signal : end->exit_code - 128;
+
+	return !f->is_doubtful || f->has_raised || f->oom || is_crash_signal(signo);
+}
+
 /* Where commands follow the trainer, or it writes into tee, the status is theirs: 0, though it
  * failed. What brings itself back, or was warned of the limit, may end as it likes. */
 static bool is_hidden(const struct launch_facts *f, const struct ending *end)
 {
 	return end->exit_code == 0 && !f->warned && !f->requeue_asked && !f->submitted_itself &&
 	       !f->said_stopped &&
-	       ((f->end_is_last && is_bad_end(f->rank_end)) || f->has_broken_off);
+	       ((f->end_is_last && is_bad_end(f->rank_end) && is_trainers_end(f)) ||
+		f->has_broken_off);
 }
 
 static int signal_of(const struct ending *end)

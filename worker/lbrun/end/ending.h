@@ -33,6 +33,8 @@ struct launch_facts {
 		*rank_end; /* of the rank whose end ended the launcher; NULL = nobody */
 	const struct complaint *complaint; /* what it said of its end; NULL = nothing */
 	bool end_is_last;                  /* no step came behind the end of that rank */
+	bool is_doubtful; /* it may have been another's than the trainer's, which is done perhaps */
+	bool has_raised;  /* the last that was heard is an exception */
 	bool has_broken_off; /* what a script had started failed before its last step */
 };
 

@@ -395,7 +395,8 @@ void launch_drain(struct shepherd *s)
 	weigh_memory(l);
 	l->is_requeue_asked |= s->params.is_script && requeue_was_asked(s->folder);
 	l->is_submitted = s->params.is_script && requeue_was_submitted(s->folder);
-	l->is_caught = s->params.is_script && script_catches(s);
+	if (s->params.is_script)
+		script_judge(s);
 	l->rank_end = &s->complaints.end;
 	l->end_is_last = complaints_end_is_last(&s->complaints, clock_mono_ms());
 	l->raised_last = complaints_raised_last(&s->complaints, clock_mono_ms());

@@ -116,15 +116,15 @@ void script_task_leave(const struct shepherd *s)
 		task_end_sum_up(s->orders_folder, s->params.token);
 }
 
-bool script_catches(const struct shepherd *s)
+void script_judge(struct shepherd *s)
 {
 	char *path = path_join("%s/slurm_script", s->params.run_dir);
 	char *text = file_read(path, SCRIPT_MAX_BYTES, NULL, NULL);
-	bool does = text && failures_are_caught(text);
 
+	s->facts.launch.is_caught = text && failures_are_caught(text);
+	s->facts.launch.has_background = text && has_background(text);
 	free(text);
 	free(path);
-	return does;
 }
 
 void script_signal(struct shepherd *s, int signo)

@@ -158,8 +158,8 @@ void launch_finish(struct shepherd *s, const struct next *end);
  * it. */
 void script_output_open(struct shepherd *s, int rank);
 void script_signal(struct shepherd *s, int signo);
-/* Does it heed failures of what it starts? */
-bool script_catches(const struct shepherd *s);
+/* What its words tell of how the launch ended. */
+void script_judge(struct shepherd *s);
 /* A task of an array has folders of its own, attempts/N/task-K and checkpoints/task-K. True: an
  * earlier attempt has completed it, nothing is to be done. */
 bool script_task_enter(struct shepherd *s);
