@@ -20,6 +20,7 @@
 #include "ctl/base/print.h"
 #include "ctl/code/code.h"
 #include "ctl/code/snapshot.h"
+#include "slurm/batch/directives.h"
 
 enum { FILE_MAX_BYTES = 512 * 1024, REQUEST_ROOM_BYTES = 16 * 1024 };
 
@@ -44,7 +45,8 @@ static int no_such_file(const json_t *args, const struct operands *operands, con
 		       next ? next : "");
 }
 
-/* By its first line; by its name where that is missing, so that lbd can say so. */
+/* By its first line, whatever stands in front of that; by its name where that is missing, so that
+ * lbd can say so. */
 static bool is_script(const char *file, const char *text)
 {
 	static const char *const ends[] = { ".slurm", ".sbatch", ".sh", ".job" };
@@ -52,7 +54,7 @@ static bool is_script(const char *file, const char *text)
 	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
 		if (text_ends_with(file, ends[i]))
 			return true;
-	return strncmp(text, "#!", 2) == 0;
+	return strncmp(text, "#!", 2) == 0 || strncmp(text, "\xef\xbb\xbf#!", 5) == 0;
 }
 
 /* What comes through a pipe or from a terminal; NULL with err. */
@@ -101,6 +103,12 @@ static int add_file(json_t *args, const char *word, const struct ctl *ctl, struc
 		return err_set(err, ERR_USAGE,
 			       "%s: this is no text; a TOML file is UTF-8, a script begins with #!",
 			       file);
+	}
+	/* to lbd it is a file, and nobody would find that */
+	if (is_stdin && is_script(file, text) &&
+	    directives_check_script(text, len, file, err) < 0) {
+		free(text);
+		return -1;
 	}
 	if (is_script(file, text)) {
 		batch_add_script(args, is_stdin ? "sbatch" : file, text, &ctl->operands);

@@ -407,8 +407,8 @@ int directives_check_script(const char *text, size_t len, const char *file, stru
 	if (len >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0)
 		return err_set(err, ERR_USAGE,
 			       "%s:1: a byte order mark stands in front of its #!, which no "
-			       "kernel reads; dos2unix %s takes it away",
-			       file, file);
+			       "kernel reads; dos2unix takes it away",
+			       file);
 	if (len < 2 || text[0] != '#' || text[1] != '!')
 		return err_set(err, ERR_USAGE,
 			       "%s:1: a batch script must begin with #! and its "
@@ -417,8 +417,7 @@ int directives_check_script(const char *text, size_t len, const char *file, stru
 	if (memchr(text, '\0', len))
 		return err_set(err, ERR_USAGE, "%s: holds a NUL byte: this is no script", file);
 	if (memmem(text, len, "\r\n", 2))
-		return err_set(err, ERR_USAGE, "%s: has DOS line ends; dos2unix %s mends it", file,
-			       file);
+		return err_set(err, ERR_USAGE, "%s: has DOS line ends; dos2unix mends it", file);
 	return 0;
 }
 

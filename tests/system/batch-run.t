@@ -397,6 +397,9 @@ like "$(lbctl cron 2>&1)" 'crontab:5: --nodes: ' "so is a bad value"
 exits 2 "what restart sets is judged at once" lbctl restart held \
 	--set 'slurm.extra=["--nodes=none"]'
 like "$err" 'nodes: "none"' "and named"
+like "$(printf '#!/bin/sh\r\ntrue\r\n' | lbctl submit - 2>&1)" '^lbctl: standard input: has DOS line ends; dos2unix mends it$' \
+	"a script that comes by a pipe from Windows is told so, not of a file"
+like "$(printf '\357\273\277#!/bin/sh\ntrue\n' | lbctl submit - 2>&1)" '^lbctl: standard input:1: a byte order mark' "… nor of TOML"
 like "$(lbctl submit --hold --name nowhere -o "nowhere/%j.out" once.slurm 2>&1)" \
 	'--output: there is no folder .*/nowhere here; .*the job cannot begin' "an output that cannot be is told at once"
 printed=$(lbctl submit -W --name waited --mem=100M --set 'restart.never_on_exit_codes=[7]' --wrap 'exit 7')
