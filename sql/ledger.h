@@ -58,8 +58,8 @@ int ledger_commit(struct ledger *ledger, struct err *err); /* nothing open: fine
  * call of ledger_tell_changes, or with the next commit. */
 int ledger_commit_first(struct ledger *ledger, struct err *err);
 void ledger_tell_changes(struct ledger *ledger);
-/* The file's name leads to another file, or to none: -1 with ERR_IO, and the ledger is broken.
- * Cheap, and looked at before each commit. */
+/* The file's name leads to another file, or to none: -1 with ERR_IO, and the ledger is broken;
+ * where that cannot be seen, -1 alone. Cheap, and looked at before each commit. */
 int ledger_check_place(struct ledger *ledger, struct err *err);
 /* Asked before each commit: may this process still write? -1 with ERR_LOCKED: never again, the
  * ledger is broken to it; with another error: not now, this commit fails. NULL: always. */

@@ -11,6 +11,7 @@
  * journal back. */
 #include "sql/ledger_internal.h"
 
+#include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -103,15 +104,20 @@ void ledger_guard(struct ledger *l, int (*may)(void *arg, struct err *err), void
 	l->guard_arg = arg;
 }
 
-/* Somebody removed it, or put another in its place: what we commit nobody would ever read. */
+/* Somebody removed it, or put another in its place: what we commit nobody would ever read. A file
+ * system that does not answer (ESTALE, ENOTCONN …) says neither: not now. */
 int ledger_check_place(struct ledger *l, struct err *err)
 {
 	struct err why = { 0 };
 	struct stat st;
+	int rc;
 
 	if (l->inode == 0) /* not open yet */
 		return 0;
-	if (stat(l->path, &st) == 0 && st.st_dev == l->device && st.st_ino == l->inode)
+	rc = stat(l->path, &st);
+	if (rc < 0 && errno != ENOENT && errno != ENOTDIR)
+		return err_errno(err, "cannot see whether %s is in its place", l->path);
+	if (rc == 0 && st.st_dev == l->device && st.st_ino == l->inode)
 		return 0;
 	err_set(&why, ERR_IO,
 		"%s is gone, or another file is in its place: restart lbd, which says "
@@ -127,9 +133,8 @@ int ledger_ask_guard(struct ledger *l, struct err *err)
 {
 	struct err why = { 0 };
 
-	if (ledger_check_place(l, err) < 0)
-		return -1;
-	if (l->may_write == NULL || l->may_write(l->guard_arg, &why) == 0)
+	if (ledger_check_place(l, &why) == 0 &&
+	    (l->may_write == NULL || l->may_write(l->guard_arg, &why) == 0))
 		return 0;
 	if (l->lost.code == ERR_NONE)
 		l->lost = why;

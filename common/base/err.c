@@ -124,9 +124,9 @@ int err_errno(struct err *err, const char *fmt, ...)
 
 bool err_is_passing(const struct err *err)
 {
-	static const int passing[] = {
-		ENOSPC, EDQUOT, EIO, ESTALE, EMFILE, ENFILE, ENOMEM, EAGAIN
-	};
+	static const int passing[] = { ENOSPC,   EDQUOT,    EIO,       EROFS,     ESTALE,
+				       ENOTCONN, ESHUTDOWN, ETIMEDOUT, EHOSTDOWN, EMFILE,
+				       ENFILE,   ENOMEM,    EAGAIN };
 
 	for (size_t i = 0; i < sizeof(passing) / sizeof(passing[0]); i++)
 		if (err->code == ERR_IO && err->sys == passing[i])

@@ -44,8 +44,9 @@ int err_wrap(struct err *err, const char *fmt, ...) __attribute__((format(printf
 
 /* err_set with ": <strerror(errno)>" appended; ERR_IO. */
 int err_errno(struct err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* The machine is at the end of something (disk, descriptors, memory), or its disk fails: the same
- * may succeed later, and says nothing about what was asked for. */
+/* The machine is at the end of something (disk, descriptors, memory), its disk fails or is
+ * read-only for a while, or a server of files does not answer: the same may succeed later, and says
+ * nothing about what was asked for. */
 bool err_is_passing(const struct err *err);
 
 void err_clear(struct err *err);

@@ -165,6 +165,8 @@ static void test_codes(void **state)
 
 static void test_passing(void **state)
 {
+	/* an administrator mounts read-only and back; Lustre's, NFS's and FUSE's words for "away" */
+	static const int waits[] = { EROFS, ESHUTDOWN, ESTALE, ETIMEDOUT, ENOTCONN };
 	struct err full = { 0 }, gone = { 0 }, said = { 0 };
 
 	(void)state;
@@ -176,6 +178,13 @@ static void test_passing(void **state)
 	err_set(&said, ERR_IO, "words only");
 	err_wrap(&full, "job");
 	assert_true(err_is_passing(&full));
+	for (size_t i = 0; i < sizeof(waits) / sizeof(waits[0]); i++) {
+		struct err away = { 0 };
+
+		errno = waits[i];
+		err_errno(&away, "/a");
+		assert_true(err_is_passing(&away));
+	}
 	assert_false(err_is_passing(&gone));
 	assert_false(err_is_passing(&said));
 }

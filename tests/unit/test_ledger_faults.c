@@ -219,6 +219,31 @@ static void after_a_failed_sync_nothing_is_written(void **state)
 	assert_sound();
 }
 
+/* The path leads nowhere that can be looked at (here by ELOOP; ESTALE, ENOTCONN on other days): a
+ * commit fails, and the ledger goes on once it can be seen. */
+static void a_file_that_cannot_be_seen_is_not_gone(void **state)
+{
+	struct ledger *l = open_ledger();
+	struct err err = { 0 };
+	char away[80];
+
+	(void)state;
+	add_run(l, "before", RUN_CREATED);
+	snprintf(away, sizeof(away), "%s.away", folder);
+	assert_int_equal(rename(folder, away), 0);
+	assert_int_equal(symlink(folder, folder), 0);
+	assert_int_equal(ledger_commit(l, &err), -1);
+	assert_non_null(strstr(err.text, "cannot see whether"));
+	assert_false(ledger_is_broken(l));
+	assert_int_equal(unlink(folder), 0);
+	assert_int_equal(rename(away, folder), 0);
+	add_run(l, "after", RUN_CREATED);
+	commit(l);
+	ledger_close(l);
+	assert_sound();
+	assert_int_equal(ask_int("SELECT count(*) FROM runs"), 1);
+}
+
 /* --- kill -9 ---------------------------------------------------------------------------------- */
 /* Commits groups of ten metrics and an event, and says so after each. */
 static void write_for_ever(int fd, int64_t round)
@@ -314,6 +339,7 @@ int main(void)
 		TEST(damaged_files_are_refused_or_read),
 		TEST(a_full_disk_undoes_the_whole_group),
 		TEST(after_a_failed_sync_nothing_is_written),
+		TEST(a_file_that_cannot_be_seen_is_not_gone),
 		TEST(a_killed_writer_loses_nothing),
 	};
 
