@@ -86,6 +86,10 @@ static struct todo **step(struct engine *e, struct run *run, struct todo **tail)
 	run->dirty = false;
 	if (now_ms >= run->next_look_ms)
 		engine_look_at_files(e, run, now_ms);
+	if (!engine_has_rules(e, run) && run->wanted == ORDER_RUN) {
+		run->wake_ms = now_ms + LOAD_AGAIN_MS;
+		return tail;
+	}
 	for (int i = 0; i < MAX_STEPS && !e->broken; i++) {
 		struct facts f;
 		struct decision d;

@@ -35,7 +35,7 @@ struct run {
 	bool has_no_eligible_node; /* since it last ran an attempt had no node left for that */
 	bool is_short;             /* the newest attempt waited too long for all its nodes */
 	char *resume_from;         /* as in the ledger; for the next launch of a new attempt */
-	/* why its spec could not be read any more: it is not submitted again; NULL: it could */
+	/* why its spec cannot be read any more: it is not submitted again; NULL: it can */
 	char *spec_problem;
 	/* wall clock, as in the ledger: for people, and for the next lbd */
 	int64_t backoff_until_ms;

@@ -55,7 +55,7 @@ static void take_row(struct run *run, const struct ledger_run *row)
 	run->tasks_done = row->step > 0 ? row->step : 0;
 }
 
-static void take_policy(struct run *run)
+static void take_policy(struct run *run, const struct scheduler *slurm)
 {
 	/* an attempt that ends for other nodes ends as one that is preempted: that must be no end
 	 * of the run */
@@ -79,6 +79,9 @@ static void take_policy(struct run *run)
 	};
 	run->policy.leaves = may_move && run->spec.leave;
 	run->policy.grows_back = may_move && run->policy.may_do_with_fewer && run->spec.grow_back;
+	/* elsewhere nothing is gained by waiting in line, and there is one machine */
+	if (run->scheduler != slurm)
+		run->policy.may_do_with_fewer = run->policy.grows_back = false;
 }
 
 /* Of this run there is, or was, a checkpoint of this step. */
@@ -184,20 +187,37 @@ static int take_progress(struct engine *e, struct run *run, struct err *err)
  * watched, and killed when somebody says so. */
 static int take_spec(struct engine *e, struct run *run, bool is_known, struct err *err)
 {
+	struct err why = { 0 };
+
 	run->gpus = -1;
-	if (e->world->spec(e->world->self, run->dir, &run->spec, err) == 0)
+	if (e->world->spec(e->world->self, run->dir, &run->spec, &why) == 0)
 		return 0;
-	if (!is_known) {
-		err_wrap(err, "run %s", run->name);
-		return -1;
-	}
+	if (!is_known)
+		return err_set(err, why.code, "run %s: %s", run->name, why.text);
 	log_error("run %s: %s; it is watched, and cannot be submitted until that is "
-		  "mended: lbctl restart",
-		  run->name, err->text);
-	run->spec_problem = xstrdup(err->text);
-	err_clear(err);
+		  "mended%s",
+		  run->name, why.text, err_is_passing(&why) ? "" : ": lbctl restart");
+	run->spec_problem = xstrdup(why.text);
 	run_spec_defaults(&run->spec);
 	return 0;
+}
+
+bool engine_has_rules(struct engine *e, struct run *run)
+{
+	struct err why = { 0 };
+	struct run_spec spec = { 0 };
+
+	if (run->spec_problem == NULL)
+		return true;
+	if (e->world->spec(e->world->self, run->dir, &spec, &why) < 0)
+		return !err_is_passing(&why);
+	log_info("run %s: its spec can be read again", run->name);
+	free(run->spec_problem);
+	run->spec_problem = NULL;
+	run_spec_clear(&run->spec);
+	run->spec = spec;
+	take_policy(run, e->slurm.scheduler);
+	return true;
 }
 
 int engine_load_run(struct engine *e, const struct ledger_run *row, bool is_known, struct err *err)
@@ -212,10 +232,7 @@ int engine_load_run(struct engine *e, const struct ledger_run *row, bool is_know
 		run_destroy(run);
 		return -1;
 	}
-	take_policy(run);
-	/* elsewhere nothing is gained by waiting in line, and there is one machine */
-	if (!is_slurm)
-		run->policy.may_do_with_fewer = run->policy.grows_back = false;
+	take_policy(run, e->slurm.scheduler);
 	take_pause(run, now_ms, engine_wall(e));
 	if (ledger_attempt_each(e->ledger, run->id, take_attempt, run, err) < 0 ||
 	    take_progress(e, run, err) < 0 || engine_load_prequeued(e, run, err) < 0) {

@@ -151,6 +151,9 @@ void engine_gather(struct engine *e, const struct run *run, const struct attempt
 /* run_load.c: `is_known`: a run of an earlier day, which stays in our hands without its spec,
  * too */
 int engine_load_run(struct engine *e, const struct ledger_run *row, bool is_known, struct err *err);
+/* A spec that could not be read is read once more. false: its file system is away, so nothing is to
+ * be decided by what stands in its place. */
+bool engine_has_rules(struct engine *e, struct run *run);
 void run_destroy(struct run *run);
 
 /* calls.c: the acts, and their answers */

@@ -4,6 +4,7 @@
  * ones. */
 #include "tests/unit/ledger_home.h"
 
+#include <errno.h>
 #include <sys/stat.h>
 
 #include "common/base/failpoint.h"
@@ -15,6 +16,8 @@
 
 static int64_t now_ms = 1000 * 1000;
 static bool is_disk_full;
+static int specs_errno; /* why specs cannot be read; 0: they can */
+static int submissions;
 
 static int64_t clock_now(void *self)
 {
@@ -30,6 +33,9 @@ static int a_spec(void *self, const char *run_dir, struct run_spec *out, struct 
 
 	(void)self;
 	(void)run_dir;
+	errno = specs_errno;
+	if (errno)
+		return err_errno(err, "spec.toml");
 	if (toml_parse(&toml, text, sizeof(text) - 1, "spec.toml", err) == 0)
 		rc = run_spec_read(&toml, out, err);
 	toml_clear(&toml);
@@ -57,10 +63,31 @@ static bool never_claimed(void *self, const struct run *run)
 	return false;
 }
 
+static void a_token(void *self, char out[TOKEN_HEX + 1])
+{
+	(void)self;
+	snprintf(out, TOKEN_HEX + 1, "%0*d", TOKEN_HEX, 7);
+}
+
+static int note_submission(void *self, const struct run *run, const char *ledger_id,
+			   scheduler_done done, void *arg, struct err *err)
+{
+	(void)self;
+	(void)run;
+	(void)ledger_id;
+	(void)done;
+	(void)arg;
+	(void)err;
+	submissions++;
+	return 0;
+}
+
 static const struct world world = {
 	.wall_ms = clock_now,
 	.mono_ms = clock_now,
+	.token = a_token,
 	.spec = a_spec,
+	.submit = note_submission,
 	.switched = no_switch,
 	.end_all = leave_the_end,
 	.claimed = never_claimed,
@@ -278,6 +305,55 @@ static void a_request_that_is_not_committed_is_not_left(void **state)
 	close_lbd(&lbd);
 }
 
+/* The file system of its folder is away for a while, and a commit fails meanwhile, upon which all
+ * runs are loaded anew. */
+static void open_lbd_without_specs(struct lbd *lbd)
+{
+	struct ledger_run row = a_run("first");
+	struct err err = { 0 };
+	int64_t id;
+
+	open_lbd(lbd);
+	row.state = RUN_CREATED;
+	row.wanted = ORDER_RUN;
+	row.scheduler = "local";
+	ok(ledger_run_insert(lbd->ledger, &row, &id, &err), &err);
+	commit(lbd->ledger);
+	specs_errno = ESTALE;
+	ok(engine_load(lbd->engine, &err), &err);
+	fail_at("ledger.commit");
+	assert_null(give(lbd, VERB_HOLD, &err));
+	assert_int_equal(settled_state(lbd), RUN_CREATED);
+}
+
+static void a_run_whose_spec_is_away_waits(void **state)
+{
+	struct lbd lbd;
+
+	(void)state;
+	open_lbd_without_specs(&lbd);
+	now_ms += 1000;
+	assert_int_equal(settled_state(&lbd), RUN_CREATED);
+	specs_errno = 0;
+	now_ms += 1000;
+	assert_int_equal(settled_state(&lbd), RUN_SUBMITTING);
+	assert_int_equal(submissions, 1);
+	close_lbd(&lbd);
+}
+
+static void a_run_whose_spec_is_away_can_be_killed(void **state)
+{
+	struct err err = { 0 };
+	struct lbd lbd;
+
+	(void)state;
+	open_lbd_without_specs(&lbd);
+	json_decref(give(&lbd, VERB_KILL, &err));
+	assert_int_equal(settled_state(&lbd), RUN_KILLED);
+	specs_errno = 0;
+	close_lbd(&lbd);
+}
+
 /* While the ledger cannot be written nothing of a refused request may wait for a better day. */
 static void what_was_not_settled_is_undone(void **state)
 {
@@ -351,6 +427,8 @@ static void what_somebody_may_hold_is_released(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		TEST(a_run_whose_spec_is_away_waits),
+		TEST(a_run_whose_spec_is_away_can_be_killed),
 		TEST(an_order_that_is_not_written_is_none),
 		TEST(an_order_that_is_not_committed_is_none),
 		TEST(no_run_is_over_before_its_survivors_know),
