@@ -81,9 +81,13 @@ static bool is_ours(struct daemon *d, int (*look)(struct lock *lock, struct err 
 {
 	struct err err = { 0 };
 
-	if (look(d->lbd.lock, &err) == 0)
+	if (look(d->lbd.lock, &err) == 0) {
+		d->is_in_doubt = false;
 		return true;
-	log_error("%s", err.text);
+	}
+	if (!d->is_in_doubt || err.code == ERR_LOCKED) /* once: each turn looks */
+		log_error("%s", err.text);
+	d->is_in_doubt = true;
 	if (err.code != ERR_LOCKED)
 		return true;
 	d->is_superseded = d->failed = true;
@@ -98,24 +102,33 @@ static int look_only(struct lock *lock, struct err *err)
 	return lock_check(lock, err);
 }
 
+/* Of a disk that is ill for a while a new process makes a new start; in the background that is ours
+ * to begin. */
+static void leave_ledger(struct daemon *d)
+{
+	struct err err = { 0 };
+
+	ledger_check_place(d->lbd.ledger, &err);
+	d->begins_again = d->is_background && (err.code == ERR_NONE || err_is_passing(&err));
+	log_error("the ledger cannot be trusted any more: lbd ends%s, jobs run on%s%s",
+		  d->begins_again ? " and begins again" : "", err.text[0] ? ": " : "", err.text);
+	d->failed = true;
+	d->why = d->begins_again ? "its ledger was broken; it begins again"
+				 : "its ledger was broken";
+	stop(d);
+}
+
 static void on_turn(uv_timer_t *timer)
 {
 	struct daemon *d = timer->data;
-	struct err err = { 0 };
 	int64_t at_ms, wait_ms;
 
 	if (d->stopping || !is_ours(d, look_only))
 		return;
 	at_ms = engine_turn(d->lbd.engine);
 	if (ledger_is_broken(d->lbd.ledger)) {
-		if (!is_ours(d, look_only))
-			return;
-		ledger_check_place(d->lbd.ledger, &err);
-		log_error("the ledger cannot be trusted any more: lbd ends, jobs run on%s%s",
-			  err.text[0] ? ": " : "", err.text);
-		d->failed = true;
-		d->why = "its ledger was broken";
-		stop(d);
+		if (is_ours(d, look_only))
+			leave_ledger(d);
 		return;
 	}
 	if (at_ms == INT64_MAX)

@@ -17,8 +17,10 @@ struct daemon {
 	uv_timer_t turn, watchdog, lease, hand_over;
 	uv_signal_t sigterm, sigint;
 	bool stopping, failed, is_superseded;
-	const char *why;           /* it ends; NULL: it serves */
-	struct strv unfit_helpers; /* those that this Slurm does not understand */
+	bool is_in_doubt;                 /* whether its lease is still its own cannot be seen */
+	bool is_background, begins_again; /* once this process has ended (process/again.h) */
+	const char *why;                  /* it ends; NULL: it serves */
+	struct strv unfit_helpers;        /* those that this Slurm does not understand */
 };
 
 void loop_open(struct daemon *d);

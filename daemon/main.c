@@ -21,6 +21,7 @@
 #include "daemon/loop.h"
 #include "daemon/options.h"
 #include "daemon/parts.h"
+#include "daemon/process/again.h"
 #include "daemon/process/background.h"
 #include "daemon/process/in_slurm.h"
 #include "daemon/process/lock.h"
@@ -89,15 +90,18 @@ static void take_umask(void)
 	umask(027);
 }
 
-static int serve(struct daemon *d, struct daemon_options *o, struct err *err)
+static int serve(struct daemon *d, struct daemon_options *o, char **argv, struct err *err)
 {
 	int rc;
 
 	background_leave_init();
+	d->is_background = !o->foreground;
 	if (!o->foreground && (o->ready_fd = enter_background(o->home, err)) < 0)
 		return -1;
 	d->lbd.started_ms = clock_wall_ms();
 	rc = run(d, o, err);
+	if (d->begins_again)
+		begin_again(argv, d->lbd.config.ledger_path);
 	return rc;
 }
 
@@ -161,7 +165,7 @@ int main(int argc, char **argv)
 	else if (o.recover)
 		rc = recover(&d, &o, &err);
 	else
-		rc = serve(&d, &o, &err);
+		rc = serve(&d, &o, argv, &err);
 	free(d.lbd.slurm_helper);
 	free(d.lbd.slurm_note);
 	strv_free(d.unfit_helpers.items);

@@ -39,8 +39,10 @@ void lbd_find(struct ctl *ctl, bool ask, struct found *out)
 	struct err why = { 0 };
 
 	*out = (struct found){ .place = NOWHERE };
-	lease_read(path, &out->lease, NULL);
+	lease_read(path, &out->lease, &out->unseen);
 	free(path);
+	if (out->unseen.code == ERR_NOT_FOUND)
+		err_clear(&out->unseen);
 	out->place = place_of(&out->lease, ctl->client.home);
 	if (ask && (out->version = client_ask(&ctl->client, VERB_VERSION, NULL, &why)))
 		out->place = SERVES;

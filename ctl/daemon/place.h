@@ -25,6 +25,7 @@ enum place {
 struct found {
 	enum place place;
 	struct lease lease; /* zeros when NOWHERE */
+	struct err unseen;  /* NOWHERE: what kept us from looking; ERR_NONE: nothing did */
 	json_t *version;    /* SERVES: its own words; owned */
 };
 

@@ -134,8 +134,10 @@ int daemon_status(struct ctl *ctl, struct err *err)
 	char *holder, *log;
 	bool runs;
 
-	(void)err;
 	lbd_find(ctl, true, &f);
+	if (f.place == NOWHERE && f.unseen.code != ERR_NONE)
+		return err_set(err, f.unseen.code, "cannot see whether lbd runs: %s",
+			       f.unseen.text);
 	runs = f.place == SERVES || f.place == ELSEWHERE;
 	holder = lease_holder(&f.lease);
 	log = log_of(ctl, &f);

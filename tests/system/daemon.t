@@ -10,6 +10,10 @@ follow_pid() { lbd_pid=$(lease pid); }	# cleanup ends it
 exits 5 "nothing was ever started: status says so by its exit status" lbctl daemon status
 like "$out" 'does not run here' "and in words"
 like "$out" 'lbctl daemon start' "and what to do"
+ln -s lbd.lease "$LB_HOME/lbd.lease"
+exits 9 "a folder that cannot be looked into" lbctl daemon status
+like "$err" 'cannot see whether lbd runs: .*lbd.lease: ' "is not one in which nothing runs"
+rm "$LB_HOME/lbd.lease"
 exits 0 "start returns once lbd answers" lbctl daemon start
 follow_pid
 ok "it does" lbctl ls
@@ -136,6 +140,23 @@ kill -CONT "$lbd_pid"
 wait_for 'lbd_is_gone' 30
 ok "it ends once it can, and is started again" lbctl daemon start
 follow_pid
+
+# The disk is ill for a moment: only a new process may look at the ledger again, and nobody else
+# would start one.
+exits 0 "stop" lbctl daemon stop
+export LB_FAILPOINT=ledger.committed:error@30 LB_FAILPOINT_ONCE="$T"
+exits 0 "one whose ledger is to break" lbctl daemon start
+unset LB_FAILPOINT LB_FAILPOINT_ONCE
+follow_pid
+before=$lbd_pid
+wait_for 'lbctl submit --name "ill$(now_ms)" -- true; ! lives "$before"' 30
+wait_for 'lbctl ls' 30
+follow_pid
+[ "$before" != "$lbd_pid" ]
+is $? 0 "a broken ledger: lbd ends, and begins again by itself"
+like "$(cat "$LB_HOME/lbd.log")" 'cannot be trusted any more: lbd ends and begins again, jobs run on' "as its log says"
+ok "a run is submitted" lbctl submit --name well -- true
+run_reaches well completed 20
 
 # somebody tidied up: whoever cannot show that the folder is its own writes nothing more
 rm "$LB_HOME/lbd.lease"
