@@ -295,6 +295,19 @@ wait $lbrun_pid
 is "$? $(field cause)" "143 lost" "SIGTERM without an order: the scheduler must say what it was"
 
 fresh
+# Slurm sends SIGCONT to all processes of a job, then SIGTERM, in whatever order: a script goes on
+# behind what it has started.
+attempt 1 "[\"sh\",\"-c\",\"sleep $mark & echo \$! >$T/seen.pid; mv $T/seen.pid $T/seen; wait; exit 0\"]"
+start
+wait_for '[ -s "$T/seen" ]' 10
+pkill -CONT -P $lbrun_pid
+kill "$(cat "$T/seen")"
+wait_for '! pgrep -f "sleep $mark"' 10
+kill -TERM $lbrun_pid
+wait $lbrun_pid
+is "$? $(field cause)" "143 lost" "a script that ended before SIGTERM came to lbrun, too, has not completed"
+
+fresh
 attempt 1 "[\"sh\",\"-c\",\"trap 'exit 0' TERM; echo up >$T/seen; while :; do sleep 0.1; done\"]" 5
 start
 wait_for '[ -s "$T/seen" ]' 10

@@ -299,14 +299,16 @@ static struct next running(const struct shepherd_facts *f, const struct shepherd
 
 /* --- it has ended ----------------------------------------------------------------------------- */
 
-/* Its SIGTERM was perhaps for all of the job: then it comes to us, too, and was no crash. */
+/* Its SIGTERM was perhaps for all of the job: then it comes to us, too, and was no crash. What a
+ * script has started may get it first, so that the script goes on, to a status of 0. */
 static bool may_be_told(const struct shepherd_facts *f, int64_t now_ms)
 {
 	int status = f->launch.wait_status;
 	bool is_terminated = (WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM) ||
 			     (WIFEXITED(status) && WEXITSTATUS(status) == 128 + SIGTERM);
+	bool is_announced = f->continued_ms > 0 && f->launch.ended_ms < f->continued_ms + CONT_MS;
 
-	return is_terminated && f->stop.why == STOP_NOT &&
+	return (is_terminated || is_announced) && f->stop.why == STOP_NOT &&
 	       now_ms < f->launch.ended_ms + OUR_TERM_MS;
 }
 

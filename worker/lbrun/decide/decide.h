@@ -33,6 +33,7 @@ enum {
 	OLDER_WAIT_MS = 5 * 1000, /* an older lbrun looks for newer claims every 2 s */
 	OLDER_LOOK_MS = 100,
 	OUR_TERM_MS = 1000,  /* Slurm's SIGTERM to a whole job may reach us so long after others */
+	CONT_MS = 5 * 1000,  /* and so long after the SIGCONT that it sends to all before */
 	CLEAR_EVERY_MS = 10, /* between two passes over what is left */
 	SRUN_KILL_MS = 3000, /* for srun to kill its step, on all nodes */
 	RELAUNCH_PAUSE_MS = 1000,
@@ -140,6 +141,7 @@ struct shepherd_facts {
 	bool goes_on;         /* the order is for this attempt alone: the run has another one */
 	bool is_warned;       /* the time limit is near */
 	int64_t signalled_ms; /* when that came first */
+	int64_t continued_ms; /* when the last SIGCONT came; 0 = none has */
 	int signalled;        /* SIGTERM, SIGINT or, to end all at once, SIGQUIT; 0 = none */
 	bool wants_save, wants_stacks;
 	const char *stop_text; /* of the reason that counts, for people; borrowed */

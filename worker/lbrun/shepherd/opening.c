@@ -51,7 +51,7 @@ static int open_signals(void)
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	sigemptyset(&set);
 	for (const int *signo = (const int[]){ SIGCHLD, SIGTERM, SIGINT, SIGQUIT, SIGHUP, SIGUSR1,
-					       SIGUSR2, 0 };
+					       SIGUSR2, SIGCONT, 0 };
 	     *signo; signo++)
 		sigaddset(&set, *signo);
 	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);

@@ -147,6 +147,9 @@ void orders_signal(struct shepherd *s, int signo)
 		if (s->facts.signalled != SIGQUIT)
 			s->facts.signalled = signo;
 		break;
+	case SIGCONT:
+		s->facts.continued_ms = clock_mono_ms();
+		break;
 	case SIGHUP: /* "there is an order", or a wish */
 		look_for_order(s);
 		look_for_requests(s);
