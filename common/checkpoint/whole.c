@@ -19,6 +19,7 @@ enum {
 	HEADER_MAX = 32 * 1024 * 1024, /* of safetensors */
 	PICKLE_READ = 4 * 1024 * 1024,
 	TAIL_BYTES = 64,
+	OBJECTS_MAX = 100000, /* of msgpack, looked at */
 };
 
 struct file {
@@ -28,6 +29,10 @@ struct file {
 	unsigned char head[HEAD_BYTES];
 	size_t head_len;
 };
+
+/* What a look finds where nothing is wrong: a file that was cut anywhere would have been found out,
+ * or one that could be cut somewhere all the same. Else -1 with err. */
+enum { PROVEN, LIKELY };
 
 static bool has_suffix(const struct file *f, const char *suffix)
 {
@@ -132,11 +137,13 @@ static int check_safetensors(const struct file *f, struct look *look, struct err
 	return rc;
 }
 
-/* --- .npy: a header as Python writes it, raw data --------------------------------------------- */
+/* --- .npy: a header as Python writes it, raw data; Equinox writes one behind the other -------- */
+
+static const char npy[] = "\x93NUMPY";
 
 static bool is_npy(const struct file *f)
 {
-	return begins(f, "\x93NUMPY", 6) || has_suffix(f, ".npy");
+	return begins(f, npy, 6) || has_suffix(f, ".npy");
 }
 
 /* "'descr': '<f4'" → 4; 0 = another kind of type, whose size is not judged. */
@@ -168,34 +175,66 @@ static int64_t item_count(const char *header)
 	return count;
 }
 
+/* *bytes: of the array that begins there; 0 = its header does not say. */
+static int measure_npy(const struct file *f, int64_t at, int64_t *bytes, struct err *err)
+{
+	int64_t left = f->bytes - at, begin, items, size;
+	size_t len = left < HEAD_BYTES ? (size_t)left : HEAD_BYTES;
+	unsigned char head[HEAD_BYTES + 1] = { 0 };
+
+	*bytes = 0;
+	if (read_part(f, head, len, at, err) < 0)
+		return -1;
+	if (memcmp(head, npy, len < 6 ? len : 6) != 0)
+		return at > 0 ? 0 : err_set(err, ERR_IO, "does not begin as a .npy file does");
+	begin = head[6] == 1 ? 10 + head[8] + 256 * head[9]
+			     : 12 + (int64_t)(head[8] | head[9] << 8 | head[10] << 16);
+	if (len < 12 || left < begin)
+		return err_set(err, ERR_IO, "was cut short");
+	items = item_count((char *)head + 10);
+	size = item_bytes((char *)head + 10);
+	if (items < 0 || size <= 0 || size >= INT32_MAX || items >= INT64_MAX / size - begin)
+		return 0;
+	if (left - begin < items * size)
+		return err_set(err, ERR_IO, "%lld bytes of data, its header says %lld",
+			       (long long)(left - begin), (long long)(items * size));
+	*bytes = begin + items * size;
+	return 0;
+}
+
+/* Between two arrays it can be cut, and nothing shows it. */
 static int check_npy(const struct file *f, struct look *look, struct err *err)
 {
-	char header[HEAD_BYTES + 1];
-	int64_t begin, items, size;
+	int64_t at = 0, bytes;
+	int count = 0;
 
 	(void)look;
-	if (!begins(f, "\x93NUMPY", 6) || f->head_len < 12)
-		return err_set(err, ERR_IO, "does not begin as a .npy file does");
-	memcpy(header, f->head, f->head_len);
-	header[f->head_len] = '\0';
-	begin = f->head[6] == 1 ? 10 + f->head[8] + 256 * f->head[9]
-				: 12 + (int64_t)(f->head[8] | f->head[9] << 8 | f->head[10] << 16);
-	items = item_count(header + 10);
-	size = item_bytes(header + 10);
-	if (f->bytes < begin)
-		return err_set(err, ERR_IO, "was cut short");
-	if (items >= 0 && size > 0 && size < INT32_MAX && items < INT64_MAX / size &&
-	    f->bytes - begin < items * size)
-		return err_set(err, ERR_IO, "%lld bytes of data, its header says %lld",
-			       (long long)(f->bytes - begin), (long long)(items * size));
-	return 0;
+	do {
+		if (measure_npy(f, at, &bytes, err) < 0)
+			return -1;
+		at += bytes;
+		count++;
+	} while (bytes > 0 && at < f->bytes);
+	return count == 1 && at == f->bytes && has_suffix(f, ".npy") ? PROVEN : LIKELY;
 }
 
 /* --- pickle: begins with 0x80, and ends with a dot -------------------------------------------- */
 
+/* What torch.save wrote before archives begins with a pickle, too: of this number. */
+static bool is_old_torch(const struct file *f)
+{
+	static const unsigned char number[] = { 0x6c, 0xfc, 0x9c, 0x46, 0xf9,
+						0x20, 0x6a, 0xa8, 0x50, 0x19 };
+
+	return memmem(f->head, f->head_len < 32 ? f->head_len : 32, number, sizeof(number));
+}
+
+/* By joblib, Paddle, torch.distributed.checkpoint: as the protocols since 3 begin, which have
+ * frames since 4. */
 static bool is_pickle(const struct file *f)
 {
-	return has_suffix(f, ".pkl") || has_suffix(f, ".pickle");
+	return has_suffix(f, ".pkl") || has_suffix(f, ".pickle") || begins(f, "\x80\3", 2) ||
+	       begins(f, "\x80\4\x95", 3) || begins(f, "\x80\5\x95", 3);
 }
 
 static int check_pickle(const struct file *f, struct look *look, struct err *err)
@@ -206,16 +245,16 @@ static int check_pickle(const struct file *f, struct look *look, struct err *err
 	if (read_part(f, &last, 1, f->bytes - 1, err) < 0)
 		return -1;
 	/* Packed ones, as joblib can write, begin otherwise. */
-	if (f->head[0] == 0x80 && last != '.')
+	if (f->head[0] == 0x80 && last != '.' && !is_old_torch(f))
 		return err_set(err, ERR_IO, "was cut short: a pickle ends with a dot");
-	return 0;
+	return LIKELY;
 }
 
-/* --- JSON ------------------------------------------------------------------------------------- */
+/* --- JSON, and XGBoost's of bytes ------------------------------------------------------------- */
 
 static bool is_json(const struct file *f)
 {
-	return has_suffix(f, ".json");
+	return has_suffix(f, ".json") || has_suffix(f, ".ubj");
 }
 
 /* Only its end is looked at: Python writes NaN into JSON, and that shall not spoil a checkpoint. */
@@ -234,10 +273,10 @@ static int check_json(const struct file *f, struct look *look, struct err *err)
 	if (first < f->head_len && (f->head[first] == '{' || f->head[first] == '[') &&
 	    (len == 0 || tail[len - 1] != (f->head[first] == '{' ? '}' : ']')))
 		return err_set(err, ERR_IO, "was cut short");
-	return 0;
+	return has_suffix(f, ".ubj") ? LIKELY : PROVEN;
 }
 
-/* --- HDF5: its first block says where it ends ------------------------------------------------- */
+/* --- HDF5: its first block says where it ends, and does so rightly once it was closed ------- */
 
 static bool is_hdf5(const struct file *f)
 {
@@ -256,9 +295,9 @@ static int check_hdf5(const struct file *f, struct look *look, struct err *err)
 	version = f->head[8];
 	/* numbers of other widths than 8 are not read */
 	if (version > 3 || f->head[version < 2 ? 13 : 9] != 8)
-		return 0;
+		return LIKELY;
 	memcpy(&end, f->head + end_at[version], sizeof(end));
-	if (le64toh(end) > (uint64_t)f->bytes)
+	if (le64toh(end) != (uint64_t)f->bytes)
 		return err_set(err, ERR_IO, "%lld bytes, its first block says %llu",
 			       (long long)f->bytes, (unsigned long long)le64toh(end));
 	return 0;
@@ -288,20 +327,74 @@ static int check_ocdbt(const struct file *f, struct look *look, struct err *err)
 	return 0;
 }
 
+/* --- msgpack, as Flax writes it: one object, each with its length in front ------------------ */
+
+static bool is_msgpack(const struct file *f)
+{
+	return has_suffix(f, ".msgpack");
+}
+
+/* What begins with `p`: how long it is, and how many objects it holds behind that. */
+static void measure_object(const unsigned char p[9], int64_t *bytes, int64_t *holds)
+{
+	/* from 0xc0 on: bytes behind it, and what the number in them counts */
+	static const unsigned char widths[] = { 0, 0, 0, 0, 1, 2, 4, 1, 2,  4, 4, 8, 1, 2, 4, 8,
+						1, 2, 4, 8, 2, 3, 5, 9, 17, 1, 2, 4, 2, 4, 2, 4 };
+	/* x: bytes behind a type's */
+	static const char counts[] = "    bbbxxx               bbbaamm";
+	int64_t number = 0;
+	char what = ' ';
+
+	*bytes = 1;
+	if (p[0] >= 0x80 && p[0] < 0xc0) {
+		what = p[0] < 0x90 ? 'm' : p[0] < 0xa0 ? 'a' : 'b';
+		number = p[0] & (what == 'b' ? 0x1f : 0x0f);
+	} else if (p[0] >= 0xc0 && p[0] < 0xe0) {
+		what = counts[p[0] - 0xc0];
+		*bytes += widths[p[0] - 0xc0];
+		for (int64_t i = 1; what != ' ' && i < *bytes; i++)
+			number = number << 8 | p[i];
+	}
+	*bytes += what == 'x' ? number + 1 : what == 'b' ? number : 0;
+	*holds = what == 'm' ? 2 * number : what == 'a' ? number : 0;
+}
+
+static int check_msgpack(const struct file *f, struct look *look, struct err *err)
+{
+	int64_t at = 0, left = 1, bytes, holds;
+
+	(void)look;
+	for (int i = 0; left > 0 && at < f->bytes; i++) {
+		unsigned char head[9] = { 0 };
+		size_t len = f->bytes - at < 9 ? (size_t)(f->bytes - at) : 9;
+
+		if (i == OBJECTS_MAX)
+			return LIKELY;
+		if (read_part(f, head, len, at, err) < 0)
+			return -1;
+		measure_object(head, &bytes, &holds);
+		left += holds - 1;
+		at += bytes;
+	}
+	if (left > 0 || at > f->bytes)
+		return err_set(err, ERR_IO, "was cut short");
+	return at == f->bytes ? PROVEN : LIKELY;
+}
+
 /* --- all of them ------------------------------------------------------------------------------ */
 
 static const struct format {
 	bool (*is)(const struct file *f);
 	int (*check)(const struct file *f, struct look *look, struct err *err);
-	bool is_proof; /* one that was cut anywhere is found out */
 } formats[] = {
-	{ is_safetensors, check_safetensors, true },
-	{ is_npy, check_npy, true },
-	{ is_zip, check_zip, true },
-	{ is_hdf5, check_hdf5, true },
-	{ is_ocdbt, check_ocdbt, true },
-	{ is_pickle, check_pickle, false },
-	{ is_json, check_json, true },
+	{ is_safetensors, check_safetensors },
+	{ is_npy, check_npy },
+	{ is_zip, check_zip },
+	{ is_hdf5, check_hdf5 },
+	{ is_ocdbt, check_ocdbt },
+	{ is_msgpack, check_msgpack },
+	{ is_pickle, check_pickle },
+	{ is_json, check_json },
 };
 
 /* A file whose blocks never reached the disk, after a power cut, has its size and reads as zeros.
@@ -330,10 +423,13 @@ static int check(struct file *f, struct look *look, bool *is_proven, struct err 
 	if (is_blank(f))
 		return err_set(err, ERR_IO, "holds zeros where its first bytes should be");
 	for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
+		int rc;
+
 		if (!formats[i].is(f))
 			continue;
-		*is_proven = formats[i].is_proof;
-		return formats[i].check(f, look, err);
+		rc = formats[i].check(f, look, err);
+		*is_proven = rc == PROVEN;
+		return rc < 0 ? -1 : 0;
 	}
 	return 0;
 }

@@ -67,6 +67,57 @@ static void test_files(void **state)
 	}
 }
 
+/* Each: a whole file that has a predecessor that is as large as it was once cut, so that its format
+ * alone can tell; at `blind` bytes it cannot. */
+static void test_formats(void **state)
+{
+	/* {'w': bytes(4), 'n': [1, 300], 's': ext} */
+	static const char msgpack[] = "\x83\xa1w\xc4\4abcd\xa1n\x92\1\xcd\1\x2c\xa1s\xd7\1abcdefgh";
+	static const char joblib[] = "\x80\4\x95\7\0\0\0\0\0\0\0abcdefg.";
+	static const char ubj[] = "{L\0\0\0\0\0\0\0\7versionU\1}";
+	static const struct {
+		const char *ending, *data;
+		size_t len;
+	} cases[] = {
+		{ "msgpack", msgpack, sizeof(msgpack) - 1 },
+		{ "joblib", joblib, sizeof(joblib) - 1 },
+		{ "pdparams", joblib, sizeof(joblib) - 1 },
+		{ "ubj", ubj, sizeof(ubj) - 1 },
+	};
+	unsigned char h5[100] = "\x89HDF\r\n\x1a\n";
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		const char *path = path_of("ff/model_20.%s", cases[i].ending);
+
+		for (size_t len = cases[i].len; len > 2; len--) {
+			put(path, cases[i].data, len);
+			if (newest("ff") != (len == cases[i].len ? 20 : -2))
+				fail_msg("%s of %zu bytes", path, len);
+		}
+		assert_int_equal(folder_remove("ff", NULL), 0);
+	}
+	/* while it is written its first block has the end that it had at first */
+	h5[13] = 8;
+	le(h5 + 40, 96, 8);
+	put("ff/model_20.h5", h5, 100);
+	assert_int_equal(newest("ff"), -2);
+	assert_contains(told, "100 bytes, its first block says 96");
+	le(h5 + 40, 100, 8);
+	put("ff/model_20.h5", h5, 100);
+	assert_int_equal(newest("ff"), 20);
+	/* arrays behind each other */
+	put_npys("fe/model_20.eqx", 3);
+	put_npys("fe/model_30.eqx", 3);
+	assert_int_equal(newest("fe"), 30);
+	assert_int_equal(truncate("fe/model_30.eqx", 300), 0);
+	assert_int_equal(newest("fe"), 20);
+	put_npys("fe/model_30.eqx", 2);
+	assert_int_equal(newest("fe"), 20);
+	put_npys("fe/model_30.eqx", 1);
+	assert_int_equal(newest("fe"), 20);
+}
+
 static void flip(const char *path, long at)
 {
 	FILE *f = fopen(path, "r+");
@@ -563,6 +614,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_files),
+		cmocka_unit_test(test_formats),
 		cmocka_unit_test(test_deep_looks),
 		cmocka_unit_test(test_archives_behind_each_other),
 		cmocka_unit_test(test_numbered_folders),

@@ -106,15 +106,26 @@ static inline void put_safetensors(const char *path)
 	put(path, file, at + le(file + at, 7, 8));
 }
 
+/* Arrays behind each other, as np.save and Equinox write them. */
+static inline void put_npys(const char *path, size_t count)
+{
+	char file[600];
+	size_t at = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		memcpy(file + at, "\x93NUMPY\1\0\x76\0", 10);
+		at += 10 + (size_t)snprintf(
+				   file + at + 10, 118 + 1, "%-117s\n",
+				   "{'descr': '<f8', 'fortran_order': False, 'shape': (2, 3), }");
+		memset(file + at, 'x', 48);
+		at += 48;
+	}
+	put(path, file, at);
+}
+
 static inline void put_npy(const char *path)
 {
-	char file[200];
-	int len = snprintf(file + 10, 118 + 1, "%-117s\n",
-			   "{'descr': '<f8', 'fortran_order': False, 'shape': (2, 3), }");
-
-	memcpy(file, "\x93NUMPY\1\0\x76\0", 10);
-	memset(file + 10 + len, 'x', 48);
-	put(path, file, (size_t)len + 10 + 48);
+	put_npys(path, 1);
 }
 
 #endif
