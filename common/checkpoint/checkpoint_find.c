@@ -129,8 +129,7 @@ static void look_at_file(struct walk *w, const struct checkpoint_place *at, cons
 
 /* --- the walk --------------------------------------------------------------------------------- */
 
-static int read_folder(struct walk *w, const char *path, const char *relative, int depth,
-		       bool is_below, struct err *err);
+static int read_folder(struct walk *w, struct checkpoint_place *at, struct err *err);
 
 static void look_by_pattern(struct walk *w, const struct checkpoint_place *at, const char *name,
 			    const char *relative, const char *path, bool is_folder)
@@ -143,7 +142,11 @@ static void look_by_pattern(struct walk *w, const struct checkpoint_place *at, c
 		if (c && !is_folder)
 			checkpoint_add_part(c, name);
 	} else if (is_folder && at->depth < w->rules->pattern_depth) {
-		read_folder(w, path, relative, at->depth + 1, false, NULL);
+		struct checkpoint_place deeper = { .path = path,
+						   .relative = relative,
+						   .depth = at->depth + 1 };
+
+		read_folder(w, &deeper, NULL);
 	}
 }
 
@@ -156,19 +159,29 @@ static bool may_hold_some(const struct walk *w, const struct checkpoint_place *a
 static void look_at_folder(struct walk *w, const struct checkpoint_place *at, const char *name,
 			   const char *relative, const char *path)
 {
+	struct checkpoint_place deeper = {
+		.path = path,
+		.relative = relative,
+		.depth = at->depth + 1,
+		.is_below = at->is_below,
+		.is_beside = at->is_beside,
+	};
 	int64_t step;
+	bool is_one;
 
 	/* what an evaluation or a profiler keeps beside the checkpoints, by the same numbers, and
 	 * what training began with */
 	if (!w->rules->row && (name_is_for_other_work(name) || name_is_downloaded(name)))
 		return;
-	if (checkpoint_is_folder(w->rules, at, name, path, &step) &&
-	    (w->rules->row || !contents_are_for_people(path)))
+	is_one = checkpoint_is_folder(w->rules, at, name, path, &step) &&
+		 (w->rules->row || !contents_are_for_people(path));
+	if (is_one)
 		add(w, path, step, false);
-	else if (may_hold_some(w, at) && !file_is_link(path)) /* who knows where it would lead */
-		read_folder(w, path, relative, at->depth + 1,
-			    at->is_below || (name_has_checkpoint(name) && contents_are_below(path)),
-			    NULL);
+	if (is_one || !may_hold_some(w, at) ||
+	    file_is_link(path)) /* who knows where it would lead */
+		return;
+	deeper.is_below |= name_has_checkpoint(name) && contents_are_below(path);
+	read_folder(w, &deeper, NULL);
 }
 
 /* Is what a link leads to of this folder? Then it is listed under its own name. */
@@ -208,24 +221,21 @@ static void look_at(struct walk *w, const struct checkpoint_place *at, const str
 	free(path);
 }
 
-static int read_folder(struct walk *w, const char *path, const char *relative, int depth,
-		       bool is_below, struct err *err)
+/* `at`: which one; what is in it is found out here. */
+static int read_folder(struct walk *w, struct checkpoint_place *at, struct err *err)
 {
-	DIR *dir = opendir(path);
-	struct checkpoint_place at = { .path = path,
-				       .relative = relative,
-				       .depth = depth,
-				       .first = w->out->count,
-				       .is_below = is_below,
-				       .is_for_checkpoints = depth == 0 || is_below ||
-							     name_is_for_checkpoints(
-								     path_base(path)) ||
-							     contents_have_named_checkpoint(path) };
+	DIR *dir = opendir(at->path);
 	const struct dirent *entry;
 	int rc = 0;
 
+	at->first = w->out->count;
+	at->is_for_checkpoints = at->depth == 0 || at->is_below ||
+				 name_is_for_checkpoints(path_base(at->path)) ||
+				 contents_have_named_checkpoint(at->path) ||
+				 (!at->is_beside && contents_have_state(at->path));
+	at->is_beside = at->is_beside || contents_have_checkpoint(at->path);
 	if (!dir)
-		return errno == ENOENT ? 0 : err_errno(err, "%s", path);
+		return errno == ENOENT ? 0 : err_errno(err, "%s", at->path);
 	while (errno = 0, (entry = readdir(dir)) != NULL) {
 		if (++w->entries > ENTRIES_MAX)
 			break;
@@ -234,11 +244,11 @@ static int read_folder(struct walk *w, const char *path, const char *relative, i
 		if (strncmp(entry->d_name, our_prefix, strlen(our_prefix)) == 0)
 			continue;
 		if (w->rules->pattern || !name_is_temporary(entry->d_name))
-			look_at(w, &at, entry);
+			look_at(w, at, entry);
 	}
 	/* A listing that broke off could hide the newest checkpoint. */
 	if (!entry && errno != 0)
-		rc = err_errno(err, "%s", path);
+		rc = err_errno(err, "%s", at->path);
 	closedir(dir);
 	return rc;
 }
@@ -282,8 +292,9 @@ int checkpoints_find_in(const struct checkpoint_rules *rules, const char *const 
 		return 0;
 	for (int i = 0; folders[i] && rc == 0; i++) {
 		struct walk w = { .rules = rules, .out = out, .top = folders[i], .place = i };
+		struct checkpoint_place top = { .path = folders[i], .relative = "" };
 
-		rc = read_folder(&w, folders[i], "", 0, false, err);
+		rc = read_folder(&w, &top, err);
 	}
 	if (rc < 0)
 		checkpoint_list_clear(out);

@@ -70,20 +70,24 @@ bool contents_are_unnumbered_data(const char *folder)
 	return has(folder, is_weights) && has_no(folder, is_numbered);
 }
 
-/* "run1/model_20.pt": of both numbers the larger one is the step. */
-static bool is_model(const struct entry *e)
+/* "run1/model_20.pt": of both numbers the larger one is the step; "2026-11-27/model_20.pt". In
+ * "llama-1000/model_0.pt" the folder is the checkpoint. */
+static bool is_of_this_step(const struct entry *e)
 {
 	const char *base = path_base(e->folder);
 
-	return name_is_data(e->name) && !name_is_shard(e->name) && name_ends_in_number(base) &&
-	       (layout_name_matches("model_#.*", e->name, NULL) ||
-		layout_name_matches("model-#.*", e->name, NULL)) &&
+	return name_tells_step(e->name) || !name_ends_in_number(base) || name_tells_time(base) ||
 	       step_in_name(e->name) > step_in_name(base);
+}
+
+static bool is_state(const struct entry *e)
+{
+	return name_tells_state(e->name) && !name_is_temporary(e->name) && is_of_this_step(e);
 }
 
 static bool is_checkpoint(const struct entry *e)
 {
-	return e->name[0] != '.' && (name_tells_step(e->name) || is_model(e) ||
+	return e->name[0] != '.' && (name_tells_step(e->name) || is_state(e) ||
 				     (e->is_folder && name_is_for_checkpoints(e->name)));
 }
 
@@ -117,14 +121,23 @@ static bool is_named_checkpoint(const struct entry *e)
 {
 	const char *name = e->name;
 
-	return is_model(e) ||
-	       (name_has_checkpoint(name) && name_is_data(name) && !name_is_other_file(name) &&
-		(name_has_number(name) || name_is_single(name)));
+	return name_has_checkpoint(name) && name_is_data(name) && !name_is_other_file(name) &&
+	       (name_has_number(name) || name_is_single(name));
 }
 
 bool contents_have_named_checkpoint(const char *folder)
 {
 	return has(folder, is_named_checkpoint);
+}
+
+bool contents_have_state(const char *folder)
+{
+	return has(folder, is_state);
+}
+
+bool contents_have_checkpoint(const char *folder)
+{
+	return has(folder, is_checkpoint);
 }
 
 static bool is_of_one(const struct entry *e)

@@ -15,6 +15,10 @@ bool contents_are_for_people(const char *folder);
 /* timm's "train/20261123-101500-resnet50-224/checkpoint-9.pth.tar", "run1/ckpt_20.pt": whatever the
  * folder is called, in it are checkpoints. */
 bool contents_have_named_checkpoint(const char *folder);
+/* So are those that tell the state of a trainer (name_tells_state): "logs/4f2a/state_step1000.pt". */
+bool contents_have_state(const char *folder);
+/* Are there any, or folders for them? */
+bool contents_have_checkpoint(const char *folder);
 /* nanochat's "base_checkpoints/d20/": of other folders there, "best", "exports", nothing is known
  * where the checkpoints lie beside them. */
 bool contents_are_below(const char *folder);

@@ -58,7 +58,7 @@ bool name_is_data(const char *name)
 		".pt",     ".pth",      ".ckpt",   ".nemo",  ".npz",   ".npy",     ".safetensors",
 		".bin",    ".pkl",      ".pickle", ".h5",    ".hdf5",  ".keras",   ".msgpack",
 		".eqx",    ".tar",      ".distcp", ".model", ".state", ".weights", ".joblib",
-		".params", ".pdparams", ".pdopt",  ".onnx",  ".gguf",  ".zarr",
+		".params", ".pdparams", ".pdopt",  ".onnx",  ".gguf",  ".zarr",    ".ubj",
 	};
 
 	return ends_in_one_of(name, endings, sizeof(endings) / sizeof(endings[0]));
@@ -121,7 +121,7 @@ static bool is_word_of_one(const char *word, size_t len)
 	static const char *const words[] = { "ckpt",    "checkpoint", "model",    "last",
 					     "latest",  "state",      "snapshot", "best",
 					     "current", "final",      "training", "train",
-					     "trainer" };
+					     "trainer", "epoch",      "weights" };
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
 		if (strlen(words[i]) == len && strncasecmp(word, words[i], len) == 0)
@@ -147,6 +147,19 @@ bool name_has_checkpoint(const char *name)
 {
 	return strcasestr(name, "ckpt") || strcasestr(name, "checkpoint") ||
 	       strcasestr(name, "snapshot");
+}
+
+bool name_tells_state(const char *name)
+{
+	static const char *const arrays[] = { ".npy", ".npz", ".bin", ".tar" };
+
+	if (!name_is_data(name) || !name_has_number(name) || name_is_shard(name))
+		return false;
+	return layout_name_matches("model_#.*", name, NULL) ||
+	       layout_name_matches("model-#.*", name, NULL) ||
+	       (!ends_in_one_of(name, arrays, sizeof(arrays) / sizeof(arrays[0])) &&
+		(has_token(name, "state") || has_token(name, "model") ||
+		 (name_has_word(name) && name_tells_step(name))));
 }
 
 bool name_is_for_checkpoints(const char *name)

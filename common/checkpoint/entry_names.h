@@ -28,6 +28,9 @@ bool name_is_downloaded(const char *name);
 bool name_ends_in_number(const char *name);
 /* Has it the word checkpoint, or its like? */
 bool name_has_checkpoint(const char *name);
+/* A trainer's state at some step, whatever its folder is called: "state_step001000.pt",
+ * "epoch_2.pth"; arrays alone may be anything. */
+bool name_tells_state(const char *name);
 /* Of a folder for checkpoints and weights: "my_checkpoints", "saved_models". */
 bool name_is_for_checkpoints(const char *name);
 

@@ -184,17 +184,6 @@ static const char *last_number(const char *name, int64_t *time)
 	return step ? step : rank;
 }
 
-/* Without its last ending, where that has a letter: "ckpt_20.npz" → "ckpt_20", "snapshot.20" stays.
- */
-static char *stem_of(const char *name)
-{
-	const char *dot = strrchr(name, '.');
-
-	return dot && dot > name && !isdigit((unsigned char)dot[1])
-		       ? xstrndup(name, (size_t)(dot - name))
-		       : xstrdup(name);
-}
-
 /* Short words only as a whole: "it" is in "recital_3". */
 static const char *behind_step_word(const char *stem, size_t i)
 {
@@ -227,6 +216,17 @@ bool name_tells_step(const char *name)
 	return false;
 }
 
+/* Without its last ending, where that has a letter: "ckpt_20.npz" → "ckpt_20"; "snapshot.20" and
+ * "model.ckpt-20" stay. */
+static char *stem_of(const char *name)
+{
+	const char *dot = strrchr(name, '.');
+
+	return dot && dot > name && !isdigit((unsigned char)dot[1]) && !name_tells_step(dot)
+		       ? xstrndup(name, (size_t)(dot - name))
+		       : xstrdup(name);
+}
+
 int64_t step_in_name(const char *name)
 {
 	char *stem = stem_of(name);
@@ -237,6 +237,16 @@ int64_t step_in_name(const char *name)
 
 	free(stem);
 	return step;
+}
+
+bool name_tells_time(const char *name)
+{
+	char *stem = stem_of(name);
+	int64_t time;
+	bool is_said, is = !find_step(stem, &is_said, &time) && time >= 0;
+
+	free(stem);
+	return is;
 }
 
 bool name_has_number(const char *name)
@@ -277,6 +287,22 @@ bool name_tells_fraction(const char *name)
 	       !is_in_thousands(at);
 }
 
+/* "ppo_1000_steps.zip" */
+static bool is_before_word(const char *name)
+{
+	static const char *const words[] = { "step", "iter", "epoch" };
+	bool is = false;
+
+	for (name += strcspn(name, "0123456789"); *name && !is;
+	     name += strcspn(name, "0123456789")) {
+		name += text_digits(name);
+		for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+			is |= strncasecmp(name + strspn(name, separators), words[i],
+					  strlen(words[i])) == 0;
+	}
+	return is;
+}
+
 bool name_has_word(const char *name)
 {
 	size_t len = strcspn(name, "0123456789"), end = len;
@@ -300,5 +326,6 @@ bool name_has_word(const char *name)
 		if (end >= n && strncasecmp(name + end - n, other_words[i], n) == 0)
 			return true;
 	}
-	return behind(name, "step") || behind(name, "iter") || behind(name, "epoch");
+	return behind(name, "step") || behind(name, "iter") || behind(name, "epoch") ||
+	       is_before_word(name);
 }

@@ -18,11 +18,14 @@ enum { STEP_CANDIDATES_MAX = 8 };
 size_t step_candidates(const char *name, size_t places[STEP_CANDIDATES_MAX]);
 /* "ckpt_0.25": so much of an epoch? That is no step. */
 bool name_tells_fraction(const char *name);
+/* "2026-11-27_10-15-00": when it was, and no other number? */
+bool name_tells_time(const char *name);
 /* Has it a number that may be a step? */
 bool name_has_number(const char *name);
 /* Does a word for steps stand in front of a number ("epoch_3", "ckpt-20")? */
 bool name_tells_step(const char *name);
-/* Does a word for checkpoints stand in front of its number, as in "ckpt_20"? */
+/* Does a word for checkpoints stand in front of its number, or one for steps behind it, as in
+ * "ckpt_20", "20_steps"? */
 bool name_has_word(const char *name);
 
 #endif

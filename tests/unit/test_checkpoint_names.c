@@ -53,6 +53,8 @@ static void test_step_in_name(void **state)
 		{ "weights.10-0.25.hdf5", 10 },
 		{ "streaming_train_state_1000", 1000 },
 		{ "iter-000100-ckpt.pth", 100 },
+		{ "model.ckpt-20", 20 },
+		{ "model.txt.snapshot_iter_20", 20 },
 		/* when it was saved is no step, unless there is nothing else */
 		{ "checkpoint_1000_20261123.pt", 1000 },
 		{ "checkpoint_1000_20261123_101500.pt", 1000 },

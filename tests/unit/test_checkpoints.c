@@ -471,6 +471,15 @@ static void test_frameworks(void **state)
 	unlink("co/ep1-ba20-rank1.pt");
 	assert_int_equal(newest("co"), 10);
 	assert_int_equal(newest("fu"), 2000);
+	/* stable-baselines3, XGBoost, OpenCLIP */
+	put_zip("sb3/ppo_1000_steps.zip");
+	put_text("sb3/ppo_vecnormalize_1000_steps.pkl", "\x80.");
+	assert_int_equal(newest("sb3"), 1000);
+	assert_string_equal(found, "sb3/ppo_1000_steps.zip");
+	put_text("xg/xgb_20.ubj", "{}");
+	assert_int_equal(newest("xg"), 20);
+	put_zip("cl/epoch_latest.pt");
+	assert_int_equal(newest("cl"), 300);
 	/* ours, where the manifest does not hold */
 	put_text("our/step-00000010/manifest.json", "{}");
 	assert_int_equal(newest("our"), -2);
@@ -572,6 +581,21 @@ static void test_deep_down(void **state)
 	put_zip("nc/base_checkpoints/d20/model_002000.pt");
 	assert_int_equal(newest("nc"), 1000);
 	assert_contains(told, "nothing like optim_001000_rank0.pt");
+	/* modded-nanogpt's, rsl_rl's, EDM's; arrays may be anything, and so may what lies in a
+	 * folder beside checkpoints */
+	put_zip("mo/logs/4f2a-uuid/state_step001000.pt");
+	assert_int_equal(newest("mo"), 1000);
+	put_text("mo/logs/features/step_002000.npy", "x");
+	assert_int_equal(newest("mo"), 1000);
+	put_zip("rs/2026-11-27_10-00-00/model_20.pt");
+	assert_int_equal(newest("rs"), 20);
+	put_zip("rs/logs/ant/2026-11-27_10-00-00/model_30.pt");
+	assert_int_equal(newest("rs/logs"), 30);
+	put_zip("ed/training-runs/00000-cifar/training-state-002500.pt");
+	assert_int_equal(newest("ed"), 2500);
+	put_zip("ex/step-10/model.pt");
+	put_zip("ex/exports/model_20.pt");
+	assert_int_equal(newest("ex"), 10);
 	put_zip("nd/checkpoints/step_10.pt");
 	put_zip("nd/checkpoints/exports/model_20.pt");
 	assert_int_equal(newest("nd"), 10);
