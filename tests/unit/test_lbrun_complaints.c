@@ -36,6 +36,20 @@
 	"  error_file: <N/A>\n  traceback : To enable traceback see: https://pytorch.org/docs/stable/elastic/errors.html\n" \
 	"============================================================\n"
 
+/* each time that TensorFlow begins: with a GPU, without one */
+#define ABSL_START \
+	"WARNING: All log messages before absl::InitializeLog() is called are written to STDERR\n" \
+	"E0000 00:00:1744015772.625537 3982776 cuda_dnn.cc:8579] Unable to register cuDNN factory: Attempting to register factory for plugin cuDNN when one has already been registered\n" \
+	"W0000 00:00:1744015772.637017 3982776 computation_placer.cc:177] computation placer already registered. Please check linkage and avoid linking the same target more than once.\n" \
+	"I0000 00:00:1795819986.674888    2463 cpu_feature_guard.cc:227] This TensorFlow binary is optimized to use available CPU instructions in performance-critical operations.\n" \
+	"To enable the following instructions: AVX2 AVX512F FMA, in other operations, rebuild TensorFlow with the appropriate compiler flags.\n"
+#define TF_START \
+	"2026-11-27 10:00:00.123456: E external/local_xla/xla/stream_executor/cuda/cuda_fft.cc:467] Unable to register cuFFT factory: Attempting to register factory for plugin cuFFT when one has already been registered\n" \
+	"2026-11-27 10:00:00.223456: I tensorflow/core/platform/cpu_feature_guard.cc:182] This TensorFlow binary is optimized to use available CPU instructions in performance-critical operations.\n" \
+	"To enable the following instructions: AVX2 FMA, in other operations, rebuild TensorFlow with the appropriate compiler flags.\n" \
+	"2026-11-27 10:00:01.223456: W tensorflow/compiler/tf2tensorrt/utils/py_utils.cc:38] TF-TRT Warning: Could not find TensorRT\n" \
+	"2026-11-27 10:00:01.323456: W tensorflow/stream_executor/platform/default/dso_loader.cc:64] Could not load dynamic library 'libcuda.so.1'; dlerror: libcuda.so.1: cannot open shared object file: No such file or directory\n"
+
 /* clang-format off */
 static const struct {
 	const char *text, *want, *advice; /* NULL = none */
@@ -314,7 +328,7 @@ static const struct {
 	 "ValueError: No available memory for the cache blocks.", NULL},
 	{"E0502 10:11:12.1 12 coordination_service_agent.cc:330] Polled an error from coordination service (this can be an error from this or another task).\n"
 	 "F0502 10:11:12.1 12 client.h:77] Terminating process because the JAX distributed service detected fatal errors. This most likely indicates that another task died\n",
-	 "F0502 10:11:12.1 12 client.h:77] Terminating process because the JAX distributed service detected fatal errors. This most likely indicates that another task died", NULL},
+	 "F0502 10:11:12.1 12 client.h:77] Terminating process because the JAX distributed service detected fatal errors. This most likely indicates that another task died", "coordinator"},
 	{"In 'config': Could not find 'model/gpt9'\n\nAvailable options in 'model':\n\tgpt2\nConfig search path:\n\tprovider=hydra, path=pkg://hydra.conf\n\n"
 	 "Set the environment variable HYDRA_FULL_ERROR=1 for a complete stack trace.\n", "In 'config': Could not find 'model/gpt9'", NULL},
 	{DASHES "mpirun has detected an attempt to run as root.\n\nRunning as root is *strongly* discouraged as any mistake (e.g., in\n"
@@ -332,6 +346,31 @@ static const struct {
 	 TRACE "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n", "ValueError: bad", NULL},
 	{"evaluating ... " TRACE "    raise MyError(\"CUDA error: none\")\nMyError: none\n", "MyError: none", NULL},
 	{"[rank3]: " "Traceback (most recent call last):\n[rank3]:   File \"x.py\", line 1, in f\n[rank3]: odd.Thing: 7\n", "odd.Thing: 7", NULL},
+	/* TensorFlow and JAX: what their start prints, by absl's prefix before it is initialized, and their own of old */
+	{ABSL_START, "", NULL},
+	{TF_START, "", NULL},
+	{TF_START TRACE "ValueError: bad shape\n", "ValueError: bad shape", NULL},
+	{ABSL_START "2026-11-27 10:00:02.234567: I tensorflow/core/framework/local_rendezvous.cc:405] Local rendezvous is aborting with status: OUT_OF_RANGE: End of sequence\n"
+	 "I0000 00:00:1744015772.625537    2463 local_rendezvous.cc:407] Local rendezvous is aborting with status: OUT_OF_RANGE: End of sequence\n", "", NULL},
+	{"F0000 00:00:1744015772.625537    2463 x.cc:12] Check failed: n > 0 (0 vs. 0)\n*** Check failure stack trace: ***\n",
+	 "F0000 00:00:1744015772.625537    2463 x.cc:12] Check failed: n > 0 (0 vs. 0)", NULL},
+	{"2026-11-27 10:00:00.123456: F tensorflow/core/x.cc:33] Non-OK-status: s.ok()\n",
+	 "2026-11-27 10:00:00.123456: F tensorflow/core/x.cc:33] Non-OK-status: s.ok()", NULL},
+	{"2026-11-27 10:00:00.123456: E external/xla/xla/stream_executor/cuda/cuda_platform.cc:51] failed call to cuInit: INTERNAL: CUDA error: Failed call to cuInit: CUDA_ERROR_NO_DEVICE: no CUDA-capable device is detected\n"
+	 TRACE "RuntimeError: Unable to initialize backend 'cuda': FAILED_PRECONDITION: No visible GPU devices. (set JAX_PLATFORMS='' to automatically choose an available backend)\n",
+	 "2026-11-27 10:00:00.123456: E external/xla/xla/stream_executor/cuda/cuda_platform.cc:51] failed call to cuInit: INTERNAL: CUDA error: Failed call to cuInit: CUDA_ERROR_NO_DEVICE: no CUDA-capable device is detected", "has no GPU"},
+	{"E external/xla/xla/stream_executor/cuda/cuda_driver.cc:152] failed call to cuInit: INTERNAL: CUDA error: Failed call to cuInit: CUDA_ERROR_SYSTEM_NOT_READY: system not yet initialized\n"
+	 TRACE "RuntimeError: Unable to initialize backend 'cuda': FAILED_PRECONDITION: No visible GPU devices.\n",
+	 "E external/xla/xla/stream_executor/cuda/cuda_driver.cc:152] failed call to cuInit: INTERNAL: CUDA error: Failed call to cuInit: CUDA_ERROR_SYSTEM_NOT_READY: system not yet initialized", "lets nobody in"},
+	{TRACE "jax.errors.JaxRuntimeError: RESOURCE_EXHAUSTED: Failed to allocate request for 2.00GiB (2147483648B) on device ordinal 0\n",
+	 "jax.errors.JaxRuntimeError: RESOURCE_EXHAUSTED: Failed to allocate request for 2.00GiB (2147483648B) on device ordinal 0", "the GPU's memory"},
+	{"W0000 00:00:1795819959.651914   22182 op_kernel.cc:1858] OP_REQUIRES failed at constant_op.cc:176 : RESOURCE_EXHAUSTED: OOM when allocating tensor with shape[1] and type float on /job:localhost/replica:0/task:0/device:CPU:0 by \n",
+	 "W0000 00:00:1795819959.651914   22182 op_kernel.cc:1858] OP_REQUIRES failed at constant_op.cc:176 : RESOURCE_EXHAUSTED: OOM when allocating tensor with shape[1] and type float on /job:localhost/replica:0/task:0/device:CPU:0 by", "the host's memory"},
+	{TRACE "ValueError: The device should not be gpu:0, since PaddlePaddle is not compiled with CUDA\n",
+	 "ValueError: The device should not be gpu:0, since PaddlePaddle is not compiled with CUDA", "has no GPU"},
+	/* Keras says below the empty line what it was */
+	{TRACE "ValueError: Exception encountered when calling Sequential.call().\n\nInput 0 of layer 'dense' is incompatible with the layer\n\nArguments received by Sequential.call():\n  * training=False\n",
+	 "ValueError: Exception encountered when calling Sequential.call().; Input 0 of layer 'dense' is incompatible with the layer", NULL},
 };
 /* clang-format on */
 

@@ -8,6 +8,9 @@
 #define NCCL_ADVICE \
 	"NCCL_DEBUG=INFO tells more; slurm.network sets what the fabric needs, lbctl doctor looks at versions"
 
+/* of TensorFlow, before it took absl's */
+#define TF_PREFIX "(?:\\d{4}-\\d\\d-\\d\\d )?\\d\\d:\\d\\d:\\d\\d\\.\\d+: "
+#define NO_GPU "the job has no GPU, or this build is for CPUs: set slurm.gpus_per_node"
 #define NO_PROGRAM "there is no such program in the job's PATH"
 /* in the words of shells */
 #define LAUNCHER_MISSING \
@@ -21,7 +24,10 @@ const struct complaint_row complaint_rows[] = {
 	{"[Cc]onnection (?:reset|closed) by (?:remote )?peer|communicator was aborted|recvValue failed|"
 	 "remote process exited|Broken ?[Pp]ipe|ncclRemoteError|Socket Timeout", FOLLOWS},
 	/* JAX */
-	{"tasks are unhealthy|that another task died", FOLLOWS},
+	{"tasks are unhealthy|that another task died", WEIGHT_FOLLOWS, false,
+	 "a task ended, or never reached the coordinator: look at what each did last"},
+	/* TensorFlow, each time that it begins on a node without GPUs; JAX, before it fails */
+	{"failed call to cuInit: (?!.*SYSTEM_NOT_READY)", WEIGHT_HINT, false, NO_GPU},
 	/* UCX, below MPI */
 	{"process_vm_\\w+\\(.*No such process|Endpoint timeout|"
 	 "Transport retry count exceeded", FOLLOWS},
@@ -40,7 +46,8 @@ const struct complaint_row complaint_rows[] = {
 
 	/* memory */
 	{"\\b(?:CUDA|HIP|XPU|NPU|HPU|MLU|MUSA|MPS backend) out of memory|CUBLAS_STATUS_ALLOC_FAILED|cudaErrorMemoryAllocation|"
-	 "RESOURCE_EXHAUSTED: Out of memory|Cuda failure.*out of memory|OOM when allocating tensor|"
+	 "RESOURCE_EXHAUSTED: Out of memory|Cuda failure.*out of memory|OOM when allocating tensor(?!.*device:CPU:)|"
+	 "Failed to allocate request for .* on device ordinal|"
 	 "Out of memory error on \\w+ \\d|[Rr]an out of memory in memory space|at the bottom of memory\\. That was not|"
 	 "Error.*CUDA_ERROR_OUT_OF_MEMORY|cuMemAlloc failed: out of memory|Out of GPU memory trying to allocate|"
 	 "cupy\\S*OutOfMemoryError: |UR_RESULT_ERROR_OUT_OF_\\w+|MODULE:PT_DEVMEM Allocation failed|^lbworker: .*\\bcuda: .*out of memory", KNOWN,
@@ -54,7 +61,7 @@ const struct complaint_row complaint_rows[] = {
 	 "the job's memory is used up: ask for more (slurm.mem), or hold less at once"},
 	{"DataLoader worker .* killed by signal: Killed|node running low on memory|"
 	 "Cannot allocate memory|std::bad_alloc|^(?:\\w+\\.)*_?(?:Array)?MemoryError\\b|"
-	 "DefaultCPUAllocator: (?:can't allocate|not enough) memory", KNOWN,
+	 "DefaultCPUAllocator: (?:can't allocate|not enough) memory|OOM when allocating tensor", KNOWN,
 	 "the host's memory is used up: ask for more (slurm.mem), or hold less at once"},
 
 	/* disks and files */
@@ -93,9 +100,8 @@ const struct complaint_row complaint_rows[] = {
 	{"no kernel image is available|is not compatible with the current PyTorch|"
 	 "named symbol not found|unsupported GPU architecture", KNOWN,
 	 "this build does not know the GPU: H100 and H200 need CUDA 11.8 and NCCL 2.16 or newer"},
-	{"No CUDA GPUs are available|no CUDA-capable device|Found no NVIDIA driver|"
-	 "not compiled with CUDA enabled", KNOWN,
-	 "the job has no GPU, or this build is for CPUs: set slurm.gpus_per_node"},
+	{"No CUDA GPUs are available|no CUDA-capable device|Found no NVIDIA driver|No visible GPU devices|"
+	 "not compiled with CUDA\\b", KNOWN, NO_GPU},
 	{"^XID \\d+ of GPU -?\\d+, hardware", KNOWN,
 	 "the GPU is broken: slurm.exclude keeps the run away from the node; have it looked at"},
 	{"^XID \\d+ of GPU -?\\d+, application", KNOWN,
@@ -142,8 +148,8 @@ const struct complaint_row complaint_rows[] = {
 	{"^Signal: |Fatal Python error: |^Segmentation fault|Caught signal \\d+ \\(|^signal \\(\\d+|\\*\\*\\* SIG|AddressSanitizer: ",
 	 WEIGHT_KNOWN, true, NULL},
 	{"^terminate called after throwing", WEIGHT_EXCEPTION, true, NULL},
-	/* glog, absl and XLA, before they abort */
-	{"^F\\d{4} \\d\\d:\\d\\d:\\d\\d\\.", WEIGHT_EXCEPTION, false, NULL},
+	/* glog, absl and XLA, before they abort; before absl is initialized the time is one of Unix */
+	{"^F\\d{4} \\d\\d:\\d\\d:\\d+\\.|^" TF_PREFIX "F ", WEIGHT_EXCEPTION, false, NULL},
 	/* glibc, as it aborts */
 	{"^(?:\\w+\\(\\): )?(?:double free|invalid (?:next )?(?:pointer|size)|corrupted|mismatching|memory corruption|unaligned)\\b.{0,60}$|"
 	 "\\*\\*\\* (?:stack smashing|buffer overflow) detected", WEIGHT_EXCEPTION, true, NULL},
@@ -159,7 +165,7 @@ const struct complaint_row complaint_rows[] = {
 const size_t complaint_row_count = sizeof(complaint_rows) / sizeof(complaint_rows[0]);
 
 const char complaint_sign[] =
-	"(?i)error|exception|fault|fatal|^f\\d{4} |exited on$|did not (?:answer|begin)|has (?:an)?other|abort|assert|kill|denied|no space|quota|nccl|cuda|out of memory|"
+	"(?i)error|exception|fault|fatal|^f\\d{4} |\\d: f |exited on$|did not (?:answer|begin)|has (?:an)?other|abort|assert|kill|denied|no space|quota|nccl|cuda|out of memory|"
 	"memory|cannot|not found|no such|caught|exit ?(?:code|string)|return code|exit status|died with|interrupt|"
 	"panic|signal|terminat|peer|pipe|insuffic|unable|too many|already in use|mismatch|arguments|invalid|"
 	"process name|could not|corrupt|\\bfree\\b|smashing|overflow|as root|has lost|not enough|compatib|driver|failed|timeout|timed out|xid|ecc|\\bbus\\b|retries|unreach|resolution|not known|gated|\\boom\\b|is lost|stale|read-only|input/output|busy|initialized|completion|bottom of|unresponsive";
@@ -167,7 +173,7 @@ const char complaint_sign[] =
 const char complaint_harmless[] =
 	"(?i)warn(?:ing)?s?\\b|\\b(?:0|no|without) (?:\\w+ )?errors?\\b|errors?['\"]?\\s*[=:]\\s*0\\b|error[_-]?(?:rate|bar|handl|if)|"
 	/* of glog and PyTorch: "W1127 16:23:59.8 1 run.py:982] ", "[W1127 16:23:59.8 socket.cpp:755] " */
-	"^\\[?[WI]\\d{3,4} \\d\\d:\\d\\d:\\d\\d\\.|^\\[[WI] \\w+\\.cpp:\\d+\\]|"
+	"^\\[?[WI]\\d{3,4} \\d\\d:\\d\\d:\\d+\\.|^\\[[WI] \\w+\\.cpp:\\d+\\]|^" TF_PREFIX "[WI] |"
 	"\\bINFO\\b|\\bDEBUG\\b|on_error|ignor|retrying|recovered|fault[_-]?toler";
 
 const char complaint_noise[] =
@@ -184,6 +190,8 @@ const char complaint_noise[] =
 	/* MPICH, Intel MPI */
 	"^=   |^YOUR APPLICATION TERMINATED|^This typically refers to|^Please see the FAQ|"
 	"application called MPI_Abort|^===* backtrace \\(|"
+	/* TensorFlow, whenever it starts */
+	"Unable to register \\w+ factory: |^To enable the following instructions: |"
 	/* RCCL, whenever it starts on such a node */
 	"NCCL WARN (?:Missing \"iommu=pt\"|NUMA auto balancing)|"
 	/* PyTorch's watchdog, beside what it found */

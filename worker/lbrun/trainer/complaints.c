@@ -115,6 +115,12 @@ static bool says_the_same(const struct complaint *best, const struct heard *line
 	       line->now_ms - best->at_ms <= COMPLAINT_OLD_MS;
 }
 
+/* What is wrong stands in the next line that is not empty: Keras has a sentence in front. */
+static bool is_heading(const char *text)
+{
+	return text_ends_with(text, ":") || strstr(text, "Exception encountered when calling ");
+}
+
 static void offer(struct complaints *c, const struct heard *line, enum weight weight,
 		  const struct complaint_row *row)
 {
@@ -127,7 +133,7 @@ static void offer(struct complaints *c, const struct heard *line, enum weight we
 		return;
 	take(&c->best, line, weight, row ? row->advice : NULL);
 	c->frame_lines = row && row->has_frame ? FRAME_LINES : 0;
-	c->goes_on = text_ends_with(line->text, ":");
+	c->goes_on = is_heading(line->text);
 }
 
 static void append(struct complaint *to, const struct heard *line)
