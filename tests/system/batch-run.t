@@ -96,6 +96,22 @@ lbctl submit --name monitor monitor.slurm >/dev/null
 run_reaches monitor completed 60
 is "$(wc -l <"$LB_HOME/runs/monitor/tries")" 1 "… nor has one that ends its monitor when its trainer is done"
 
+# What runs beside the trainer is ended by the script itself: srun calls that Killed.
+cat >beside.slurm <<'END'
+#!/bin/bash
+#SBATCH --mem=100M -n1
+srun --overlap -n1 sh -c 'touch up; sleep 1000' &
+until [ -e up ]; do sleep 0.05; done
+srun --overlap -n1 sh -c 'for step in 1 2 3; do echo "step $step/3 loss 1"; done'
+kill %1
+wait
+echo done
+END
+lbctl submit --name beside beside.slurm >/dev/null
+run_reaches beside completed 60
+like "$(lbctl logs beside)" 'task 0: Killed' "a step that the script ends is killed by its srun"
+is "$(lbctl status beside --json | json attempts.0.launches.#)" 1 "… which does not fail the trainer"
+
 # kill -9 of srun reaches no rank: those are ended before there are others, and no task's but those.
 cat >orphan.sh <<'END'
 [ "$SLURM_ARRAY_TASK_ID$LB_LAUNCH" != 22 ] || { kill -0 "$(cat pid)" || echo gone; kill -0 "$(cat look)" && echo stays; exit 0; } >found 2>&1

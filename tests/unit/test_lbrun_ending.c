@@ -34,6 +34,9 @@ static const struct complaint closed_pipe = {
 
 static const struct rank_end nobody = { .exit_code = -1, .rank = -1 };
 static const struct rank_end failed = { .is_known = true, .exit_code = 7, .rank = 1 };
+static const struct rank_end ordered = {
+	.is_known = true, .exit_code = -1, .signal = SIGKILL, .is_ordered = true
+};
 static const struct rank_end ended = { .is_known = true, .exit_code = 128 + SIGTERM, .rank = 1 };
 
 /* clang-format off */
@@ -113,6 +116,10 @@ static const struct {
 	{{.wait_status = EXITED(0), .rank_end = &failed, .end_is_last = true, .warned = true}, CAUSE_COMPLETED, 0, 0, 0},
 	{{.wait_status = EXITED(0), .rank_end = &failed, .end_is_last = true, .requeue_asked = true}, CAUSE_PREEMPTED, 0, 0, 143},
 	{{.wait_status = EXITED(0), .rank_end = &failed, .end_is_last = true, .stop = STOP_ORDERED}, CAUSE_KILLED, 0, 0, 143},
+	/* a monitor that the script ended; it may have been the trainer */
+	{{.wait_status = EXITED(0), .rank_end = &ordered, .end_is_last = true}, CAUSE_COMPLETED, 0, 0, 0},
+	{{.wait_status = EXITED(0), .rank_end = &ordered, .end_is_last = true, .has_steps_left = true}, CAUSE_CRASH, -1, SIGKILL, 137},
+	{{.wait_status = EXITED(124), .rank_end = &ordered, .end_is_last = true, .has_steps_left = true}, CAUSE_ERROR, 124, 0, 124},
 	{{.wait_status = EXITED(0), .rank_end = &nobody, .has_broken_off = true}, CAUSE_ERROR, 0, 0, 143},
 	{{.wait_status = EXITED(0), .rank_end = &nobody, .has_broken_off = true, .oom = true}, CAUSE_OOM, 0, 0, 143},
 };
@@ -226,8 +233,19 @@ static void test_budget(void **state)
 /* The first rank that ended says what it was, srun only that something was. */
 static void test_ends_of_ranks(void **state)
 {
-	const struct rank_end killed = { true, -1, SIGKILL, 2, "n2", false, true };
-	const struct rank_end without = { true, -1, SIGKILL, 3, "n2", true, true };
+	const struct rank_end killed = { .is_known = true,
+					 .exit_code = -1,
+					 .signal = SIGKILL,
+					 .rank = 2,
+					 .node = "n2",
+					 .is_first_hand = true };
+	const struct rank_end without = { .is_known = true,
+					  .exit_code = -1,
+					  .signal = SIGKILL,
+					  .rank = 3,
+					  .node = "n2",
+					  .oom = true,
+					  .is_first_hand = true };
 	const struct complaint late = { .text = "lbworker: rank 3 on n2 did not begin within 3 s",
 					.rank = 0,
 					.node = "n1",

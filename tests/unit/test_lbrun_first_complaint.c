@@ -145,6 +145,52 @@ static void test_followers(void **state)
 	complaints_fini(&c);
 }
 
+/* A script ends what runs beside the trainer by a signal to its srun; what srun ends behind a
+ * rank's own end, or because it could not go on, is another matter. */
+static void test_ordered(void **state)
+{
+#define ENDS \
+	"srun: Job step aborted: Waiting up to 32 seconds for job step to finish.\n" \
+	"slurmstepd-n1: error: *** STEP 3.1 ON n1 CANCELLED AT 2026-11-27T22:28:11 ***\n" \
+	"srun: error: n1: task 0: Killed\nsrun: error: n2: task 1: Killed\n"
+	static const struct {
+		const char *words;
+		bool is_ordered;
+		int signal, code;
+	} rows[] = {
+		{ "srun: forcing job termination\n" ENDS, true, SIGKILL, -1 },
+		{ ENDS, true, SIGKILL, -1 },
+		{ "srun: error: n2: task 3: Exited with exit code 7\n" ENDS, false, 0, 7 },
+		{ ENDS "srun: error: n2: task 3: Exited with exit code 7\n", false, 0, 7 },
+		{ "srun: error: n2: task 3: Killed\n" ENDS, false, SIGKILL, -1 },
+		{ "slurmstepd: error: StepId=3.1 exceeded memory limit (9 > 8), being killed\n" ENDS,
+		  false, SIGKILL, -1 },
+		{ "srun: error: Task launch for StepId=3.1 failed on node n2: Communication "
+		  "connection failure\n" ENDS,
+		  false, SIGKILL, -1 },
+	};
+
+	(void)state;
+	complaints_init(&c);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		complaints_reset(&c);
+		hear(rows[i].words, "", -1);
+		assert_true(c.end.is_known);
+		assert_int_equal(c.end.is_ordered, rows[i].is_ordered);
+		assert_int_equal(c.end.signal, rows[i].signal);
+		assert_int_equal(c.end.exit_code, rows[i].code);
+	}
+	/* nor is it where the training went on for long */
+	complaints_reset(&c);
+	hear(rows[0].words, "", -1);
+	complaints_step(&c, now_ms + 2 * COMPLAINT_SURVIVED_MS);
+	now_ms += 2 * COMPLAINT_SURVIVED_MS;
+	hear("srun: error: n1: task 0: Killed\n", "", -1);
+	assert_false(c.end.is_ordered);
+	complaints_fini(&c);
+#undef ENDS
+}
+
 /* What a rank's shepherd saw counts more than what srun says of that rank, whichever comes first;
  * and of no other rank, nor of one on another node. */
 static void first_hand_counts(void **state)
@@ -181,9 +227,9 @@ static void first_hand_counts(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_ranks),        cmocka_unit_test(test_survived),
-		cmocka_unit_test(test_last),         cmocka_unit_test(test_followers),
-		cmocka_unit_test(first_hand_counts),
+		cmocka_unit_test(test_ranks),     cmocka_unit_test(test_survived),
+		cmocka_unit_test(test_last),      cmocka_unit_test(test_ordered),
+		cmocka_unit_test(test_followers), cmocka_unit_test(first_hand_counts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

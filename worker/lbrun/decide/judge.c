@@ -48,11 +48,12 @@ static void decide_ending(const struct shepherd_facts *f, const struct shepherd_
 		/* of a trainer that tells no steps a second start, which ended well, shows
 		 * nothing */
 		.end_is_last = l->end_is_last && !(l->is_caught && l->step_told < 0),
+		.has_steps_left = has_steps_left(l),
 	};
 
-	facts.is_doubtful = !has_steps_left(l) && (l->has_background || l->target_told > 0);
+	facts.is_doubtful = !facts.has_steps_left && (l->has_background || l->target_told > 0);
 	facts.has_raised = l->raised_last;
-	facts.has_broken_off = policy->params->is_script && has_steps_left(l) &&
+	facts.has_broken_off = policy->params->is_script && facts.has_steps_left &&
 			       (l->raised_last || facts.oom);
 	ending_decide(&facts, out);
 	if (l->unreached_ms > 0 && f->stop.why == STOP_NOT && out->cause != CAUSE_COMPLETED)

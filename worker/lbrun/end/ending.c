@@ -117,12 +117,13 @@ static bool is_helpers_oom(const struct launch_facts *f, const struct ending *en
 		strstr(c->text, "killed by signal: Killed") || strstr(c->text, "abruptly"));
 }
 
-/* A script may end a rank itself. */
-static bool is_bad_end(const struct rank_end *end)
+/* A script may end a rank itself, or all of a step: what is not the trainer's, mostly. */
+static bool is_bad_end(const struct launch_facts *f)
 {
+	const struct rank_end *end = f->rank_end;
 	int signo = end->signal ? end->signal : end->exit_code - 128;
 
-	return signo != SIGTERM && signo != SIGINT;
+	return end->is_ordered ? f->has_steps_left : signo != SIGTERM && signo != SIGINT;
 }
 
 /* What a script has beside its trainer, a server or a monitor, ends as it may when that is done:
@@ -141,7 +142,7 @@ static bool is_hidden(const struct launch_facts *f, const struct ending *end)
 {
 	return end->exit_code == 0 && !f->warned && !f->requeue_asked && !f->submitted_itself &&
 	       !f->said_stopped &&
-	       ((f->end_is_last && is_bad_end(f->rank_end) && is_trainers_end(f)) ||
+	       ((f->end_is_last && is_bad_end(f) && is_trainers_end(f)) ||
 		f->has_broken_off);
 }
 
@@ -252,7 +253,8 @@ void ending_decide(const struct launch_facts *f, struct ending *out)
 	if (hides)
 		snprintf(how, sizeof(how), "it broke off");
 	if (is_natural && (out->exit_code > 0 || f->stop == STOP_LEFT_OVER || hides) &&
-	    f->rank_end && f->rank_end->is_known && !is_unreached)
+	    f->rank_end && f->rank_end->is_known && (!f->rank_end->is_ordered || hides) &&
+	    !is_unreached)
 		take_rank_end(f->rank_end, out, how, sizeof(how));
 
 	if (!is_natural) {

@@ -45,7 +45,7 @@ void complaints_reset(struct complaints *c)
 	c->last_end_ms = c->raised_ms = c->step_ms = INT64_MIN;
 	c->named_rank = -1;
 	c->follower_count = 0;
-	c->launcher_ends = false;
+	c->launcher_ends = c->has_reason = false;
 	c->frame_lines = 0;
 	c->goes_on = c->in_traceback = c->in_group = false;
 	c->said = c->aside = ASIDE_NOT;
@@ -334,7 +334,7 @@ static bool explains_more(const struct complaints *c, const struct rank_end *a, 
 {
 	const struct rank_end *b = &c->end;
 
-	return !b->is_known || is_of_the_same(a, b) ||
+	return !b->is_known || is_of_the_same(a, b) || (b->is_ordered && !a->is_ordered) ||
 	       (a->signal && !b->signal && a->rank < 0 && b->rank < 0) ||
 	       (is_cause(c, a->signal) && a->rank != b->rank && complaints_follows(c, b->rank) &&
 		now_ms - c->end_ms <= FOLLOWED_MS);
@@ -358,6 +358,13 @@ void complaints_rank_ended(struct complaints *c, const struct rank_end *end, int
 	c->end_ms = now_ms;
 }
 
+/* Scripts end what runs beside the trainer, a monitor say, by a signal to its srun, or by scancel
+ * of its step. */
+static bool is_ordered(const struct complaints *c, const struct rank_end *end)
+{
+	return end->signal == SIGKILL && !end->oom && c->launcher_ends && !c->has_reason;
+}
+
 static void hear_launcher(struct complaints *c, const struct heard *line)
 {
 	for (size_t i = 0; i < rank_end_pattern_count; i++) {
@@ -371,6 +378,7 @@ static void hear_launcher(struct complaints *c, const struct heard *line)
 		c->named_rank = end.rank;
 		if (strstr(line->text, "MPI_Abort(") || strstr(line->text, "MPI_ABORT "))
 			note_follower(c, end.rank, line->now_ms);
+		end.is_ordered = is_ordered(c, &end);
 		complaints_rank_ended(c, &end, line->now_ms);
 		return;
 	}
@@ -421,6 +429,15 @@ static bool srun_ends(const char *text)
 static bool ends_all(const char *text)
 {
 	return srun_ends(text) || (strstr(text, "*** STEP ") && strstr(text, " CANCELLED AT "));
+}
+
+static void hear_end_of_all(struct complaints *c, const struct heard *line)
+{
+	if (!ends_all(line->text))
+		return;
+	c->has_reason = (c->end.is_known && !c->end.is_ordered) || c->best.weight == WEIGHT_KNOWN;
+	c->launcher_ends = true;
+	c->ends_ms = line->now_ms;
 }
 
 /* What a line says of the traceback behind it; what was raised meanwhile is of the same kind. */
@@ -480,7 +497,7 @@ void complaints_hear(struct complaints *c, const struct heard *heard)
 
 	if (line.len == 0)
 		return;
-	c->launcher_ends |= ends_all(line.text);
+	hear_end_of_all(c, &line);
 	if (c->frame_lines > 0 && line.rank == c->best.rank)
 		add_frame(c, &line);
 	traceback = follow_traceback(c, &line);
@@ -535,6 +552,8 @@ void complaints_step(struct complaints *c, int64_t now_ms)
 		c->end = (struct rank_end){ .exit_code = -1, .rank = -1 };
 	if (c->follower_count > 0 && now_ms - c->followed_ms > COMPLAINT_SURVIVED_MS)
 		c->follower_count = 0;
+	if (now_ms - c->ends_ms > COMPLAINT_SURVIVED_MS)
+		c->launcher_ends = false;
 }
 
 /* Other ranks, and another pipe, may still tell a step of before. */

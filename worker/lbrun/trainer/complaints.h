@@ -38,6 +38,7 @@ struct rank_end {
 	char node[65];
 	bool oom;           /* the kernel killed it, or something that it started, for memory */
 	bool is_first_hand; /* its own shepherd says so, which saw it end; else a launcher */
+	bool is_ordered;    /* its srun was told to end it, for no reason that anybody gave */
 };
 
 /* what was raised did not end the program, or perhaps not */
@@ -57,7 +58,9 @@ struct complaints {
 	int64_t followers[16]; /* ranks that said they end because of another, in turn; */
 	size_t follower_count;
 	int64_t followed_ms; /* the newest said so */
-	bool launcher_ends;  /* it has said that it ends all that is left */
+	bool launcher_ends;  /* it has said that it ends all that is left, */
+	int64_t ends_ms;     /* the last time then, */
+	bool has_reason;     /* and behind the end of a rank, or what explains it */
 	int frame_lines;     /* so many lines may hold the frame of `best` */
 	bool goes_on;        /* `best` ends in a colon: the next line is a part of it */
 	bool in_traceback;
