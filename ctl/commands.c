@@ -197,7 +197,7 @@ static const struct option_row du_options[] = {
 static const struct option_row rm_options[] = { REMOVE_ROWS, END_ROW };
 
 static const struct option_row prune_options[] = {
-	{ "older-than", 0, OPTION_DURATION, FIELD(older_ms), "DURATION",
+	{ "older-than", 0, OPTION_AGE, FIELD(older_ms), "DURATION",
 	  "runs that ended 30d, 12w ... ago, or longer" },
 	REMOVE_ROWS,
 	END_ROW,

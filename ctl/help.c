@@ -84,10 +84,13 @@ int help_run(struct ctl *ctl, struct err *err)
 		print_overview(ctl, stdout);
 		return 0;
 	}
-	if (ctl->operands.count == 2 && strcmp(ctl->operands.words[0], "complete") == 0)
+	if (ctl->operands.count <= 2 && strcmp(ctl->operands.words[0], "complete") == 0)
 		return client_init(&ctl->client, ctl->options.home, err) < 0
 			       ? -1
-			       : complete_run(ctl, ctl->operands.words[1], err);
+			       : complete_run(ctl,
+					      ctl->operands.count == 2 ? ctl->operands.words[1]
+								       : "",
+					      err);
 	command = command_find(ctl, ctl->operands.words[0]);
 	if (!command)
 		return unknown_command(ctl, ctl->operands.words[0], err);

@@ -10,6 +10,7 @@
 
 #include "common/config/keys.h"
 #include "common/base/mem.h"
+#include "common/base/text.h"
 #include "slurm/batch/sbatch_options.h"
 
 enum { MAX_CANDIDATES = 256, LEFT_COLUMN = 22 };
@@ -168,10 +169,18 @@ static int number(const struct option_row *row, const char *text, int64_t *out, 
 	long long n = text[0] >= '0' && text[0] <= '9' ? strtoll(text, &end, 10) : 0;
 
 	if (n < 1 || n > INT32_MAX || *end != '\0')
-		return err_set(err, ERR_USAGE, "--%s: \"%s\" is no number from 1 on", row->name,
-			       text);
+		return err_set(err, ERR_USAGE, "--%s: \"%s\" is no number from 1 to %d", row->name,
+			       text, INT32_MAX);
 	*out = n;
 	return 0;
+}
+
+static int duration(const struct option_row *row, const char *text, int64_t *out, struct err *err)
+{
+	if (row->kind == OPTION_AGE && text_is_digits(text))
+		return err_set(err, ERR_USAGE, "--%s: \"%s\": say of what, as in \"%sd\" for days",
+			       row->name, text, text);
+	return duration_parse(text, out, err) < 0 ? err_wrap(err, "--%s", row->name) : 0;
 }
 
 static int store(const struct reader *r, const struct option_row *row, const char *value)
@@ -188,9 +197,8 @@ static int store(const struct reader *r, const struct option_row *row, const cha
 	case OPTION_NUMBER:
 		return number(row, value, field, r->err);
 	case OPTION_DURATION:
-		if (duration_parse(value, field, r->err) < 0)
-			return err_wrap(r->err, "--%s", row->name);
-		return 0;
+	case OPTION_AGE:
+		return duration(row, value, field, r->err);
 	case OPTION_OTHERS:
 		break; /* take_other */
 	case OPTION_LIST: {

@@ -54,6 +54,7 @@ enum option_kind {
 	OPTION_TEXT,     /* const char *, borrowed from argv */
 	OPTION_NUMBER,   /* int64_t, at least 1 */
 	OPTION_DURATION, /* int64_t milliseconds: "90", "5m", "1h30m" */
+	OPTION_AGE,      /* the same, with its unit: seconds taken for days would remove too much */
 	OPTION_SET,      /* appends to options.set */
 	OPTION_LIST,     /* appends to a struct word_list */
 	OPTION_OTHERS,   /* options of sbatch, which no row names, into options.others as typed */

@@ -2,10 +2,11 @@
 /* log_lines.c - bytes to lines. A line longer than LINE_MAX_BYTES comes in pieces. */
 #include "ctl/look/log_lines.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { LINE_MAX_BYTES = 64 * 1024 };
+enum { LINE_MAX_BYTES = 64 * 1024, TRACEBACKS_MAX = 4096 };
 
 static const char error_words[] =
 	"error|exception|traceback|fatal|failed|fault|abort|killed|panic|denied|no space|out of memory|"
@@ -40,6 +41,7 @@ void log_lines_fini(struct log_lines *l)
 		regfree(&l->grep);
 	if (l->only_errors)
 		regfree(&l->errors);
+	strv_free(l->tracebacks.items);
 	buf_fini(&l->line);
 }
 
@@ -51,20 +53,74 @@ static const char *after_prefix(const char *text)
 	return end && !memchr(text, ' ', (size_t)(end - text)) ? end + 2 : text;
 }
 
-/* A traceback is wanted as a whole, down to the line that says what was raised. */
+/* lbrun's own word on a launch: "lbrun: launch 2 ended: hang: ..." */
+static bool is_bad_end(const char *words)
+{
+	int cause = 0;
+
+	sscanf(words, "lbrun: launch %*d ended: %n", &cause);
+	return cause > 0 && strncmp(words + cause, "completed", strlen("completed")) != 0;
+}
+
+/* Which of the tracebacks goes on in this line; their count: none does. What stands in front of
+ * each is the same in all its lines, be it lbrun's "[n1:3] ", PyTorch's "[rank3]: " or both. */
+static size_t find_traceback(const struct log_lines *l, const char *text)
+{
+	const struct strv *all = &l->tracebacks;
+	size_t found = all->count, longest = 0;
+
+	for (size_t i = 0; i < all->count; i++) {
+		size_t len = strlen(all->items[i]);
+
+		if (len >= longest && strncmp(text, all->items[i], len) == 0) {
+			found = i;
+			longest = len;
+		}
+	}
+	return found;
+}
+
+static void end_traceback(struct log_lines *l, size_t i)
+{
+	struct strv *all = &l->tracebacks;
+
+	free(all->items[i]);
+	all->items[i] = all->items[--all->count];
+	all->items[all->count] = NULL;
+}
+
+static void begin_traceback(struct log_lines *l, char *prefix)
+{
+	size_t i = find_traceback(l, prefix);
+
+	if (i < l->tracebacks.count && strcmp(l->tracebacks.items[i], prefix) == 0) {
+		free(prefix);
+		return;
+	}
+	if (l->tracebacks.count == TRACEBACKS_MAX)
+		end_traceback(l, 0);
+	strv_add(&l->tracebacks, prefix);
+}
+
+/* A traceback is wanted as a whole, down to the line that says what was raised, whatever other
+ * ranks print in between. */
 static bool is_error(struct log_lines *l, const char *text)
 {
-	const char *words = after_prefix(text);
+	const char *traceback = strstr(text, "Traceback (most recent call last)");
+	size_t at = find_traceback(l, text);
 
-	if (strstr(text, "Traceback (most recent call last)")) {
-		l->in_traceback = true;
+	if (traceback) {
+		begin_traceback(l, xstrndup(text, (size_t)(traceback - text)));
 		return true;
 	}
-	if (l->in_traceback) {
-		l->in_traceback = words[0] == ' ' || words[0] == '\0';
+	if (at < l->tracebacks.count) {
+		const char *words = text + strlen(l->tracebacks.items[at]);
+
+		if (words[0] != ' ' && words[0] != '\0')
+			end_traceback(l, at);
 		return true;
 	}
-	return regexec(&l->errors, text, 0, NULL, 0) == 0;
+	return is_bad_end(after_prefix(text)) || regexec(&l->errors, text, 0, NULL, 0) == 0;
 }
 
 static void end_line(struct log_lines *l)
@@ -94,12 +150,14 @@ void log_lines_add(struct log_lines *l, const char *data, size_t len)
 		} else if (data[i] == '\r') {
 			l->redraws = true;
 		} else {
+			const char *byte = data[i] ? &data[i] : "?";
+
 			if (l->redraws)
 				buf_drop(&l->line, l->line.len);
 			l->redraws = false;
-			if (buf_add(&l->line, data[i] ? &data[i] : "?", 1) < 0) {
+			if (buf_add(&l->line, byte, 1) < 0) {
 				end_line(l);
-				buf_add(&l->line, &data[i], 1);
+				buf_add(&l->line, byte, 1);
 			}
 		}
 	}

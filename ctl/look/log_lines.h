@@ -11,6 +11,7 @@
 
 #include "common/base/err.h"
 #include "common/base/mem.h"
+#include "common/base/strv.h"
 
 struct log_lines {
 	/* A whole line, without its end; the bytes are borrowed, and may be anything. */
@@ -19,7 +20,7 @@ struct log_lines {
 	struct buf line;
 	bool redraws; /* a carriage return came: what follows replaces the line */
 	bool has_grep, only_errors;
-	bool in_traceback;
+	struct strv tracebacks; /* that are not over, by what stands in front of their lines */
 	regex_t grep, errors;
 	char **last; /* ring of the last lines; NULL = all are passed on at once */
 	int64_t keep, seen;

@@ -146,6 +146,8 @@ exits 6 "a colleague's run is theirs" lbctl rm --yes somebody/one
 like "$err" "only somebody can remove runs of somebody" "which is said"
 exits 2 "prune wants to know how old" lbctl prune
 like "$err" "say how old: lbctl prune --older-than 30d" "and shows how"
+exits 2 "and of what" lbctl prune --yes --older-than 30
+like "$err" '"30": say of what, as in "30d" for days' "for seconds in the place of days remove too much"
 
 # --- what goes ------------------------------------------------------------------------------------
 exits 0 "rm" lbctl rm --yes one

@@ -127,11 +127,12 @@ static void test_mistakes(void **state)
 		{ "--follow=1", "--follow takes no value" },
 		{ "--name", "--name needs a value: --name NAME" },
 		{ "-n", "--name needs a value: --name NAME" },
-		{ "--attempt=0", "--attempt: \"0\" is no number from 1 on" },
-		{ "--attempt=-1", "--attempt: \"-1\" is no number from 1 on" },
-		{ "--attempt=1x", "--attempt: \"1x\" is no number from 1 on" },
-		{ "--attempt=99999999999999999999", "--attempt: \"99999999999999999999\" is no" },
-		{ "--attempt=", "--attempt: \"\" is no number from 1 on" },
+		{ "--attempt=0", "--attempt: \"0\" is no number from 1 to 2147483647" },
+		{ "--attempt=-1", "--attempt: \"-1\" is no number from 1 to 2147483647" },
+		{ "--attempt=1x", "--attempt: \"1x\" is no number from 1 to 2147483647" },
+		{ "--attempt=99999999999999999999",
+		  "--attempt: \"99999999999999999999\" is no number from 1 to 2147483647" },
+		{ "--attempt=", "--attempt: \"\" is no number from 1 to 2147483647" },
 		{ "--timeout=soon", "--timeout: " },
 	};
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_ctl_text.c - clean text, numbers, bars, sparklines, tables. */
+/* test_ctl_text.c - clean text, numbers, bars, sparklines, tables, what of a log is
+ * trouble. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,6 +13,7 @@
 
 #include "common/base/mem.h"
 #include "ctl/base/text.h"
+#include "ctl/look/log_lines.h"
 
 static void assert_cleaned(const char *text, unsigned how, const char *want)
 {
@@ -252,6 +254,56 @@ static void test_sizes(void **state)
 		assert_string_equal(size_text(cases[i].bytes, text), cases[i].text);
 }
 
+static void keep_line(void *arg, const char *text, size_t len)
+{
+	buf_add(arg, text, len);
+	buf_add(arg, "\n", 1);
+}
+
+/* Lines that begin with "+" are trouble. */
+static void test_errors(void **state)
+{
+	static const char *const lines[] = {
+		"[n1:0] loading",
+		"+[n1:0] Traceback (most recent call last):",
+		"+[n1:1] [rank1]: Traceback (most recent call last):",
+		"[n1:2] step 7/9",
+		"+[n1:0]   File \"x.py\", line 1",
+		"+[n1:1] [rank1]:   File \"y.py\", line 2",
+		"+[n1:0] KeyboardInterrupt",
+		"[n1:0] step 8/9",
+		"+[n1:1] [rank1]:     stop()",
+		"+[n1:1] [rank1]: StopIteration",
+		"[n1:1] [rank1]:   and so on",
+		"[n1:0] lbrun: launch 1 ended: completed: exit status 0",
+		"+[n1:0] lbrun: launch 2 ended: launch_fail: cannot start python",
+		"+[n1:0] lbrun: launch 3 ended: hang: no step for 30m",
+	};
+	struct log_lines l = { .on_line = keep_line };
+	struct buf got, want;
+	struct err err = { 0 };
+
+	(void)state;
+	buf_init(&got, 4096);
+	buf_init(&want, 4096);
+	l.arg = &got;
+	assert_int_equal(log_lines_init(&l, NULL, true, 0, &err), 0);
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+		bool is_trouble = lines[i][0] == '+';
+
+		if (is_trouble)
+			buf_addf(&want, "%s\n", lines[i] + 1);
+		log_lines_add(&l, lines[i] + is_trouble, strlen(lines[i] + is_trouble));
+		log_lines_add(&l, "\n", 1);
+	}
+	buf_add(&got, "", 1);
+	buf_add(&want, "", 1);
+	assert_string_equal(got.data, want.data);
+	log_lines_fini(&l);
+	buf_fini(&got);
+	buf_fini(&want);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -259,7 +311,7 @@ int main(void)
 		cmocka_unit_test(test_clean_any_bytes), cmocka_unit_test(test_columns),
 		cmocka_unit_test(test_numbers),         cmocka_unit_test(test_bar),
 		cmocka_unit_test(test_sparkline),       cmocka_unit_test(test_fit),
-		cmocka_unit_test(test_print),
+		cmocka_unit_test(test_print),           cmocka_unit_test(test_errors),
 	};
 
 	setlocale(LC_CTYPE, "C.UTF-8");
