@@ -144,23 +144,31 @@ static char *output_folder(const char *path, const char *workdir)
 			      : path_join("%s/%.*s", workdir, (int)(len - 1), path);
 }
 
-/* Slurm ends a job whose output cannot be written before it has begun, and says FAILED. A folder
- * that is not here may be on the nodes. */
-static void note_output(struct submission *s, const json_t *fields)
+/* A folder that is not here may be on the nodes. */
+static void note_absent(struct submission *s, const char *option, const char *folder)
+{
+	struct stat st;
+
+	if (!s->note && folder && stat(folder, &st) < 0 && errno == ENOENT)
+		s->note = xasprintf("%s: there is no folder %s here; where the nodes have none "
+				    "either, the job cannot begin",
+				    option, folder);
+}
+
+/* Slurm ends a job whose output cannot be written before it has begun, and says FAILED. One without
+ * its folder it begins in /tmp, where lbrun refuses to go on. */
+static void note_folders(struct submission *s, const json_t *fields)
 {
 	static const char *const outputs[][2] = { { "std_out", "--output" },
 						  { "std_err", "--error" } };
 	const char *workdir = js_str(fields, "work_dir", s->spec.workdir);
-	struct stat st;
 
-	for (size_t i = 0; i < sizeof(outputs) / sizeof(outputs[0]) && !s->note; i++) {
+	note_absent(s, "--chdir", workdir);
+	for (size_t i = 0; i < sizeof(outputs) / sizeof(outputs[0]); i++) {
 		char *path = js_bytes_take(json_object_get(fields, outputs[i][0]));
 		char *folder = path && workdir ? output_folder(path, workdir) : NULL;
 
-		if (folder && stat(folder, &st) < 0 && errno == ENOENT)
-			s->note = xasprintf("%s: there is no folder %s here; where the nodes have "
-					    "none either, the job cannot begin",
-					    outputs[i][1], folder);
+		note_absent(s, outputs[i][1], folder);
 		free(folder);
 		free(path);
 	}
@@ -189,7 +197,7 @@ static int check_options(struct submission *s, struct err *err)
 	if (rc == 0)
 		note_unused(s, &run, job.fields);
 	if (rc == 0 && s->spec.script)
-		note_output(s, job.fields);
+		note_folders(s, job.fields);
 	if (rc == 0)
 		note_unread(s, &job);
 	s->hold = js_int(job.fields, "hold", 0) != 0;

@@ -12,6 +12,7 @@
 #include "common/base/files.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "common/base/paths.h"
 
 enum { FIRST_LINE_BYTES = 4096 }; /* a script's, which names its interpreter */
 
@@ -89,6 +90,17 @@ static void read_interpreter(const struct local_job *job, char line[FIRST_LINE_B
 	args[++n] = NULL;
 }
 
+/* As Slurm, which begins in /tmp what has lost its folder: lbrun then tells the run what is in the
+ * way, where a child that cannot be started could tell nobody. */
+static const char *folder_of(const struct local_job *job)
+{
+	char *inside = path_join("%s/.", job->workdir);
+	bool can_enter = access(inside, X_OK) == 0;
+
+	free(inside);
+	return can_enter ? job->workdir : "/";
+}
+
 /* `descriptors`: output and lock. 0 or a libuv error; *pid is set on success. */
 static int spawn(struct local_children *l, struct local_job *job, char **env,
 		 const int descriptors[2], int *pid)
@@ -104,7 +116,7 @@ static int spawn(struct local_children *l, struct local_job *job, char **env,
 		.exit_cb = on_child_exit,
 		.args = args,
 		.env = env,
-		.cwd = job->workdir,
+		.cwd = folder_of(job),
 		.flags = UV_PROCESS_DETACHED,
 		.stdio = stdio,
 		.stdio_count = LOCAL_LOCK_FD + 1,

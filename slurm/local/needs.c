@@ -2,6 +2,7 @@
 /* needs.c - the fields of a job, as far as one machine can give what they ask for. */
 #include "slurm/local/needs.h"
 
+#include <ctype.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +11,81 @@
 #include "common/base/bytes.h"
 #include "common/base/json.h"
 #include "common/base/mem.h"
+#include "common/base/text.h"
 #include "slurm/batch/batch.h"
 #include "slurm/batch/sbatch_options.h"
+
+/* --- GPUs as words ---------------------------------------------------------------------------- */
+
+/* "2" or "a100:2" */
+static bool is_count(const char *item)
+{
+	const char *colon = strchr(item, ':');
+
+	return colon != item && text_is_digits(colon ? colon + 1 : item);
+}
+
+/* "gres:gpu:a100:2" → ":a100:2"; NULL: these are no GPUs */
+static const char *after_gpu(const char *item)
+{
+	if (strncmp(item, "gres:", 5) == 0 || strncmp(item, "gres/", 5) == 0)
+		item += 5;
+	return strncmp(item, "gpu", 3) == 0 && strchr(":=", item[3]) ? item + 3 : NULL;
+}
+
+static bool is_of_gpus(const char *item)
+{
+	return after_gpu(item) != NULL;
+}
+
+/* Of GPUs: "gpu", "gpu:2", "gpu:a100" or "gpu:a100:2". */
+static bool is_gres(const char *item)
+{
+	const char *rest = after_gpu(item);
+
+	return !rest || !*rest || (rest[0] == ':' && is_count(rest + 1)) ||
+	       (rest[0] == ':' && isalpha((unsigned char)rest[1]) && !strchr(rest + 1, ':'));
+}
+
+/* The first of "a,b" that `is_right` does not take; owned, NULL: there is none. */
+static char *first_other(const char *list, bool (*is_right)(const char *item))
+{
+	while (*list) {
+		size_t len = strcspn(list, ",");
+		char *item = xstrndup(list, len);
+
+		if (len > 0 && !is_right(item))
+			return item;
+		free(item);
+		list += len + (list[len] == ',');
+	}
+	return NULL;
+}
+
+/* What Slurm refuses must not pass for no GPU at all. */
+static int check_gpus(const json_t *fields, struct err *err)
+{
+	static const char *const lists[][2] = { { "gpus", "gpus" },
+						{ "gpus_per_node", "gpus-per-node" },
+						{ "gpus_per_task", "gpus-per-task" },
+						{ "gpus_per_socket", "gpus-per-socket" },
+						{ "gres", "gres" } };
+
+	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+		bool is_list_of_gres = strcmp(lists[i][0], "gres") == 0;
+		char *wrong = first_other(js_str(fields, lists[i][0], ""),
+					  is_list_of_gres ? is_gres : is_count);
+
+		if (wrong)
+			err_set(err, ERR_REFUSED,
+				"--%s: \"%.100s\" is no number of GPUs; write it like \"%s\"",
+				lists[i][1], wrong, is_list_of_gres ? "gpu:a100:2" : "a100:2");
+		free(wrong);
+		if (wrong)
+			return -1;
+	}
+	return 0;
+}
 
 /* --- what only Slurm can do ------------------------------------------------------------------- */
 
@@ -38,7 +112,7 @@ static int check_kind(const json_t *fields, struct err *err)
 char *needs_unused(const json_t *fields)
 {
 	enum { LIST_BYTES = 512 };
-	const char *gres = js_str(fields, "gres", "");
+	char *other = first_other(js_str(fields, "gres", ""), is_of_gpus);
 	struct buf out;
 	const json_t *option;
 	size_t i;
@@ -51,8 +125,9 @@ char *needs_unused(const json_t *fields)
 			buf_addf(&out, ", --%s", sbatch_options[i].name);
 	if (js_int(fields, "shared", 1) == 0)
 		buf_addf(&out, ", --exclusive");
-	if (gres[0] && !strstr(gres, "gpu"))
+	if (other)
 		buf_addf(&out, ", --gres");
+	free(other);
 	json_array_foreach(json_object_get(fields, "plugin_options"), i, option) {
 		char *text = js_bytes_take(option);
 
@@ -78,7 +153,7 @@ int needs_read(const json_t *fields, struct needs *out, struct err *err)
 	int64_t minutes = js_int(fields, "time_limit", 0);
 	json_t *totals;
 
-	if (check_kind(fields, err) < 0)
+	if (check_kind(fields, err) < 0 || check_gpus(fields, err) < 0)
 		return -1;
 	totals = batch_totals(fields);
 	*out = (struct needs){

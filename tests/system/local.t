@@ -99,6 +99,20 @@ done
 lbctl kill --now script >/dev/null
 run_reaches script killed 20
 
+# --- a folder that is not there -------------------------------------------------------------------
+mkdir "$T/gone"
+(cd "$T/gone" && lbctl submit --name gone --set slurm.extra='["--hold"]' -- true) >/dev/null
+rmdir "$T/gone"
+lbctl release gone >/dev/null
+run_reaches gone failed 20
+like "$(lbctl status gone)" "cannot change to the working directory $T/gone: there is no $T/gone" \
+	"a run whose folder has gone away says so"
+printf '#!/bin/sh\n#SBATCH --chdir=none\ntrue\n' >"$T/chdir.slurm"
+exits 0 "a script may name a folder that is not here" lbctl submit --name chdir "$T/chdir.slurm"
+like "$err" '^lbctl: --chdir: there is no folder .*/none here; where the nodes have none' "and is told so"
+run_reaches chdir failed 20
+like "$(lbctl status chdir)" 'cannot change to the working directory .*/none: there is no ' "the run says it, too"
+
 # --- lbd dies ---------------------------------------------------------------------------------
 child=$(cat "$T/child.a")
 trainer=$(lbctl status a --json | json attempts.0.launches.0.pid)

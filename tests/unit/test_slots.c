@@ -176,6 +176,17 @@ static void test_needs(void **state)
 		{ "{'dependency': 'singleton'}", { 0 }, NULL, NULL },
 		{ "{'dependency': 'afterok:7'}", { 0 }, NULL, "--dependency: " },
 		{ "{'begin_time': 7}", { 0 }, NULL, "--begin: " },
+		{ "{'gres': 'gres:gpu'}", { .gpus = 1 }, NULL, NULL },
+		{ "{'gres': 'gpu:a100,tmp:3'}", { .gpus = 1 }, "--gres", NULL },
+		{ "{'gpus_per_node': 'a100:1,h100:2'}", { .gpus = 3 }, NULL, NULL },
+		{ "{'gpus_per_node': '2:'}", { 0 }, NULL, "--gpus-per-node: \"2:\" is no number" },
+		{ "{'gpus_per_node': 'a:b:2'}", { 0 }, NULL, "--gpus-per-node: \"a:b:2\"" },
+		{ "{'gpus_per_node': '-1'}", { 0 }, NULL, "--gpus-per-node: \"-1\"" },
+		{ "{'gpus': 'a100'}", { 0 }, NULL, "--gpus: \"a100\"" },
+		{ "{'gpus': '1,2x'}", { 0 }, NULL, "--gpus: \"2x\"" },
+		{ "{'gpus_per_task': ':2'}", { 0 }, NULL, "--gpus-per-task: \":2\"" },
+		{ "{'gres': 'gres:gpu=2'}", { 0 }, NULL, "--gres: \"gres:gpu=2\"" },
+		{ "{'gres': 'gpu:2x'}", { 0 }, NULL, "--gres: \"gpu:2x\"" },
 		{ "{'warn_time': 7, 'warn_signal': 9}", { 0 }, NULL, "--signal: " },
 	};
 
