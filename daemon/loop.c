@@ -16,6 +16,7 @@
 #include "daemon/notify/heartbeat.h"
 #include "daemon/notify/log_keeper.h"
 #include "daemon/notify/sync.h"
+#include "daemon/process/background.h"
 #include "daemon/process/lock.h"
 #include "daemon/process/systemd.h"
 #include "daemon/recover/backup.h"
@@ -52,6 +53,7 @@ static void stop(struct daemon *d)
 		(uv_handle_t *)&d->turn,    (uv_handle_t *)&d->watchdog,
 		(uv_handle_t *)&d->lease,   (uv_handle_t *)&d->hand_over,
 		(uv_handle_t *)&d->sigterm, (uv_handle_t *)&d->sigint,
+		(uv_handle_t *)&d->sighup,
 	};
 
 	notify_systemd("STOPPING=1");
@@ -173,9 +175,25 @@ static void on_stop(uv_signal_t *handle, int signo)
 	struct daemon *d = handle->data;
 
 	log_info("ends on signal %d; jobs run on", signo);
-	d->why = signo == SIGINT ? "interrupted (SIGINT)" : "stopped (SIGTERM)";
+	d->why = signo == SIGINT   ? "interrupted (SIGINT)"
+		 : signo == SIGHUP ? "its terminal was closed (SIGHUP)"
+				   : "stopped (SIGTERM)";
 	if (!d->stopping)
 		stop(d);
+}
+
+static void on_hangup(uv_signal_t *handle, int signo)
+{
+	if (!background_reopen_log())
+		on_stop(handle, signo);
+}
+
+/* As nohup(1) has it. */
+static bool is_ignored(int signo)
+{
+	struct sigaction now;
+
+	return sigaction(signo, NULL, &now) == 0 && now.sa_handler == SIG_IGN;
 }
 
 void loop_turn_soon(void *arg)
@@ -196,8 +214,9 @@ void loop_open(struct daemon *d)
 	uv_timer_init(&d->loop, &d->hand_over);
 	uv_signal_init(&d->loop, &d->sigterm);
 	uv_signal_init(&d->loop, &d->sigint);
+	uv_signal_init(&d->loop, &d->sighup);
 	d->turn.data = d->watchdog.data = d->sigterm.data = d->sigint.data = d;
-	d->lease.data = d->hand_over.data = d;
+	d->lease.data = d->hand_over.data = d->sighup.data = d;
 }
 
 void loop_start(struct daemon *d, int64_t until_ms, int ready_fd)
@@ -208,6 +227,8 @@ void loop_start(struct daemon *d, int64_t until_ms, int ready_fd)
 
 	uv_signal_start(&d->sigterm, on_stop, SIGTERM);
 	uv_signal_start(&d->sigint, on_stop, SIGINT);
+	if (!is_ignored(SIGHUP))
+		uv_signal_start(&d->sighup, on_hangup, SIGHUP);
 	uv_timer_start(&d->turn, on_turn, 0, 0);
 	d->lbd.backup = backup_open(&d->lbd);
 	uv_timer_start(&d->lease, on_lease, lease_ms / RENEWALS, lease_ms / RENEWALS);

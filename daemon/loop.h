@@ -15,7 +15,7 @@ struct daemon {
 	struct lbd lbd;
 	uv_loop_t loop;
 	uv_timer_t turn, watchdog, lease, hand_over;
-	uv_signal_t sigterm, sigint;
+	uv_signal_t sigterm, sigint, sighup;
 	bool stopping, failed, is_superseded;
 	bool is_in_doubt;                 /* whether its lease is still its own cannot be seen */
 	bool is_background, begins_again; /* once this process has ended (process/again.h) */

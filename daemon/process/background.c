@@ -7,10 +7,20 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/base/log.h"
+#include "common/base/mem.h"
+
 static int terminal = -1; /* the stderr of whoever started us, until we are ready */
+static char *own_log;     /* in the background: its path; lives as long as we do */
+
+static int open_log(const char *path)
+{
+	return open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640);
+}
 
 /* The parent's end: a newline means ready; without one the child has died and said why. */
 static void wait_for_child(int ready, pid_t child, const char *log_path)
@@ -31,7 +41,7 @@ int background_enter(const char *log_path, struct err *err)
 	int ready[2], null, log_fd;
 	pid_t child;
 
-	log_fd = open(log_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640);
+	log_fd = open_log(log_path);
 	if (log_fd < 0)
 		return err_errno(err, "%s", log_path);
 	if (pipe2(ready, O_CLOEXEC) < 0)
@@ -46,9 +56,12 @@ int background_enter(const char *log_path, struct err *err)
 	}
 	close(ready[0]);
 	setsid();
+	signal(SIGHUP,
+	       SIG_DFL); /* of nohup(1), which meant the terminal: ours opens the log anew */
 	terminal = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
 	dup2(log_fd, STDERR_FILENO);
 	close(log_fd);
+	own_log = xstrdup(log_path);
 	null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	if (null >= 0) {
 		dup2(null, STDIN_FILENO);
@@ -56,6 +69,20 @@ int background_enter(const char *log_path, struct err *err)
 		close(null);
 	}
 	return ready[1];
+}
+
+bool background_reopen_log(void)
+{
+	int fd = own_log ? open_log(own_log) : -1;
+
+	if (own_log && fd < 0)
+		log_warn("the log goes on in the old file: %s: %s", own_log, strerror(errno));
+	if (fd >= 0) {
+		dup2(fd, STDERR_FILENO);
+		close(fd);
+		log_info("the log was opened anew (SIGHUP)");
+	}
+	return own_log != NULL;
 }
 
 static pid_t buried_for; /* the child that is lbd, while we bury others */
@@ -74,6 +101,7 @@ static void __attribute__((noreturn)) bury_orphans(pid_t child)
 	buried_for = child;
 	signal(SIGTERM, pass_on);
 	signal(SIGINT, pass_on);
+	signal(SIGHUP, pass_on);
 	while ((pid = wait(&status)) != child)
 		if (pid < 0 && errno != EINTR)
 			exit(1);

@@ -38,18 +38,29 @@ is $? 1 "its socket is gone"
 ok "a backup of the ledger was made" test -s "$LB_HOME/ledger.db.bak"
 
 # Into the background: the shell gets its prompt back when commands are served.
-ok "lbd without --foreground returns once it is ready" lbd
+ok "lbd without --foreground returns once it is ready" nohup lbd
 lbd_pid=$(sed 's/^pid \([0-9]*\) .*/\1/' "$LB_HOME/lbd.lock")
 is "$(run_state one)" running "the run of before is still there"
 ok "its log is a file" grep -q 'serves' "$LB_HOME/lbd.log"
 exits 4 "a second one says so on the terminal, and fails" lbd
 like "$err" "pid $lbd_pid" "it names the holder"
+mv "$LB_HOME/lbd.log" "$LB_HOME/lbd.log.1"
+kill -HUP "$lbd_pid"
+wait_for 'grep -qs "opened anew" "$LB_HOME/lbd.log"' 20
+is "$(run_state one) $(lives "$lbd_pid" && echo lives)" "running lives" "SIGHUP ends no lbd in the background: its log is opened anew"
 ok "the run can be killed" lbctl kill --now one
 run_reaches one killed 20
 wait_for '! pgrep -f "^sleep $mark\$"' 20
 passed "no process of it is left"
 ok "SIGTERM ends it" kill "$lbd_pid"
 wait_for 'lbd_is_gone' 20
+lbd_pid=
+
+lbd_start
+kill -HUP "$lbd_pid"
+wait_for 'lbd_is_gone' 20
+exits 5 "SIGHUP ends one in the foreground" lbctl daemon status
+like "$out" 'it ended .*: its terminal was closed' "cleanly"
 lbd_pid=
 
 exits 0 "--check-config says what is in force" lbd --check-config
