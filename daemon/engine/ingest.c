@@ -504,8 +504,9 @@ bool engine_ingest(struct engine *e, struct run *run)
 
 	bytes = e->world->spool(e->world->self, run, &a->spool_offset, INGEST_BYTES, on_line,
 				on_bad, &in, &err);
-	if (bytes < 0 && !e->broken)
+	if (bytes < 0 && !e->broken && !a->is_unreadable)
 		log_warn("%s: spool: %s", run->name, err.text);
+	a->is_unreadable = bytes < 0;
 	a->has_more = bytes >= INGEST_BYTES / 2;
 	a->drained = bytes >= 0 && !a->has_more;
 	engine_wrote(e, metric_batch_write(&in.points, e->ledger, &lost), &lost);

@@ -37,6 +37,22 @@ ok "the job runs on without lbd" pgrep -f "^sleep $mark\$"
 is $? 1 "its socket is gone"
 ok "a backup of the ledger was made" test -s "$LB_HOME/ledger.db.bak"
 
+# lbrun's word on the end counts where its spool is damaged; the run is not done again.
+lbd_start
+lbctl submit --name unread -- await "$T/end" >/dev/null
+run_reaches unread running 20
+lbd_stop
+spool=$LB_HOME/runs/unread/attempts/1
+: >"$T/end"
+await "$spool/exit.json"
+rm "$spool/spool.jsonl"
+mkdir "$spool/spool.jsonl"
+lbd_start
+run_reaches unread completed 40
+is "$(lbctl status unread --json | json attempts.#)" 1 "what lbrun wrote down counts without its spool"
+is "$(grep -c 'unread: spool: ' "$T/lbd.log")" 1 "of which the log tells once"
+lbd_stop
+
 # Into the background: the shell gets its prompt back when commands are served.
 ok "lbd without --foreground returns once it is ready" nohup lbd
 lbd_pid=$(sed 's/^pid \([0-9]*\) .*/\1/' "$LB_HOME/lbd.lock")

@@ -115,8 +115,9 @@ struct attempt {
 	int64_t exit_seen_ms;
 	/* the spool was read to its end, as far as it shows here */
 	bool drained;
-	bool has_more;    /* it holds more than one turn may take */
-	int64_t heard_ms; /* last growth of the spool */
+	bool has_more;      /* it holds more than one turn may take */
+	bool is_unreadable; /* the newest look at it failed, and the log told so */
+	int64_t heard_ms;   /* last growth of the spool */
 	struct host_unheard unheard;
 	int64_t bad_lines;
 	struct pace pace;

@@ -56,14 +56,29 @@ static bool must_end(const struct facts *f)
 	return f->wanted != ORDER_RUN || f->state == RUN_STOPPING;
 }
 
-/* Until when lbrun's record of a job that is over is waited for. While Slurm still ends it, lbrun
- * may still be at work; on a node that failed there is nobody to wait for. */
+/* Until when lbrun's record of a job that is over is waited for, and what its spool holds besides.
+ * While Slurm still ends it, lbrun may still be at work; on a node that failed there is nobody to
+ * wait for. */
 static int64_t record_due_ms(const struct facts *f)
 {
 	bool may_work = f->a->claimed && f->seen->phase == JOB_ENDING &&
 			f->seen->cause != CAUSE_NODE_FAIL;
+	int64_t due_ms = f->a->ended_ms + (may_work ? ENDING_MS : EXIT_GRACE_MS);
+	int64_t told_ms = f->a->has_exit ? f->a->exit_seen_ms + EXIT_GRACE_MS : 0;
 
-	return f->a->ended_ms + (may_work ? ENDING_MS : EXIT_GRACE_MS);
+	return told_ms > due_ms ? told_ms : due_ms;
+}
+
+static bool is_over(const struct facts *f)
+{
+	return f->seen && f->seen->phase >= JOB_ENDING;
+}
+
+/* lbrun's record counts for more than the scheduler's word also where its spool cannot be read. */
+static bool has_record(const struct facts *f, int64_t now_ms)
+{
+	return f->exited ||
+	       (is_over(f) && f->a->has_exit && !f->a->has_more && now_ms >= record_due_ms(f));
 }
 
 /* A person wants the end, and the attempt still stands. */
@@ -90,15 +105,15 @@ static struct decision stop_job(const struct facts *f, const struct policy *poli
 {
 	if (f->state != RUN_STOPPING)
 		return move(RUN_STOPPING, CAUSE_NONE, "asked to end");
-	if (f->exited)
+	if (has_record(f, now_ms))
 		return f->a->exit.cause == CAUSE_COMPLETED
 			       ? end_by_record(f)
 			       : attempt_end(CAUSE_KILLED, f->a->exit.text);
-	if (f->seen && f->seen->phase >= JOB_ENDING) {
+	if (is_over(f)) {
 		/* its lbrun may be about to write its record; what it says is worth a moment */
 		if (f->a->claimed && now_ms < record_due_ms(f))
 			return wait_until(record_due_ms(f));
-		return attempt_end(CAUSE_KILLED, f->seen->state);
+		return f->a->has_more ? wait_for_news() : attempt_end(CAUSE_KILLED, f->seen->state);
 	}
 	if (missing_since(f, f->a->watching_since_ms) && !f->a->claimed)
 		return attempt_end(CAUSE_KILLED, "the scheduler does not know the job");
@@ -115,7 +130,7 @@ static struct decision stop_job(const struct facts *f, const struct policy *poli
 static struct decision after_attempt(const struct facts *f, const struct policy *policy)
 {
 	/* While lbd was away a hold came and went: what it interrupted goes on. */
-	bool was_held = f->a->cause == CAUSE_KILLED && f->exited &&
+	bool was_held = f->a->cause == CAUSE_KILLED && f->a->has_exit &&
 			f->a->exit.switched == ORDER_HOLD;
 	struct relaunch_facts r = {
 		.cause = f->a->cause,
@@ -403,14 +418,14 @@ static struct decision forgotten(const struct facts *f, int64_t silent_ms, int64
 	if (is_remembered && f->exited)
 		return end_by_record(f);
 	if (is_remembered && now_ms >= silent_ms + EXIT_GRACE_MS)
-		return end_by_accounting(f);
+		return f->a->has_exit ? end_by_record(f) : end_by_accounting(f);
 	if (is_remembered)
 		return wait_until(silent_ms + EXIT_GRACE_MS);
 	if (f->may_recall && f->a->recall.state == CALL_OPEN && now_ms < lost_ms)
 		return wait_until(lost_ms);
 	if (f->may_recall && now_ms >= ask_ms && now_ms < lost_ms)
 		return decide(DECISION_RECALL, f);
-	if (f->exited)
+	if (f->exited || (f->a->has_exit && now_ms >= lost_ms))
 		return end_by_record(f);
 	if (now_ms >= lost_ms)
 		return attempt_end(CAUSE_LOST,
@@ -421,7 +436,6 @@ static struct decision forgotten(const struct facts *f, int64_t silent_ms, int64
 /* Released, and not over as far as lbrun has said. */
 static struct decision released(const struct facts *f, const struct policy *policy, int64_t now_ms)
 {
-	bool is_over = f->seen && f->seen->phase >= JOB_ENDING;
 	int64_t silent_ms = f->a->heard_ms > f->a->watching_since_ms ? f->a->heard_ms
 								     : f->a->watching_since_ms;
 	struct decision ask;
@@ -437,12 +451,12 @@ static struct decision released(const struct facts *f, const struct policy *poli
 		return end_unheard_host(f, silent_ms, now_ms);
 	if (may_know_who(f, now_ms, &ask))
 		return ask;
-	if (f->exited && (is_clear(&f->a->exit) || is_over))
+	if (has_record(f, now_ms) && (is_clear(&f->a->exit) || is_over(f)))
 		return end_by_record(f);
-	if (is_over) {
+	if (is_over(f)) {
 		if (now_ms < record_due_ms(f))
 			return wait_until(record_due_ms(f));
-		return end_by_scheduler(f);
+		return f->a->has_more ? wait_for_news() : end_by_scheduler(f);
 	}
 	if (is_back_in_line(f))
 		return back_in_line(f, now_ms);
