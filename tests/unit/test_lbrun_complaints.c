@@ -156,6 +156,9 @@ static const struct {
 	 "OSError: [Errno 30] Read-only file system: '/root/.cache'", "container"},
 	{"slurmstepd: error: Detected 1 oom_kill event in StepId=12.batch. Some of the step tasks have been OOM Killed.\n",
 	 "slurmstepd: error: Detected 1 oom_kill event in StepId=12.batch. Some of the step tasks have been OOM Killed.", "slurm.mem"},
+	{"slurmstepd-n1: error: *** STEP 2.0 ON n1 CANCELLED AT 2026-11-27T23:28:12 DUE TO TASK FAILURE ***\n", "", NULL},
+	/* Slurm 26.05 */
+	{"[2026-11-27T23:28:12.232] error: *** STEP 2.0 ON n1 CANCELLED AT 2026-11-27T23:28:12 DUE TO TASK FAILURE ***\n", "", NULL},
 	{"Fatal Python error: Segmentation fault\n\nCurrent thread 0x1 (most recent call first):\n"
 	 "  File \"/w/train.py\", line 12 in forward\n  File \"/w/train.py\", line 20 in main\n",
 	 "Fatal Python error: Segmentation fault; File \"/w/train.py\", line 12 in forward", NULL},

@@ -165,6 +165,9 @@ static void test_ordered(void **state)
 		{ "srun: error: n2: task 3: Killed\n" ENDS, false, SIGKILL, -1 },
 		{ "slurmstepd: error: StepId=3.1 exceeded memory limit (9 > 8), being killed\n" ENDS,
 		  false, SIGKILL, -1 },
+		{ "[2026-11-27T22:28:11.123] error: StepId=3.1 exceeded memory limit (9 > 8), "
+		  "being killed\n" ENDS,
+		  false, SIGKILL, -1 },
 		{ "srun: error: Task launch for StepId=3.1 failed on node n2: Communication "
 		  "connection failure\n" ENDS,
 		  false, SIGKILL, -1 },

@@ -10,6 +10,8 @@
 
 /* of TensorFlow, before it took absl's */
 #define TF_PREFIX "(?:\\d{4}-\\d\\d-\\d\\d )?\\d\\d:\\d\\d:\\d\\d\\.\\d+: "
+/* slurmstepd; without its name since Slurm 26.05 */
+#define STEPD_PREFIX "^(?:slurmstepd(?:-\\S+)?: |\\[\\d{4}-\\d\\d-\\d\\dT[\\d:.]+\\] )error: "
 #define NO_GPU "the job has no GPU, or this build is for CPUs: set slurm.gpus_per_node"
 #define NO_PROGRAM "there is no such program in the job's PATH"
 /* in the words of shells */
@@ -178,8 +180,9 @@ const char complaint_harmless[] =
 
 const char complaint_noise[] =
 	/* srun and slurmstepd */
+	STEPD_PREFIX
+	"\\*\\*\\* (?:STEP|JOB) |"
 	"^srun: (?:error: [^\\s:]+: tasks? \\d|Job step aborted|[Tt]erminating|Force Terminated|launch/slurm: )|"
-	"^slurmstepd(?:-\\S+)?: error: \\*\\*\\* (?:STEP|JOB)|"
 	/* Open MPI, and libraries that it tries and does without */
 	"\\(ignored\\)\\s*$|^Primary job +terminated|^a non-zero exit code\\.? |Per user-direction|"
 	"^(?:mpirun|mpiexec|prterun)\\S* (?:detected that|noticed that|has exited due to)|^(?:thus causing )?the job to be terminated\\. |"
@@ -228,7 +231,7 @@ const char *const rank_end_patterns[] = {
 	("^srun: error: (?<node>[^\\s:]+): tasks? (?<rank>\\d+)[^:]*: "
 	 "(?<word>Segmentation fault|Killed|Aborted|Bus error|Floating point exception|Illegal instruction)"),
 	"^srun: error: (?<node>[^\\s:]+): tasks? (?<rank>\\d+)[^:]*: (?<oom>Out Of Memory)",
-	"^slurmstepd(?:-\\S+)?: error: .*(?<oom>exceeded (?:\\w+ )?memory limit .*being killed)",
+	STEPD_PREFIX ".*(?<oom>exceeded (?:\\w+ )?memory limit .*being killed)",
 	/* Open MPI; 5 has the signal in the line below */
 	"noticed that process rank (?<rank>\\d+) with PID \\d+ on node (?<node>\\S+) exited on(?: signal (?<signal>\\d+)|$)",
 	"^signal (?<signal>\\d+) \\([^)]*\\)\\.$",
