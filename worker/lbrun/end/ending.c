@@ -142,8 +142,7 @@ static bool is_hidden(const struct launch_facts *f, const struct ending *end)
 {
 	return end->exit_code == 0 && !f->warned && !f->requeue_asked && !f->submitted_itself &&
 	       !f->said_stopped &&
-	       ((f->end_is_last && is_bad_end(f) && is_trainers_end(f)) ||
-		f->has_broken_off);
+	       ((f->end_is_last && is_bad_end(f) && is_trainers_end(f)) || f->has_broken_off);
 }
 
 static int signal_of(const struct ending *end)
