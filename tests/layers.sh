@@ -53,7 +53,7 @@ slurm           common/*
 slurm/batch     common/*
 slurm/local     common/* slurm ./batch
 slurm/pipe      common/* slurm ./batch
-slurm/helper    common/* slurm ./pipe
+slurm/helper    common/* slurm ./batch ./pipe
 slurm/commands  common/* slurm ./pipe
 kernels/machine
 kernels         kernels/machine

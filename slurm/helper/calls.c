@@ -102,20 +102,23 @@ int slurm_ready(struct answer *a)
 	return answer_set(a, SCHEDULER_DOWN, "Slurm does not answer: %s", slurm_strerror(rc));
 }
 
-bool slurm_qos_counts(void)
+const struct slurm_rules *slurm_rules(void)
 {
+	static const struct slurm_rules unknown = { .qos_counts = true, .boots_hydra = true };
+	static struct slurm_rules rules;
 	static int64_t asked_ms;
-	static bool counts;
 	slurm_conf_t *ctl = NULL;
 
 	if (asked_ms && clock_mono_ms() - asked_ms < RULES_AGE_MS)
-		return counts;
+		return &rules;
 	if (slurm_load_ctl_conf(0, &ctl) != 0)
-		return true;
+		return &unknown;
 	asked_ms = clock_mono_ms();
-	counts = ctl->accounting_storage_enforce != 0;
+	rules.qos_counts = ctl->accounting_storage_enforce != 0;
+	rules.boots_hydra = !ctl->mpi_params ||
+			    !strstr(ctl->mpi_params, "disable_slurm_hydra_bootstrap");
 	libslurm_free_conf(ctl);
-	return counts;
+	return &rules;
 }
 
 /* Nothing was done, but may be when asked again. */

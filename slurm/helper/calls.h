@@ -21,9 +21,13 @@
  * a submission is several operations in a row. 0, or -1 with SCHEDULER_DOWN. */
 int slurm_ready(struct answer *a);
 
-/* May a QOS lift the limits of a partition? Then only Slurm knows them. As of some minutes ago: it
- * takes a new configuration of the controller to change. */
-bool slurm_qos_counts(void);
+/* What the site's configuration rules, as of some minutes ago: it takes a new one of the controller
+ * to change. */
+struct slurm_rules {
+	bool qos_counts;  /* a QOS may lift the limits of a partition: only Slurm knows them */
+	bool boots_hydra; /* mpi_launchers_add */
+};
+const struct slurm_rules *slurm_rules(void);
 
 /* What a call returned, but 0 where a site keeps that to itself (PrivateData): then it is not
  * there. */

@@ -155,7 +155,7 @@ static void *read_cluster(void *arg)
 
 static void look_begin(struct look *l)
 {
-	*l = (struct look){ .rc = -1, .is_wanted = !slurm_qos_counts() };
+	*l = (struct look){ .rc = -1, .is_wanted = !slurm_rules()->qos_counts };
 	l->is_kept = kept.read_ms && clock_mono_ms() - kept.read_ms < KEPT_MS;
 	if (l->is_wanted && !l->is_kept)
 		l->is_begun = pthread_create(&l->thread, NULL, read_cluster, l) == 0;

@@ -8,6 +8,8 @@
 #include "common/base/bytes.h"
 #include "common/base/json.h"
 #include "common/base/mem.h"
+#include "slurm/batch/mpi_launchers.h"
+#include "slurm/helper/calls.h"
 
 /* libslurm takes char *, and changes none of them. NULL when the request has no such text. */
 static char *text_of(struct draft *d, const json_t *request, const char *key)
@@ -26,16 +28,18 @@ static void draft_env(struct draft *d, const json_t *request)
 	const json_t *list = json_object_get(request, "env");
 	size_t count = json_array_size(list);
 
-	d->env = xcalloc(count + 2, sizeof(*d->env));
-	d->desc.environment = d->env;
 	for (size_t i = 0; i < count; i++) {
 		char *entry = js_bytes_take(json_array_get(list, i));
 
 		if (entry)
-			d->env[d->desc.env_size++] = entry;
+			strv_add(&d->env, entry);
 	}
-	if (d->desc.env_size == 0) /* Slurm takes none for an error, after using up a job id */
-		d->env[d->desc.env_size++] = xstrdup("LB=1");
+	if (SBATCH_TELLS_LAUNCHERS)
+		mpi_launchers_add(&d->env, slurm_rules()->boots_hydra);
+	if (d->env.count == 0) /* Slurm takes none for an error, after using up a job id */
+		strv_add(&d->env, xstrdup("LB=1"));
+	d->desc.environment = d->env.items;
+	d->desc.env_size = (uint32_t)d->env.count;
 }
 
 /* What scontrol shows as the job's command, and what its script gets as arguments. */
@@ -69,7 +73,6 @@ int draft_init(struct draft *d, const json_t *request, struct err *err)
 {
 	memset(d, 0, sizeof(*d));
 	libslurm_init_desc(&d->desc);
-	d->desc.env_size = 0;
 	d->desc.priority = 0;
 	d->desc.alloc_sid = ALLOC_SID_USER_HOLD; /* so that its owner may release it */
 	d->desc.requeue = 0;
@@ -87,11 +90,7 @@ void draft_release(struct draft *d)
 
 void draft_fini(struct draft *d)
 {
-	for (uint32_t i = 0; i < d->desc.env_size; i++) {
-		explicit_bzero(d->env[i], strlen(d->env[i]));
-		free(d->env[i]);
-	}
-	free(d->env);
+	strv_free(d->env.items);
 	free(d->argv);
 	kept_fini(&d->kept);
 }

@@ -6,6 +6,7 @@
 #include <jansson.h>
 
 #include "common/base/err.h"
+#include "common/base/strv.h"
 #include "slurm/helper/fields.h"
 #include "slurm/helper/libslurm.h"
 
@@ -13,7 +14,8 @@
 struct draft {
 	job_desc_msg_t desc;
 	struct kept kept;
-	char **env, **argv;
+	struct strv env;
+	char **argv;
 };
 
 /* The job is held. draft_fini is due in any case; -1 with err for what this libslurm cannot

@@ -98,6 +98,9 @@
 #define TASK_COUNT ":"
 #endif
 
+/* sbatch tells MPI's launchers how to use srun (slurm/batch/mpi_launchers.h). */
+#define SBATCH_TELLS_LAUNCHERS SLURM_SINCE(23, 11)
+
 /* --- errors and constants --------------------------------------------------------------------- */
 
 /* Numbers that no call returns. */

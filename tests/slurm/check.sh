@@ -18,7 +18,7 @@ src=$(cd "$(dirname "$0")/../.." && pwd -P)
 roots=${ROOTS:-$src/build/roots}
 jobs=${JOBS:-2}
 tests=${TESTS:-scheduler-slurm.t slurm.t batch.t kill.t requeue.t crash.t array.t purged.t accounting.t
-	frozen.t why.t doctor.t demo.t lbrun_srun.t}
+	frozen.t why.t doctor.t demo.t lbrun_srun.t batch-run.t}
 building=build	# packages that only a build needs
 [ -z "${TARBALL:-}" ] || building=
 table=

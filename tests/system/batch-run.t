@@ -14,7 +14,7 @@ cat >env.slurm <<'END'
 #!/bin/bash
 #SBATCH --job-name=env -N1 --ntasks=2 --cpus-per-task=1 --mem=100M --time=5
 #SBATCH --output=%x-%j.out --error=%x-%j.err
-#SBATCH --mem-bind=sort,verbose,mask_mem:0x1 --cpu-freq=low-high:ondemand --propagate=NOFILE,RLIMIT_AS
+#SBATCH --mem-bind=verbose,mask_mem:0x1 --cpu-freq=low-high:ondemand --propagate=NOFILE,RLIMIT_AS
 printf '%s\n' "$0: $*" >"$1"
 cd . && pwd >>"$1"
 env | sort >>"$1"
@@ -22,6 +22,8 @@ ulimit -a >>"$1"
 echo "out $SLURM_JOB_ID"
 echo "err $SLURM_JOB_ID" >&2
 END
+# unknown since Slurm 26.05
+sbatch --test-only --mem-bind=sort --wrap=true 2>&1 | grep -q unrecognized || sed -i 's/--mem-bind=/&sort,/' env.slurm
 # shellcheck disable=SC3045 # dash knows -S
 ulimit -S -n 900	# is to arrive,
 # shellcheck disable=SC3045
@@ -32,11 +34,12 @@ wait_for '[ -s "env-$job.err" ] && [ -z "$(squeue -h)" ]' 60	# the same node is 
 lbctl submit --name env env.slurm -- "$T/ours" 'x y' >/dev/null
 run_reaches env completed 60
 mine=$(lbctl status env --json | json attempts.0.job_id)
-# What differs for good reason: ids and times, what lbrun adds, where the script's copy lies.
+# What differs for good reason: ids and times, what lbrun adds, where the script's copy lies, how
+# Slurm 20.11 writes a mask.
 same() {
 	sed -E -e 's,^[^ ]*slurm_script: [^ ]*,SCRIPT:,' -e '/^(LB_|_=|OLDPWD=|SHLVL=)/d' \
 		-e "s,\\b($job|$mine)\\b,ID,g" \
-		-e '/^SLURM_(TASK_PID|JOB_START|JOB_END|TOPOLOGY)/d' "$1"
+		-e 's,(mask_mem:)0x,\1,' -e '/^SLURM_(TASK_PID|JOB_START|JOB_END|JOB_SLUID|TOPOLOGY)/d' "$1"
 }
 is "$(same "$T/ours")" "$(same "$T/theirs")" \
 	"environment, folder, arguments and limits are sbatch's"
