@@ -213,7 +213,7 @@ END
 cat >other.slurm <<'END'
 #!/bin/bash
 #SBATCH --mem=100M --output=/dev/null
-exit 0
+env | grep ^LB_ >"$LB_RUN_DIR/others"
 END
 exits 0 "a script that submits itself is taken" lbctl submit --name chain chain.slurm
 like "$err" '^lbctl: chain.slurm:4: sbatch of this script: lbd brings the run back' "… and its owner is told"
@@ -228,6 +228,8 @@ is "$(squeue -h -t all -n chain -o %i | wc -l)" 2 "… and there is none beside 
 other=$(cat "$LB_HOME/runs/chain/other")
 ok "… another script is Slurm's" test -n "$other" -a "$other" != "$first"
 wait_for '[ -n "$(squeue -h -t CD -j "$other" -o %i 2>/dev/null)" ]' 60
+like "$(cat "$LB_HOME/runs/chain/others")" '^LB_RUN=chain$' "… which knows where it comes from"
+unlike "$(cat "$LB_HOME/runs/chain/others")" '^LB_(SOCKET|CHECKPOINT_DIR)=' "… and neither speaks nor saves for this run"
 
 # The next one first; it is cancelled when there is nothing left to do. Or the job is, when it is.
 cat >first.slurm <<'END'

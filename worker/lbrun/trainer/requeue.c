@@ -152,6 +152,17 @@ static void leave_out(char *path, const char *bin)
 	*to = '\0';
 }
 
+/* Another job does not speak for this launch, nor does it go on from where this one began, and save
+ * among what this one saves. */
+static void forget_launch(void)
+{
+	static const char *const names[] = { "LB_SOCKET", "LB_RESUME_FROM", "LB_CHECKPOINT_DIR",
+					     "SLURM_RESTART_COUNT", NULL };
+
+	for (int i = 0; names[i]; i++)
+		unsetenv(names[i]);
+}
+
 static int run_real(char **argv, const char *folder)
 {
 	char *path = getenv("PATH"), *bin = path_join("%s/bin", folder);
@@ -160,6 +171,8 @@ static int run_real(char **argv, const char *folder)
 	if (path)
 		leave_out(path, bin); /* in place: the environment has it */
 	free(bin);
+	if (strcmp(name, "sbatch") == 0)
+		forget_launch();
 	execvp(name, argv);
 	fprintf(stderr, "%s: %s\n", name, strerror(errno));
 	return EXIT_NOT_FOUND;
