@@ -394,6 +394,18 @@ is "$(cat "$T/seen")" step-00000004 "are ended, and start from that"
 like "$(spool ranks_again)" 'its ranks were started again, behind the checkpoint of step 4' "which is told"
 like "$(spool launch_end crash)" 'rank 1: killed by signal 9' "the rank's end is the cause"
 
+# So does a loop of a batch script.
+fresh
+checkpoint 4
+mv "$C/step-00000004" "$R/ready"
+sed -i '/^print/d; s/^folder = .*/&\nif os.path.exists(folder): time.sleep(0.2); tell(type="step", step=1, loss=1); time.sleep(60)/; s/^while True:/raise RuntimeError("flaky")/; /^    time.sleep(0.1)/,$d' "$T/again.py"
+printf '#!/bin/sh\nuntil python3 "$1" "$2"; do :; done\n' >"$R/slurm_script"
+chmod +x "$R/slurm_script"
+attempt 1 "[\"$R/slurm_script\",\"$T/again.py\",\"$T/seen\"]" 1
+sed -i 's|}$|,"is_script":true}|' "$F/attempt.json"
+exits 0 "a script that starts its trainer again behind a checkpoint" run
+is "$(cat "$T/seen")" step-00000004 "goes on from that"
+
 # kill -9 of either half of lbrun
 for half in guard shepherd; do
 	fresh

@@ -281,6 +281,8 @@ void launch_begin(struct shepherd *s)
 	output_parser_reset(&s->parser);
 	complaints_reset(&s->complaints);
 	starting_enter(&s->starting, STARTING_SILENT, clock_mono_ms());
+	if (s->params.is_script)
+		script_judge(s);
 	l->pid = start(s, &why);
 	failpoint(FP_TRAINER_STARTED, NULL);
 	watch_init(&s->watch, &s->params.watch, clock_mono_ms());
@@ -395,8 +397,6 @@ void launch_drain(struct shepherd *s)
 	weigh_memory(l);
 	l->is_requeue_asked |= s->params.is_script && requeue_was_asked(s->folder);
 	l->is_submitted = s->params.is_script && requeue_was_submitted(s->folder);
-	if (s->params.is_script)
-		script_judge(s);
 	l->rank_end = &s->complaints.end;
 	l->end_is_last = complaints_end_is_last(&s->complaints, clock_mono_ms());
 	l->raised_last = complaints_raised_last(&s->complaints, clock_mono_ms());

@@ -150,13 +150,23 @@ void saves_trust(struct shepherd *s)
 	remember(s);
 }
 
+/* When something of the launch ended last, as far as is known: a rank, or what a script itself
+ * starts again. */
+static int64_t last_end_ms(const struct shepherd *s)
+{
+	const struct complaints *c = &s->complaints;
+
+	return s->facts.launch.is_caught && c->raised_ms > c->last_end_ms ? c->raised_ms
+									  : c->last_end_ms;
+}
+
 void saves_step(struct shepherd *s, const json_t *line)
 {
 	int64_t step = js_int(line, "step", -1);
 
 	s->handed.has_steps |= step >= 0;
 	s->facts.launch.target_told = js_int(line, "target_step", -1);
-	launch_told_step(&s->facts.launch, step, s->complaints.last_end_ms, clock_mono_ms());
+	launch_told_step(&s->facts.launch, step, last_end_ms(s), clock_mono_ms());
 }
 
 /* Is there room for another one like it? */

@@ -158,7 +158,7 @@ void launch_finish(struct shepherd *s, const struct next *end);
  * it. */
 void script_output_open(struct shepherd *s, int rank);
 void script_signal(struct shepherd *s, int signo);
-/* What its words tell of how the launch ended. */
+/* What its words tell of how its launches end. */
 void script_judge(struct shepherd *s);
 /* A task of an array has folders of its own, attempts/N/task-K and checkpoints/task-K. True: an
  * earlier attempt has completed it, nothing is to be done. */
