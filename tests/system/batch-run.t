@@ -95,9 +95,15 @@ srun --overlap sh three.sh
 kill %1
 wait
 END
+# One whose trainer ends with a status that means something to it.
+printf 'echo "step 1/3 loss 1"; echo x >>"$LB_RUN_DIR/tries"; exit 3\n' >stops.sh
+printf '#!/bin/bash\n#SBATCH --mem=100M\nsrun sh stops.sh\nrc=$?\n[ $rc != 3 ] || rc=0\nexit $rc\n' >early.slurm
+lbctl submit --name early early.slurm >/dev/null
 lbctl submit --name monitor monitor.slurm >/dev/null
 run_reaches monitor completed 60
 is "$(wc -l <"$LB_HOME/runs/monitor/tries")" 1 "… nor has one that ends its monitor when its trainer is done"
+run_reaches early completed 60
+is "$(wc -l <"$LB_HOME/runs/early/tries")" 1 "… nor one that makes its status itself"
 
 # What runs beside the trainer is ended by the script itself: srun calls that Killed.
 cat >beside.slurm <<'END'

@@ -62,11 +62,39 @@ static void backgrounds(void **state)
 			fail_msg("%s", cases[i].text);
 }
 
+static void statuses(void **state)
+{
+	static const struct {
+		const char *text;
+		bool hands_on;
+	} cases[] = {
+		{ "srun train\nrc=$?\necho $rc\nexit $rc\n", true },
+		{ "srun train & tr=$!\nwait $tr; code=$?\nkill $mon\nexit ${code}\n", true },
+		{ "srun train | tee log\nexit ${PIPESTATUS[0]}\n", true },
+		{ "set -o pipefail\nsrun train | tee log; rc=$?\nexit $rc\n", true },
+		{ "srun train || rc=$?; exit $rc\n", true },
+		{ "srun train & tr=$!\nwait $tr; rc=$?\nkill $mon; wait\nexit $rc\n", true },
+		/* tee's, wait's, and echo's */
+		{ "srun train &\nwait\nrc=$?\nexit $rc\n", false },
+		{ "srun train & wait; rc=$?\nexit $rc\n", false },
+		{ "srun train | tee log\nrc=$?\nexit $rc\n", false },
+		{ "srun train\necho done\nexit $?\n", false },
+		{ "srun train\nexit 0\n", false },
+		{ "# exit $rc\nsrun train; date\n", false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++)
+		if (hands_status_on(cases[i].text) != cases[i].hands_on)
+			fail_msg("%s", cases[i].text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(scripts),
 		cmocka_unit_test(backgrounds),
+		cmocka_unit_test(statuses),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -111,8 +111,9 @@ struct launch {
 	const struct rank_end *rank_end;   /* whose end ended the launcher; NULL = nobody's */
 	const struct complaint *complaint; /* what it said of its end; NULL = nothing */
 	bool end_is_last, raised_last;     /* nothing came behind that, or what was raised */
-	/* its script looks itself at how what it starts ends; has things in the background */
-	bool is_caught, has_background;
+	/* its script looks itself at how what it starts ends; has things in the background; ends
+	 * with a status that it kept */
+	bool is_caught, has_background, hands_on;
 	char node[65];       /* where its end began, as far as we know; "" = nobody knows */
 	bool is_node_broken; /* a line told of errors of that node */
 	bool is_replaced;    /* that node left the job, and a spare takes its place */

@@ -51,7 +51,8 @@ static void decide_ending(const struct shepherd_facts *f, const struct shepherd_
 		.has_steps_left = has_steps_left(l),
 	};
 
-	facts.is_doubtful = !facts.has_steps_left && (l->has_background || l->target_told > 0);
+	facts.is_doubtful = l->hands_on ||
+			    (!facts.has_steps_left && (l->has_background || l->target_told > 0));
 	facts.has_raised = l->raised_last;
 	facts.has_broken_off = policy->params->is_script && facts.has_steps_left &&
 			       (l->raised_last || facts.oom);

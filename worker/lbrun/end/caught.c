@@ -135,3 +135,46 @@ bool has_background(const char *text)
 	free(joined);
 	return has_both;
 }
+
+/* A bare "wait" ends with 0, whatever it has waited for. */
+static bool waits_for_all(const char *line)
+{
+	static const char *const waits[] = { "wait", NULL };
+	const char *at = strstr(line, "wait");
+
+	if (!at || !has_word(line, waits))
+		return false;
+	at += strlen("wait");
+	at += strspn(at, " \t\"");
+	return strspn(at, "$%-0123456789") == 0;
+}
+
+/* "srun ... | tee log", but not "a || b" */
+static bool is_piped(const char *line)
+{
+	const char *at = strchr(line, '|');
+
+	while (at && at[1] == '|')
+		at = strchr(at + 2, '|');
+	return at && has_word(line, launchers);
+}
+
+bool hands_status_on(const char *text)
+{
+	char *joined = xstrdup(text), *rest = joined, *line;
+	bool is_safe = strstr(text, "pipefail") || strstr(text, "PIPESTATUS");
+	bool knows_one = strstr(text, "wait $") || strstr(text, "wait \"$") ||
+			 strstr(text, "wait %");
+	bool hands = false, is_lost = false;
+
+	join_lines(joined);
+	while ((line = next_line(&rest))) {
+		const char *at = strstr(line, "exit $");
+
+		hands |= at && at[6] != '?';
+		is_lost |= !is_safe && is_piped(line);
+		is_lost |= !knows_one && waits_for_all(line);
+	}
+	free(joined);
+	return hands && !is_lost;
+}

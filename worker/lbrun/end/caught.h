@@ -14,4 +14,8 @@ bool failures_are_caught(const char *text);
  * one ends when the other is done says nothing. */
 bool has_background(const char *text);
 
+/* Does it end with a status that it kept, "exit $rc", and not with that of a pipe's last command,
+ * or of a "wait" for all? */
+bool hands_status_on(const char *text);
+
 #endif

@@ -123,6 +123,7 @@ void script_judge(struct shepherd *s)
 
 	s->facts.launch.is_caught = text && failures_are_caught(text);
 	s->facts.launch.has_background = text && has_background(text);
+	s->facts.launch.hands_on = text && hands_status_on(text);
 	free(text);
 	free(path);
 }
