@@ -29,6 +29,8 @@ enum { POLL_MS = 1000, CHUNK = 64 * 1024, LINES_MAX = 10 * 1000 * 1000 };
 /* one file: an attempt's, or that of a task of an array */
 struct place {
 	int64_t attempt, task, offset;
+	dev_t device; /* and the file's number there; 0 = it was not opened yet */
+	ino_t inode;
 };
 
 struct logs {
@@ -37,7 +39,7 @@ struct logs {
 	json_t *list;         /* [{"attempt","path"}], by number; owned */
 	struct place *places; /* of what was read; owned */
 	size_t place_count;
-	const struct place *at; /* at hand */
+	struct place *at;       /* at hand */
 	struct place shown;     /* of what was printed last */
 	int64_t offset;         /* of the next byte to read in the file at hand */
 	struct log_lines lines; /* for a terminal, or where lines are chosen */
@@ -191,6 +193,17 @@ static int print_compressed(struct logs *l, const char *path, struct err *err)
 	return rc;
 }
 
+/* A script may name one file for the output of all its attempts. */
+static bool is_read_already(const struct logs *l, const struct stat *st)
+{
+	for (const struct place *p = l->places; p < l->at; p++)
+		if (p->inode == st->st_ino && p->device == st->st_dev)
+			return true;
+	l->at->inode = st->st_ino;
+	l->at->device = st->st_dev;
+	return false;
+}
+
 /* Everything from l->offset to the present end of the file. A file that is not there yet is an
  * empty one. */
 static int print_new(struct logs *l, const char *path, struct err *err)
@@ -204,10 +217,16 @@ static int print_new(struct logs *l, const char *path, struct err *err)
 	if (fd < 0)
 		return errno == ENOENT ? print_compressed(l, path, err)
 				       : err_errno(err, "%s", path);
-	if (fstat(fd, &st) == 0 && !S_ISREG(st.st_mode)) {
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
 		close(fd);
 		return err_set(err, ERR_IO, "%s: not a regular file", path);
 	}
+	if (is_read_already(l, &st)) {
+		close(fd);
+		return 0;
+	}
+	if (st.st_size < l->offset)
+		l->offset = 0; /* it was emptied, for the next attempt perhaps */
 	while (!interrupted() && (n = pread(fd, chunk, sizeof(chunk), l->offset)) > 0) {
 		print_bytes(l, chunk, (size_t)n);
 		l->offset += n;
@@ -240,8 +259,10 @@ static void add_places(struct logs *l)
 			     (l->place_count + json_array_size(l->list) + 1) * sizeof(*l->places));
 	json_array_foreach(l->list, i, row) {
 		if (!place_of(l, row))
-			l->places[l->place_count++] = (struct place){ js_int(row, "attempt", 0),
-								      js_int(row, "task", -1), 0 };
+			l->places[l->place_count++] = (struct place){
+				.attempt = js_int(row, "attempt", 0),
+				.task = js_int(row, "task", -1),
+			};
 	}
 }
 

@@ -215,13 +215,16 @@ static char *of_each_task(const char *output)
 
 void batch_job_set_output(struct batch_job *job, const struct run *run, const char *output)
 {
+	bool is_theirs = run->spec.script && has_submitter(job);
 	char *path;
 
-	if (run->spec.script && has_submitter(job))
+	/* what an attempt before wrote to the same file says why there is another */
+	if (is_theirs &&
+	    (attempt_newest_claim(run->dir) <= 0 || json_object_get(job->fields, "open_mode")))
 		return;
 	js_set_str(job->fields, "open_mode", "append");
 	add_word(job, "open-mode", "append");
-	if (json_object_get(job->fields, "std_out"))
+	if (is_theirs || json_object_get(job->fields, "std_out"))
 		return;
 	path = json_object_get(job->fields, "array_inx") ? of_each_task(output) : xstrdup(output);
 	json_object_set_new(job->fields, "std_out", js_bytes(path));

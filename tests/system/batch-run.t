@@ -315,7 +315,8 @@ lbctl kill --now flood >/dev/null
 # As TorchX's scripts do: how often it may is counted by Slurm, where Slurm requeues.
 cat >bounded.slurm <<'END'
 #!/bin/bash
-#SBATCH --mem=100M
+#SBATCH --mem=100M --output=bounded.log
+echo "count ${SLURM_RESTART_COUNT-none}"
 echo "${SLURM_RESTART_COUNT-none}" >>"$LB_RUN_DIR/counts"
 [ 2 -gt "${SLURM_RESTART_COUNT:-0}" ] || exit 0
 scontrol requeue "$SLURM_JOB_ID"
@@ -324,6 +325,7 @@ END
 lbctl submit --name bounded --set restart.backoff_first=1s bounded.slurm >/dev/null 2>&1
 run_reaches bounded completed 60
 is "$(tr '\n' ' ' <"$LB_HOME/runs/bounded/counts")" "none 1 2 " "SLURM_RESTART_COUNT is as if Slurm had requeued it"
+is "$(grep -c ^count bounded.log) $(lbctl logs bounded | grep -c ^count)" "3 3" "… and a file for the output of all attempts has all, once"
 
 # --- a warning reaches the script alone -----------------------------------------------------------
 cat >warned.slurm <<'END'
