@@ -269,6 +269,32 @@ static bool link_worked(const char *temp, const char *path)
 	return same;
 }
 
+/* A folder is what every file system makes only once. It stays: who dies before the file is in its
+ * place has it taken for ever. */
+static bool take_by_folder(const char *temp, const char *path)
+{
+	char *taken = xasprintf("%s.taken", path);
+	bool is_ours = mkdir(taken, 0700) == 0 && rename(temp, path) == 0;
+	int saved = errno;
+
+	free(taken);
+	errno = saved;
+	return is_ours;
+}
+
+/* Shares of Windows and disks of cameras have no hard links, some servers of FUSE no such rename
+ * either. */
+static bool put_once(const char *temp, const char *path)
+{
+	if (link_worked(temp, path))
+		return true;
+	if (errno != EPERM && errno != EOPNOTSUPP && errno != ENOSYS)
+		return false;
+	if (renameat2(AT_FDCWD, temp, AT_FDCWD, path, RENAME_NOREPLACE) == 0)
+		return true;
+	return (errno == EINVAL || errno == ENOSYS) && take_by_folder(temp, path);
+}
+
 int file_write_once(const char *path, const void *data, size_t len, mode_t mode, struct err *err)
 {
 	char *temp = write_temp(path, data, len, mode, true, err);
@@ -276,7 +302,7 @@ int file_write_once(const char *path, const void *data, size_t len, mode_t mode,
 
 	if (!temp)
 		return -1;
-	if (!link_worked(temp, path)) {
+	if (!put_once(temp, path)) {
 		rc = errno == EEXIST ? err_set(err, ERR_LOCKED, "%s: exists already", path)
 				     : err_errno(err, "%s", path);
 	}

@@ -34,7 +34,7 @@ int file_write_visible(const char *path, const void *data, size_t len, mode_t mo
 int file_write_named(const char *path, const void *data, size_t len, mode_t mode, struct err *err);
 
 /* As file_write_atomic, but fails with ERR_LOCKED when `path` exists already (link(2): safe over
- * NFS). */
+ * NFS; where there are no hard links by other means). */
 int file_write_once(const char *path, const void *data, size_t len, mode_t mode, struct err *err);
 
 /* write(2) until all of it is written; -1 with errno. */

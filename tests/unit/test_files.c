@@ -3,9 +3,15 @@
 #include "tests/unit/unit.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "common/base/files.h"
@@ -161,6 +167,61 @@ static void test_write_once(void **state)
 	assert_int_equal(entries("once"), 2);
 }
 
+/* What a file system without it says: the call's number, and its errno. */
+static void forbid(unsigned call, unsigned code)
+{
+	struct sock_filter rules[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | code),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = { .len = 4, .filter = rules };
+
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+		_exit(99);
+}
+
+/* As test_write_once, in a process without hard links; 0: so it is. */
+static int write_once_without_links(const char *path)
+{
+	int first = file_write_once(path, "one", 3, 0644, NULL);
+	struct err err = { 0 };
+	int second = file_write_once(path, "two", 3, 0644, &err);
+	char *text = file_read(path, 10, NULL, NULL);
+	int rc = first != 0                     ? 1
+		 : second == 0                  ? 2
+		 : err.code != ERR_LOCKED       ? 3
+		 : !text || strcmp(text, "one") ? 4
+						: 0;
+
+	free(text);
+	return rc;
+}
+
+static void test_write_once_without_links(void **state)
+{
+	int status = -1;
+	pid_t child;
+
+	(void)state;
+	assert_int_equal(mkdir("linkless", 0700), 0);
+	child = fork();
+	if (child == 0) {
+#ifdef __NR_link
+		forbid(__NR_link, EPERM);
+#endif
+		forbid(__NR_linkat, EPERM);
+		if (write_once_without_links("linkless/share") != 0)
+			_exit(1);
+		forbid(__NR_renameat2, EINVAL);
+		_exit(10 * write_once_without_links("linkless/fuse"));
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+}
+
 static void test_folder_make(void **state)
 {
 	struct err err = { 0 };
@@ -204,9 +265,13 @@ static void test_folder_remove(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_read),          cmocka_unit_test(test_map),
-		cmocka_unit_test(test_write_atomic),  cmocka_unit_test(test_write_once),
-		cmocka_unit_test(test_write_named),   cmocka_unit_test(test_folder_make),
+		cmocka_unit_test(test_read),
+		cmocka_unit_test(test_map),
+		cmocka_unit_test(test_write_atomic),
+		cmocka_unit_test(test_write_once),
+		cmocka_unit_test(test_write_once_without_links),
+		cmocka_unit_test(test_write_named),
+		cmocka_unit_test(test_folder_make),
 		cmocka_unit_test(test_folder_remove),
 	};
 
