@@ -53,7 +53,6 @@ static void stop(struct daemon *d)
 		(uv_handle_t *)&d->turn,    (uv_handle_t *)&d->watchdog,
 		(uv_handle_t *)&d->lease,   (uv_handle_t *)&d->hand_over,
 		(uv_handle_t *)&d->sigterm, (uv_handle_t *)&d->sigint,
-		(uv_handle_t *)&d->sighup,
 	};
 
 	notify_systemd("STOPPING=1");
@@ -75,6 +74,7 @@ static void stop(struct daemon *d)
 	d->lbd.local->ops->close(d->lbd.local, on_scheduler_closed, NULL);
 	for (size_t i = 0; i < sizeof(handles) / sizeof(handles[0]); i++)
 		uv_close(handles[i], NULL);
+	uv_unref((uv_handle_t *)&d->sighup);
 }
 
 /* Whether we may go on. Another lbd in our place means that nothing of ours is to be written or
@@ -175,17 +175,23 @@ static void on_stop(uv_signal_t *handle, int signo)
 	struct daemon *d = handle->data;
 
 	log_info("ends on signal %d; jobs run on", signo);
-	d->why = signo == SIGINT   ? "interrupted (SIGINT)"
-		 : signo == SIGHUP ? "its terminal was closed (SIGHUP)"
-				   : "stopped (SIGTERM)";
+	d->why = signo == SIGINT ? "interrupted (SIGINT)" : "stopped (SIGTERM)";
 	if (!d->stopping)
 		stop(d);
 }
 
-static void on_hangup(uv_signal_t *handle, int signo)
+/* Who moves the log away says so by it. Else a terminal or a session has gone: at a logout it comes
+ * behind SIGTERM, and must neither kill us on the way down, nor be left unsaid. */
+static void on_hang_up(uv_signal_t *handle, int signo)
 {
-	if (!background_reopen_log())
-		on_stop(handle, signo);
+	struct daemon *d = handle->data;
+
+	if (!d->stopping && background_reopen_log())
+		return;
+	log_info("ends on signal %d; jobs run on", signo);
+	d->why = "hung up (SIGHUP): its terminal or session has ended, at a logout?";
+	if (!d->stopping)
+		stop(d);
 }
 
 /* As nohup(1) has it. */
@@ -228,7 +234,7 @@ void loop_start(struct daemon *d, int64_t until_ms, int ready_fd)
 	uv_signal_start(&d->sigterm, on_stop, SIGTERM);
 	uv_signal_start(&d->sigint, on_stop, SIGINT);
 	if (!is_ignored(SIGHUP))
-		uv_signal_start(&d->sighup, on_hangup, SIGHUP);
+		uv_signal_start(&d->sighup, on_hang_up, SIGHUP);
 	uv_timer_start(&d->turn, on_turn, 0, 0);
 	d->lbd.backup = backup_open(&d->lbd);
 	uv_timer_start(&d->lease, on_lease, lease_ms / RENEWALS, lease_ms / RENEWALS);
@@ -239,4 +245,11 @@ void loop_start(struct daemon *d, int64_t until_ms, int ready_fd)
 			       (uint64_t)watchdog_ms);
 	notify_status(d, "READY=1");
 	notify_ready_fd(ready_fd);
+}
+
+void loop_close(struct daemon *d)
+{
+	uv_close((uv_handle_t *)&d->sighup, NULL);
+	uv_run(&d->loop, UV_RUN_DEFAULT);
+	uv_loop_close(&d->loop);
 }

@@ -27,6 +27,8 @@ void loop_open(struct daemon *d);
 /* All parts are there: the first turn comes, and who waits for lbd (--ready-fd, systemd) is told.
  * Ends at `until_ms` (wall clock; 0: never). */
 void loop_start(struct daemon *d, int64_t until_ms, int ready_fd);
+/* After its end. */
+void loop_close(struct daemon *d);
 /* Something is known that was not: a turn is due. `arg` is the daemon. */
 void loop_turn_soon(void *arg);
 

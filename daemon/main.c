@@ -41,7 +41,7 @@ static int run(struct daemon *d, const struct daemon_options *o, struct err *err
 	engine_destroy(d->lbd.engine);
 	backup_close(d->lbd.backup, !d->failed);
 	ledger_close(d->lbd.ledger);
-	uv_loop_close(&d->loop);
+	loop_close(d);
 	lock_release(d->lbd.lock, d->why);
 	if (d->is_superseded)
 		return err_set(err, ERR_LOCKED, "another lbd took over; see the log");

@@ -219,7 +219,10 @@ static void judge_absent(const struct lease *lease, struct finding *f)
 	int64_t silent_ms = clock_wall_ms() - lease->renewed_ms;
 
 	duration_text(silent_ms > 0 ? silent_ms : 0, text);
-	if (lease->ended_ms)
+	if (lease->ended_ms && strstr(lease->why, "SIGHUP"))
+		finding_bad(f, "lbctl daemon start; if that ends at each logout: " IN_SLURM,
+			    "lbd does not run: %s", lease->why);
+	else if (lease->ended_ms)
 		finding_skip(f, "lbd does not run: it was ended");
 	else if (lease_is_here(lease) && lease_is_alive_here(lease))
 		finding_fine(f, "lbd lives here, but does not answer");

@@ -47,6 +47,16 @@ exits 5 "status of one that ended" lbctl daemon status
 like "$out" 'it ended .* ago: stopped \(SIGTERM\)' "why"
 exits 0 "stopping it twice is no error" lbctl daemon stop
 
+# as systemd ends a session (KillUserProcesses)
+ok "started" lbctl daemon start
+follow_pid
+kill -TERM "$lbd_pid"
+kill -HUP "$lbd_pid"
+wait_for 'lbd_is_gone' 20
+exits 5 "status of one that ended at a logout" lbctl daemon status
+like "$out" 'it ended .* ago: hung up .SIGHUP.: its terminal or session has ended' "it ended in peace, and says so"
+like "$(lbctl doctor)" 'if that ends at each logout: lbctl daemon start --in-slurm' "doctor has what helps"
+
 ok "started by who has closed input and output, as behind ssh" \
 	timeout 60 sh -c 'exec lbd --home "$LB_HOME" <&- >&- 2>&-'
 follow_pid

@@ -76,7 +76,7 @@ lbd_start
 kill -HUP "$lbd_pid"
 wait_for 'lbd_is_gone' 20
 exits 5 "SIGHUP ends one in the foreground" lbctl daemon status
-like "$out" 'it ended .*: its terminal was closed' "cleanly"
+like "$out" 'it ended .*: hung up .SIGHUP.: its terminal or session' "cleanly"
 lbd_pid=
 
 exits 0 "--check-config says what is in force" lbd --check-config
