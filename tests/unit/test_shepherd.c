@@ -143,7 +143,7 @@ static const struct {
 	 NEXT_HEED, STOP_ORDERED},
 	{"and heeded", {CLAIMED, .looking = LOOKING_BUSY, .order = ORDER_KILL, .heeded = ORDER_KILL,
 			.stop = ASKED(STOP_ORDERED, NOW + 1)}, NEXT_GIVE_UP, CAUSE_KILLED},
-	{"it cannot search", {CLAIMED, .looking = LOOKING_FAILED}, NEXT_GIVE_UP, CAUSE_LAUNCH_FAIL},
+	{"it cannot search", {CLAIMED, .looking = LOOKING_FAILED}, NEXT_GIVE_UP, CAUSE_CRASH},
 	{"none of the checkpoints is whole", {SEARCHED, .found = -1}, NEXT_GIVE_UP, CAUSE_ERROR},
 	{"the search died", {SEARCHED, .found = FOUND_UNKNOWN}, NEXT_SEARCH_LOST, 0},
 	{"it died again and again", {SEARCHED, .found = FOUND_UNKNOWN, .searches_lost = SEARCH_TRIES - 1},
@@ -447,6 +447,17 @@ static void test_ends(void **state)
 	}
 }
 
+/* A machine that has no process left says nothing of the run, which would fail for good. */
+static void test_cannot_start(void **state)
+{
+	struct shepherd_facts f = { HEARD(0), .launch.cannot_start = true };
+
+	(void)state;
+	assert_int_equal(launch_judge(&f, &policy, NOW).ending.cause, CAUSE_LAUNCH_FAIL);
+	f.launch.may_start_later = true;
+	assert_int_equal(launch_judge(&f, &policy, NOW).ending.cause, CAUSE_CRASH);
+}
+
 /* A launch that makes steps for long after srun's word did not end by it. */
 static void test_reached_after_all(void **state)
 {
@@ -611,11 +622,11 @@ static void test_walk_too_late(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_table),         cmocka_unit_test(test_no_step_twice),
-		cmocka_unit_test(test_ends),          cmocka_unit_test(test_reached_after_all),
-		cmocka_unit_test(test_begun_again),   cmocka_unit_test(test_walk),
-		cmocka_unit_test(test_walk_ordered),  cmocka_unit_test(test_walk_hung),
-		cmocka_unit_test(test_walk_too_late),
+		cmocka_unit_test(test_table),        cmocka_unit_test(test_no_step_twice),
+		cmocka_unit_test(test_ends),         cmocka_unit_test(test_reached_after_all),
+		cmocka_unit_test(test_cannot_start), cmocka_unit_test(test_begun_again),
+		cmocka_unit_test(test_walk),         cmocka_unit_test(test_walk_ordered),
+		cmocka_unit_test(test_walk_hung),    cmocka_unit_test(test_walk_too_late),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

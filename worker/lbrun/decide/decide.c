@@ -162,21 +162,25 @@ static struct next last_look(void)
 	return next;
 }
 
-/* Here, and at last in another job. */
-static struct next search_again(const struct shepherd_facts *f)
+/* The machine has no process left, say: no word against the run, which is tried in another job. */
+static struct next cannot_search(const struct shepherd_facts *f)
 {
 	char text[240];
 
-	if (f->searches_lost + 1 < SEARCH_TRIES)
-		return step(NEXT_SEARCH_LOST);
 	snprintf(text, sizeof(text), "no checkpoint could be looked for: %.150s", f->trouble);
 	return give_up(CAUSE_CRASH, text);
+}
+
+/* Here, and at last in another job. */
+static struct next search_again(const struct shepherd_facts *f)
+{
+	return f->searches_lost + 1 < SEARCH_TRIES ? step(NEXT_SEARCH_LOST) : cannot_search(f);
 }
 
 static struct next after_search(const struct shepherd_facts *f)
 {
 	if (f->looking == LOOKING_FAILED)
-		return give_up(CAUSE_LAUNCH_FAIL, f->trouble);
+		return cannot_search(f);
 	if (f->found == FOUND_UNKNOWN)
 		return search_again(f);
 	if (f->found < 0)

@@ -75,9 +75,10 @@ struct shepherd_policy {
 
 /* One start of the trainer. */
 struct launch {
-	int64_t number;    /* 0 = none yet */
-	bool is_open;      /* started, its end not recorded yet */
-	bool cannot_start; /* there is nothing to run: why is in `trouble` */
+	int64_t number;       /* 0 = none yet */
+	bool is_open;         /* started, its end not recorded yet */
+	bool cannot_start;    /* there is nothing to run: why is in `trouble` */
+	bool may_start_later; /* for the machine had no process left, say */
 	pid_t pid;
 	bool has_ended;  /* its first process */
 	int left;        /* descendants at the last count; -1 = not counted since that end */

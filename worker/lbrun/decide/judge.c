@@ -16,7 +16,8 @@ enum stop_why stop_reason(const struct shepherd_facts *f)
 
 static void cannot_start(const struct shepherd_facts *f, struct ending *out)
 {
-	*out = (struct ending){ .cause = CAUSE_LAUNCH_FAIL, .exit_code = -1 };
+	out->cause = f->launch.may_start_later ? CAUSE_CRASH : CAUSE_LAUNCH_FAIL;
+	out->exit_code = -1;
 	snprintf(out->text, sizeof(out->text), "%.190s", f->trouble);
 }
 

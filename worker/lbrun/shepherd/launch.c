@@ -295,6 +295,7 @@ void launch_begin(struct shepherd *s)
 	if (l->pid > 0)
 		return;
 	l->cannot_start = true;
+	l->may_start_later = err_is_passing(&why);
 	launch_ended(l, 0, clock_mono_ms());
 	snprintf(s->trouble, sizeof(s->trouble), "%s", why.text);
 }
