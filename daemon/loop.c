@@ -25,7 +25,8 @@
 #include "daemon/runs/switchboard.h"
 
 enum {
-	RENEWALS = 6, /* of the lease, in its length */
+	RENEWALS = 6,     /* of the lease, in its length */
+	POOL_THREADS = 4, /* libuv's, where UV_THREADPOOL_SIZE does not say */
 };
 
 static void on_scheduler_closed(void *arg)
@@ -210,7 +211,41 @@ void loop_turn_soon(void *arg)
 		uv_timer_start(&d->turn, on_turn, 0, 0);
 }
 
-void loop_open(struct daemon *d)
+static void wait_for_all(void *arg)
+{
+	uv_sem_wait(arg);
+}
+
+static void no_work(uv_work_t *work)
+{
+	(void)work;
+}
+
+/* libuv starts its threads with the first work that they are given, and aborts where it cannot: so
+ * that is now, and not before it is seen that they can be had. */
+static int take_threads(uv_loop_t *loop, struct err *err)
+{
+	static uv_work_t first;
+	uv_thread_t threads[POOL_THREADS];
+	uv_sem_t go;
+	int count = 0, rc = 0;
+
+	uv_sem_init(&go, 0);
+	while (rc == 0 && count < POOL_THREADS)
+		if ((rc = uv_thread_create(&threads[count], wait_for_all, &go)) == 0)
+			count++;
+	for (int i = 0; i < count; i++)
+		uv_sem_post(&go);
+	for (int i = 0; i < count; i++)
+		uv_thread_join(&threads[i]);
+	uv_sem_destroy(&go);
+	if (rc == 0)
+		return uv_queue_work(loop, &first, no_work, NULL);
+	return err_set(err, ERR_IO, "no thread can be started: %s; too few processes? (ulimit -u)",
+		       uv_strerror(rc));
+}
+
+int loop_open(struct daemon *d, struct err *err)
 {
 	uv_loop_init(&d->loop);
 	d->lbd.loop = &d->loop;
@@ -223,6 +258,7 @@ void loop_open(struct daemon *d)
 	uv_signal_init(&d->loop, &d->sighup);
 	d->turn.data = d->watchdog.data = d->sigterm.data = d->sigint.data = d;
 	d->lease.data = d->hand_over.data = d->sighup.data = d;
+	return take_threads(&d->loop, err);
 }
 
 void loop_start(struct daemon *d, int64_t until_ms, int ready_fd)

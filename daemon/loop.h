@@ -23,7 +23,8 @@ struct daemon {
 	struct strv unfit_helpers;        /* those that this Slurm does not understand */
 };
 
-void loop_open(struct daemon *d);
+/* -1: there is no room for its threads. */
+int loop_open(struct daemon *d, struct err *err);
 /* All parts are there: the first turn comes, and who waits for lbd (--ready-fd, systemd) is told.
  * Ends at `until_ms` (wall clock; 0: never). */
 void loop_start(struct daemon *d, int64_t until_ms, int ready_fd);

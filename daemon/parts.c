@@ -149,8 +149,7 @@ static int open_engine(struct daemon *d, struct err *err)
 
 int open_parts(struct daemon *d, struct err *err)
 {
-	loop_open(d);
-	if (open_schedulers(d, err) < 0 || open_engine(d, err) < 0)
+	if (loop_open(d, err) < 0 || open_schedulers(d, err) < 0 || open_engine(d, err) < 0)
 		return -1;
 	d->lbd.switchboard = switchboard_open(&d->lbd);
 	d->lbd.remover = remover_open(&d->lbd);

@@ -143,4 +143,9 @@ is "$(cksum <"$db.bak")" "$before" "the backup stays as it is"
 exits 0 "with room again it is made" lbctl recover
 is "$(sqlite3 -readonly "$db" 'SELECT name, state FROM runs')" "waits|completed" "and whole"
 
+# As many processes as one may have (ulimit -u): libuv would abort when it needs its threads first.
+exits 9 "no thread can be had" timeout 60 strace -f -qq -o "$T/threads.out" -e trace=clone3,clone \
+	-e inject=clone3,clone:error=EAGAIN lbd --foreground --home "$LB_HOME"
+like "$err" 'no thread can be started: .*ulimit -u' "lbd says so when it is started"
+
 done_testing
