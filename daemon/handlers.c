@@ -141,34 +141,6 @@ static json_t *on_ls(struct request *r, struct err *err)
 	return NULL;
 }
 
-static void add_tasks(json_t *run, const char *key, int64_t *tasks, size_t count)
-{
-	json_t *list = json_array();
-
-	for (size_t i = 0; i < count; i++)
-		json_array_append_new(list, json_integer(tasks[i]));
-	json_object_set_new(run, key, list);
-	free(tasks);
-}
-
-/* Those tasks of an array that did not complete in its newest attempt, and those that somebody
- * cancelled in the scheduler. */
-static void add_tasks_of_array(json_t *run)
-{
-	const char *dir = js_str(run, "dir", "");
-	const json_t *attempts = json_object_get(run, "attempts");
-	const json_t *newest = json_array_get(attempts, json_array_size(attempts) - 1);
-	char *folder = path_join("%s/attempts/%lld", dir, (long long)js_int(newest, "number", 0));
-	int64_t changed_ns = 0, *tasks;
-	size_t count;
-
-	tasks = array_tasks_failed(folder, &changed_ns, &count);
-	add_tasks(run, "failed_tasks", tasks, count);
-	tasks = array_tasks_cancelled(dir, &count);
-	add_tasks(run, "cancelled_tasks", tasks, count);
-	free(folder);
-}
-
 static json_t *on_status(struct request *r, struct err *err)
 {
 	struct ledger_run run = { 0 };
@@ -182,7 +154,7 @@ static json_t *on_status(struct request *r, struct err *err)
 	waits_for = engine_waits_for(r->lbd->engine, js_str(o, "name", ""));
 	js_set_str(o, "waits_for", waits_for[0] ? waits_for : NULL);
 	why_add_text(o, waits_for);
-	add_tasks_of_array(o);
+	array_tasks_tell(o);
 	return o;
 }
 

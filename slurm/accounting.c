@@ -15,8 +15,8 @@
 #include "slurm/reasons.h"
 
 enum {
-	ASKED_AT_ONCE = 200, /* jobs in one sacct: a short argument, and a quick answer */
-	MAX_OUTPUT = 1 << 20,
+	ASKED_AT_ONCE = 200,  /* jobs in one sacct: a short argument, and a quick answer */
+	MAX_OUTPUT = 4 << 20, /* of arrays each task is a line */
 	FIELDS = 8,
 };
 
@@ -32,9 +32,15 @@ static bool number_of(const char *text, int64_t max, int64_t *out)
 	return end != text && *end == '\0' && *out >= 0 && *out <= max;
 }
 
-/* "12", and of an array "12_3" or "12_[4-9]"; its steps ("12.batch") are not asked for. */
-static bool id_of(char *text, int64_t *id)
+/* "12", and of an array "12_3" or "12_[4-9]"; its steps ("12.batch") are not asked for. *task is -1
+ * where it is not one. */
+static bool id_of(char *text, int64_t *id, int64_t *task)
 {
+	char *of_array = strchr(text, '_');
+
+	*task = -1;
+	if (of_array && !number_of(of_array + 1, UINT32_MAX, task))
+		*task = -1;
 	text[strcspn(text, "_")] = '\0';
 	return number_of(text, UINT32_MAX, id) && *id > 0;
 }
@@ -91,31 +97,47 @@ static bool cut(char *line, char *fields[FIELDS])
 	return n == FIELDS;
 }
 
-bool accounting_line_parse(const char *text, struct job_status *out)
+/* One line: a job, or a task of an array, or tasks that never had one of their own. */
+struct row {
+	struct job_status job; /* of one that is over */
+	struct slurm_word word;
+	int64_t task; /* -1: none, or several */
+	bool is_over;
+};
+
+static bool row_parse(const char *text, struct row *row)
 {
-	struct slurm_word word = { 0 };
 	char *fields[FIELDS], *line = xstrdup(text);
-	int64_t id, submit_time;
+	int64_t id;
 	bool is_good;
 
-	*out = (struct job_status){ .exit_code = -1 };
-	is_good = cut(line, fields) && id_of(fields[0], &id) &&
-		  slurm_state_from_word(fields[1], &word.state) &&
-		  status_of(fields[2], &word.exit_code) &&
-		  number_of(fields[7], INT64_MAX, &submit_time) && word.state >= SJ_COMPLETE;
+	*row = (struct row){ .job.exit_code = -1 };
+	is_good = cut(line, fields) && id_of(fields[0], &id, &row->task) &&
+		  slurm_state_from_word(fields[1], &row->word.state) &&
+		  status_of(fields[2], &row->word.exit_code) &&
+		  number_of(fields[7], INT64_MAX, &row->job.ref.submit_time);
 	if (is_good) {
-		word.reason = slurm_reason_from_word(fields[3]);
-		slurm_word_judge(&word, out);
-		note_canceller(fields[1], out);
-		out->ref.job_id = (uint32_t)id;
-		out->ref.submit_time = submit_time;
-		out->start_time = time_of(fields[4]);
-		out->end_time = time_of(fields[5]);
+		row->is_over = row->word.state >= SJ_COMPLETE;
+		row->word.reason = slurm_reason_from_word(fields[3]);
+		slurm_word_judge(&row->word, &row->job);
+		note_canceller(fields[1], &row->job);
+		row->job.ref.job_id = (uint32_t)id;
+		row->job.start_time = time_of(fields[4]);
+		row->job.end_time = time_of(fields[5]);
 		if (strcmp(fields[6], "None assigned") != 0)
-			snprintf(out->nodes, sizeof(out->nodes), "%s", fields[6]);
+			snprintf(row->job.nodes, sizeof(row->job.nodes), "%s", fields[6]);
 	}
 	free(line);
 	return is_good;
+}
+
+bool accounting_line_parse(const char *text, struct job_status *out)
+{
+	struct row row;
+	bool is_over = row_parse(text, &row) && row.is_over;
+
+	*out = is_over ? row.job : (struct job_status){ .exit_code = -1 };
+	return is_over;
 }
 
 /* --- questions -------------------------------------------------------------------------------- */
@@ -174,27 +196,98 @@ static void drop(struct question *q)
 	}
 }
 
-/* Of one job there may be many lines, the tasks of an array: what failed is told first. */
-static bool is_told_before(const struct job_status *a, const struct job_status *b)
+/* Those of one job: many where it is an array. */
+struct rows {
+	struct row *items; /* owned */
+	size_t count, cap;
+	struct array_ends ends;
+	bool is_more; /* some of it is not over */
+};
+
+static void add_row(struct rows *to, const struct row *row)
 {
-	return a->ref.job_id == 0 || (a->cause == CAUSE_COMPLETED && b->cause != CAUSE_COMPLETED);
+	if (!row->is_over) {
+		to->is_more = true;
+		return;
+	}
+	if (to->count == to->cap) {
+		to->cap = to->cap ? 2 * to->cap : 4;
+		to->items = xrealloc(to->items, to->cap * sizeof(to->items[0]));
+	}
+	to->items[to->count++] = *row;
+	array_ends_add(&to->ends, row->word.state, row->word.reason, row->job.end_time);
 }
 
-static void search(const char *text, const struct job_ref *job, struct job_status *found)
+static struct rows rows_of(const char *text, const struct job_ref *job)
 {
-	*found = (struct job_status){ 0 };
+	struct rows rows = { 0 };
+
 	for (const char *line = text; *line;) {
 		size_t len = strcspn(line, "\n");
 		char *copy = xstrndup(line, len);
-		struct job_status row;
+		struct row row;
 
-		if (accounting_line_parse(copy, &row) && row.ref.job_id == job->job_id &&
-		    row.ref.submit_time == job->submit_time && is_told_before(found, &row))
-			*found = row;
+		if (row_parse(copy, &row) && row.job.ref.job_id == job->job_id &&
+		    row.job.ref.submit_time == job->submit_time)
+			add_row(&rows, &row);
 		free(copy);
 		line += len + (line[len] == '\n');
 	}
-	memcpy(found->ref.token, job->token, sizeof(found->ref.token));
+	return rows;
+}
+
+/* The line that stands for all, as in a poll. */
+static struct job_status stands_for(const struct rows *rows, const struct job_ref *job)
+{
+	struct job_status found = { 0 };
+	int most = -1;
+
+	for (size_t i = 0; i < rows->count; i++) {
+		const struct row *row = &rows->items[i];
+		int weight = array_record_weight(row->word.state, row->word.reason,
+						 row->job.nodes[0] != '\0', row->job.end_time,
+						 &rows->ends);
+
+		if (weight > most)
+			found = row->job;
+		most = weight > most ? weight : most;
+	}
+	memcpy(found.ref.token, job->token, sizeof(found.ref.token));
+	return found;
+}
+
+/* As "cancelled" of a poll (wire.h), and by whom. That Slurm has not seen it start proves nothing
+ * here: what the controller forgot is not told. */
+static json_t *cancelled_tasks(const struct rows *rows)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < rows->count; i++) {
+		const struct row *row = &rows->items[i];
+
+		if (row->task >= 0 && row->job.cause == CAUSE_KILLED && row->job.has_canceller)
+			json_array_append_new(list, json_pack("[IbIIiI]", (json_int_t)row->task, 1,
+							      (json_int_t)row->job.start_time,
+							      (json_int_t)row->job.end_time, 0,
+							      (json_int_t)row->job.canceller));
+	}
+	return list;
+}
+
+static void answer_one(const char *text, const struct question *q, struct scheduler_reply *reply)
+{
+	struct rows rows = rows_of(text, &q->job);
+	struct job_status found = stands_for(&rows, &q->job);
+	json_t *body = json_pack("{s:o, s:b}", "cancelled", cancelled_tasks(&rows), "more",
+				 rows.is_more);
+
+	reply->result = rows.count > 0 ? SCHEDULER_OK : SCHEDULER_GONE;
+	reply->jobs = &found;
+	reply->job_count = rows.count > 0 ? 1 : 0;
+	reply->body = body;
+	q->done(q->arg, reply);
+	json_decref(body);
+	free(rows.items);
 }
 
 /* `text` NULL: there is no answer. Callbacks may ask anew, and may close us. */
@@ -205,18 +298,13 @@ static void answer_all(struct accounting *a, const char *text)
 	a->asked = NULL;
 	while (q) {
 		struct question *next = q->next;
-		struct job_status found = { 0 };
 		struct scheduler_reply reply = { .result = SCHEDULER_DOWN,
 						 .text = "",
 						 .job = q->job };
 
-		if (text) {
-			search(text, &q->job, &found);
-			reply.result = found.ref.job_id ? SCHEDULER_OK : SCHEDULER_GONE;
-			reply.jobs = &found;
-			reply.job_count = found.ref.job_id ? 1 : 0;
-		}
-		if (!a->is_closing)
+		if (text && !a->is_closing)
+			answer_one(text, q, &reply);
+		else if (!a->is_closing)
 			q->done(q->arg, &reply);
 		free(q);
 		q = next;

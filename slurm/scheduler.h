@@ -105,7 +105,10 @@ struct scheduler_reply {
 		/* recall: the one; poll: all jobs of ours, ended ones as long as they are known */
 		jobs;
 	size_t job_count;
-	const json_t *body; /* why, outages: what is known, by the names in wire.h; NULL: nothing */
+	/* why, outages: what is known, by the names in wire.h; NULL: nothing. recall: "cancelled",
+	 * of an array as in a poll, each task with the uid of who did it behind; "more": it has
+	 * tasks that are not over. */
+	const json_t *body;
 };
 
 typedef void (*scheduler_done)(void *arg, const struct scheduler_reply *reply);

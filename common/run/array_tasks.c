@@ -13,6 +13,7 @@
 #include "common/base/clock.h"
 #include "common/base/compare.h"
 #include "common/base/files.h"
+#include "common/base/json.h"
 #include "common/base/mem.h"
 #include "common/base/paths.h"
 #include "common/base/text.h"
@@ -264,4 +265,35 @@ bool array_tasks_count(const char *run_dir, int64_t *changed_ns, int64_t *done, 
 	free(folder);
 	free(path);
 	return is_news;
+}
+
+/* --- for people ------------------------------------------------------------------------------- */
+
+static void add_tasks(json_t *run, const char *key, const int64_t *tasks, size_t count,
+		      const int64_t *but, size_t but_count)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < count; i++)
+		if (!is_among_int64(but, but_count, tasks[i]))
+			json_array_append_new(list, json_integer(tasks[i]));
+	json_object_set_new(run, key, list);
+}
+
+void array_tasks_tell(json_t *run)
+{
+	const char *dir = js_str(run, "dir", "");
+	const json_t *attempts = json_object_get(run, "attempts");
+	const json_t *newest = json_array_get(attempts, json_array_size(attempts) - 1);
+	char *folder = path_join("%s/attempts/%lld", dir, (long long)js_int(newest, "number", 0));
+	int64_t changed_ns = 0;
+	size_t failed_count, cancelled_count;
+	int64_t *failed = array_tasks_failed(folder, &changed_ns, &failed_count);
+	int64_t *cancelled = array_tasks_cancelled(dir, &cancelled_count);
+
+	add_tasks(run, "failed_tasks", failed, failed_count, cancelled, cancelled_count);
+	add_tasks(run, "cancelled_tasks", cancelled, cancelled_count, NULL, 0);
+	free(failed);
+	free(cancelled);
+	free(folder);
 }

@@ -6,6 +6,7 @@
 #ifndef COMMON_RUN_ARRAY_TASKS_H
 #define COMMON_RUN_ARRAY_TASKS_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -38,6 +39,9 @@ void array_tasks_forget_cancelled(const char *run_dir);
 void array_tasks_become(const char *run_dir, const int64_t *tasks, size_t count);
 /* Did one get done in this attempt? One that was done before has no folder in it. */
 bool array_tasks_any_done(const char *run_dir, int64_t attempt);
+/* Adds to the object of a run, which has its "dir" and "attempts", those that failed in the newest
+ * and those that somebody cancelled: "failed_tasks", "cancelled_tasks". */
+void array_tasks_tell(json_t *run);
 /* How many there are; told once. */
 void array_tasks_are(const char *run_dir, const char *count);
 

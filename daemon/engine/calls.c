@@ -148,12 +148,15 @@ static struct call *call_of(struct attempt *a, enum decision_kind kind)
 }
 
 /* That nobody remembers is no news: the attempt is lost, as it would be without asking. */
-static void take_memory(struct attempt *a, const struct scheduler_reply *reply)
+static void take_memory(struct engine *e, struct run *run, struct attempt *a,
+			const struct scheduler_reply *reply)
 {
 	const struct job_status *job = reply->jobs;
 
 	if (reply->result != SCHEDULER_OK || reply->job_count == 0)
 		return;
+	if (a == &run->attempt)
+		engine_note_cancelled(e, run, json_object_get(reply->body, "cancelled"));
 	a->recalled = (struct recalled){
 		.cause = job->cause,
 		.exit_code = job->exit_code,
@@ -163,6 +166,7 @@ static void take_memory(struct attempt *a, const struct scheduler_reply *reply)
 		.end_time = job->end_time,
 		.has_canceller = job->has_canceller,
 		.canceller = job->canceller,
+		.is_more = js_bool(reply->body, "more", false),
 	};
 	snprintf(a->recalled.state, sizeof(a->recalled.state), "%s (accounting)", job->state);
 }
@@ -198,7 +202,7 @@ static void take_answer(struct engine *e, struct run *run, struct attempt *a,
 	if (kind == DECISION_SUBMIT && reply->result == SCHEDULER_OK)
 		a->submitted = reply->job;
 	if (kind == DECISION_RECALL)
-		take_memory(a, reply);
+		take_memory(e, run, a, reply);
 	else if (kind == DECISION_ASK_ROOM)
 		log_debug("%s: room: %s", run->name, reply->text[0] ? reply->text : "yes");
 	else if (reply->result != SCHEDULER_OK)

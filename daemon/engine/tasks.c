@@ -101,10 +101,15 @@ static bool may_be_anothers(const struct engine *e, const struct run *run)
 	       run->attempt.cancel.state == CALL_NONE;
 }
 
-/* [task, had nodes, start, end, controller's start], or of one that had not begun only [task]. */
+/* [task, had nodes, start, end, controller's start], or of one that had not begun only [task];
+ * accounting tells the uid, too. */
 static bool is_users(const struct run *run, const json_t *task)
 {
+	const json_t *uid = json_array_get(task, 5);
 	struct cancelled c = {
+		.has_uid = uid != NULL,
+		.uid = (uint32_t)json_integer_value(uid),
+		.node_uid = run->scheduler ? run->scheduler->node_uid : 0,
 		.claimed = true,
 		.had_nodes = json_is_true(json_array_get(task, 1)),
 		.start_time = json_integer_value(json_array_get(task, 2)),
@@ -159,6 +164,7 @@ void engine_note_cancelled(struct engine *e, struct run *run, const json_t *task
 	if (news > 0) {
 		tell_cancelled(e, run, cancelled, news);
 		run->attempt.has_exit = false; /* it was made anew */
+		run->next_look_ms = 0;
 		engine_wake(e, run);
 	}
 	free(cancelled);

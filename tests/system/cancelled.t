@@ -135,6 +135,21 @@ lbctl restart some >/dev/null
 run_reaches some completed 60
 is "$(begun_tasks some)" 00123456 "until the run is restarted"
 
+# One that ran is known to be cancelled once it has run for long. Accounting knows earlier, and while
+# nobody looked.
+submit_tasks ran 0-1
+array=$(job ran 0)
+lbd_stop
+echo "echo '${array}_1|CANCELLED by 4242|0:15|None|100|101|n1|$(submitted "$array")'" >"$T/answer"
+scancel "${array}_1"
+wait_for '[ -s "$LB_HOME/runs/ran/attempts/1/task-1/exit.json" ]' 60
+touch "$LB_HOME/runs/ran/go.0"
+lbd_start
+run_reaches ran killed 60
+is "$(begun_tasks ran) $(attempts ran)" "001 2" "one that ran is not run again where accounting knows who cancelled it"
+like "$(lbctl events ran)" 'task_cancelled .*: task 1; lbctl restart' "… and that is told"
+: >"$T/answer"
+
 # Whatever had failed before, who cancels an array wants no other one.
 submit_tasks whole 0-3%2
 touch "$LB_HOME/runs/whole/go.0"

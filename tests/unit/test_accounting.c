@@ -121,6 +121,7 @@ struct answer {
 	enum scheduler_result result;
 	enum cause cause;
 	char nodes[256];
+	char body[200];
 };
 
 static char folder[] = "/tmp/lb-accounting-XXXXXX";
@@ -134,6 +135,12 @@ static void on_answer(void *arg, const struct scheduler_reply *reply)
 	a->result = reply->result;
 	a->cause = reply->job_count ? reply->jobs[0].cause : CAUSE_NONE;
 	snprintf(a->nodes, sizeof(a->nodes), "%s", reply->job_count ? reply->jobs[0].nodes : "");
+	if (reply->body) {
+		char *body = json_dumps(reply->body, JSON_COMPACT);
+
+		snprintf(a->body, sizeof(a->body), "%s", body);
+		free(body);
+	}
 }
 
 static void on_closed(void *arg)
@@ -212,7 +219,7 @@ static void test_programs(void **state)
 		{ "head -c 100000 /dev/urandom", SCHEDULER_GONE, CAUSE_NONE },
 		{ "echo 'Slurm accounting storage is disabled' >&2; exit 1", SCHEDULER_DOWN, CAUSE_NONE },
 		{ "echo '7|PREEMPTED|0:0|None|1|2|n1|1000'; kill -9 $$", SCHEDULER_DOWN, CAUSE_NONE },
-		{ "exec head -c 3000000 /dev/zero", SCHEDULER_DOWN, CAUSE_NONE },
+		{ "exec head -c 9000000 /dev/zero", SCHEDULER_DOWN, CAUSE_NONE },
 		{ "[ \"$SLURM_TIME_FORMAT\" = %s ] && [ \"$7\" = 7 ] && [ -z \"$SACCT_FORMAT\" ] && "
 		  "echo '7|TIMEOUT|0:0|None|1|2|n1|1000'", SCHEDULER_OK, CAUSE_TIMEOUT },
 	};
@@ -227,6 +234,45 @@ static void test_programs(void **state)
 		if (got.result != cases[i].result || got.cause != cases[i].cause)
 			fail_msg("%s: result %d, %s", cases[i].script, got.result,
 				 cause_name(got.cause));
+	}
+}
+
+/* Of an array: what stands for all is what does in a poll, and who cancelled which task. */
+static void test_arrays(void **state)
+{
+	/* clang-format off */
+	static const struct {
+		const char *lines;
+		enum cause cause;
+		const char *body;
+	} cases[] = {
+		{ "7_1|COMPLETED|0:0|None|1|200|n1|1000\n7_2|CANCELLED by 1000|0:15|None|1|90|n1|1000\n"
+		  "7_3|CANCELLED by 0|0:15|None|1|91|n1|1000\n7_4|CANCELLED|0:15|None|1|92|n1|1000", CAUSE_COMPLETED,
+		  "{\"cancelled\":[[2,true,1,90,0,1000],[3,true,1,91,0,0]],\"more\":false}" },
+		{ "7_1|FAILED|1:0|NonZeroExitCode|1|20|n1|1000\n7_2|CANCELLED by 1000|0:15|None|1|90|n1|1000\n"
+		  "7_[3-9%2]|CANCELLED by 1000|0:0|None|None|89|None assigned|1000", CAUSE_KILLED,
+		  "{\"cancelled\":[[2,true,1,90,0,1000]],\"more\":false}" },
+		{ "7_1|FAILED|1:0|NonZeroExitCode|1|20|n1|1000\n7_2|RUNNING|0:0|None|1|Unknown|n1|1000", CAUSE_ERROR,
+		  "{\"cancelled\":[],\"more\":true}" },
+		/* what Slurm cancels for its dependency is nobody's wish */
+		{ "7_1|COMPLETED|0:0|None|1|20|n1|1000\n"
+		  "7_2|CANCELLED by 1000|0:0|DependencyNeverSatisfied|None|90|None assigned|1000", CAUSE_LAUNCH_FAIL,
+		  "{\"cancelled\":[],\"more\":false}" },
+		/* another job of that number */
+		{ "7_1|COMPLETED|0:0|None|1|20|n1|1000\n7_2|CANCELLED by 1000|0:15|None|1|9|n1|999", CAUSE_COMPLETED,
+		  "{\"cancelled\":[],\"more\":false}" },
+	};
+	/* clang-format on */
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char script[600];
+		struct answer got;
+
+		snprintf(script, sizeof(script), "echo '%s'", cases[i].lines);
+		got = ask_one(program(script), 60000);
+		assert_string_equal(got.body, cases[i].body);
+		assert_int_equal(got.cause, cases[i].cause);
 	}
 }
 
@@ -322,8 +368,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_lines),      cmocka_unit_test(test_who_cancelled),
 		cmocka_unit_test(test_torn_lines), cmocka_unit_test(test_programs),
-		cmocka_unit_test(test_hangs),      cmocka_unit_test(test_absent),
-		cmocka_unit_test(test_many),       cmocka_unit_test(test_close),
+		cmocka_unit_test(test_arrays),     cmocka_unit_test(test_hangs),
+		cmocka_unit_test(test_absent),     cmocka_unit_test(test_many),
+		cmocka_unit_test(test_close),
 	};
 
 	return cmocka_run_group_tests_name("accounting", tests, make_folder, remove_folder);

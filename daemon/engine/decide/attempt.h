@@ -37,6 +37,7 @@ struct recalled {
 	int64_t start_time, end_time; /* seconds; 0: not known */
 	bool has_canceller;           /* it was cancelled by who has this uid: */
 	uint32_t canceller;
+	bool is_more; /* of an array: of other tasks it has not heard yet that they are over */
 };
 
 /* Some of its nodes are going away. */

@@ -385,15 +385,25 @@ static bool is_clear(const struct attempt_exit *exit)
 	return exit->cause != CAUSE_LOST && !exit->is_unclear;
 }
 
+/* The scheduler does not say why a task of an array ended, and its lbrun does not know. */
+static bool has_doubtful_task(const struct facts *f, int64_t now_ms)
+{
+	bool is_told = f->a->recall.state == CALL_OK && !f->a->recalled.is_more;
+
+	return f->is_array && !is_told && (f->exited || now_ms >= record_due_ms(f));
+}
+
 /* Cancelled, and nothing proves that a person did it: accounting may know the name. It may not have
  * heard of it yet; that it cannot be asked is known at once. */
 static bool may_know_who(const struct facts *f, int64_t now_ms, struct decision *d)
 {
 	int64_t until_ms = f->a->ended_ms + WHO_MS, again_ms = f->a->recall.reply_ms + RECHECK_MS;
-	bool is_doubtful = f->seen && f->seen->phase >= JOB_ENDING && is_nobodys_cancel(f) &&
-			   (!f->exited || !is_clear(&f->a->exit));
+	bool is_over = f->seen && f->seen->phase >= JOB_ENDING &&
+		       (!f->exited || !is_clear(&f->a->exit));
+	bool is_doubtful = is_over && (is_nobodys_cancel(f) ? !f->a->recalled.has_canceller
+							    : has_doubtful_task(f, now_ms));
 
-	if (!is_doubtful || !f->may_recall || f->a->recalled.has_canceller || now_ms >= until_ms ||
+	if (!is_doubtful || !f->may_recall || now_ms >= until_ms ||
 	    f->a->recall.state == CALL_DOWN || f->a->recall.state == CALL_REFUSED)
 		return false;
 	if (f->a->recall.state == CALL_OPEN)
