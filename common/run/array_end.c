@@ -32,7 +32,8 @@ static int weight_of(const struct attempt_exit *e)
 
 struct sum {
 	struct attempt_exit worst;
-	int64_t task; /* whose that is */
+	int64_t task;    /* whose that is */
+	int64_t time_ms; /* of the last */
 	int64_t ended, failed;
 	bool is_unclear; /* of one nobody knows yet why it ended */
 };
@@ -40,6 +41,8 @@ struct sum {
 static void add(struct sum *sum, int64_t task, const struct attempt_exit *e)
 {
 	sum->ended++;
+	if (e->time_ms > sum->time_ms)
+		sum->time_ms = e->time_ms;
 	if (e->cause == CAUSE_COMPLETED)
 		return;
 	sum->is_unclear |= e->cause == CAUSE_LOST;
@@ -133,6 +136,8 @@ static void write_end(const struct sum *sum, const char *attempt, int64_t all, s
 	describe(sum, all, cancelled, e.text, sizeof(e.text));
 	snprintf(e.token, sizeof(e.token), "%s", token);
 	e.last_seq = 0;
+	if (sum->time_ms > 0)
+		e.time_ms = sum->time_ms;
 	e.is_unclear = sum->is_unclear;
 	attempt_exit_write(attempt, &e, NULL);
 }

@@ -9,10 +9,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/run/array_tasks.h"
+#include "common/run/attempt.h"
 #include "common/run/attempt_folders.h"
 #include "common/run/attempt_logs.h"
 #include "common/run/message.h"
 #include "common/run/run_state.h"
+#include "common/base/clock.h"
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "common/base/paths.h"
@@ -69,18 +72,23 @@ static int64_t place_of(const struct story *s)
 	return (s->number << OFFSET_BITS) + s->offset + 1;
 }
 
-static void add_event(struct story *s, const struct spool_line *spool, const char *kind, char *text)
+static void add_event_at(struct story *s, int64_t time_ms, const char *kind, char *text)
 {
 	json_t *o = json_object();
 
 	js_set_int(o, "id", place_of(s));
-	js_set_time(o, "time", spool->time_ms);
+	js_set_time(o, "time", time_ms);
 	js_set_str(o, "kind", kind);
 	js_set_str(o, "actor", "lbrun");
 	js_set_str(o, "text", text);
 	js_set_int(o, "attempt", s->number);
 	json_array_append_new(s->events, o);
 	free(text);
+}
+
+static void add_event(struct story *s, const struct spool_line *spool, const char *kind, char *text)
+{
+	add_event_at(s, spool->time_ms, kind, text);
 }
 
 static json_t *launch_at(const struct story *s)
@@ -284,6 +292,100 @@ static int read_spool(struct story *s, const char *run, struct err *err)
 	return n < 0 ? -1 : 0;
 }
 
+/* --- arrays ---------------------------------------------------------------------------------- */
+
+enum {
+	TOLD_SINGLY = 100,  /* as by lbd */
+	FIRST_BYTES = 4096, /* of a spool, for its first line */
+};
+
+/* The spools of tasks are thousands, and lbd tells nothing of what they say, either: the ends alone
+ * are events, and stand where the time says. */
+static void add_end(struct story *s, const struct attempt_exit *e, const char *kind,
+		    const char *what, int64_t number)
+{
+	s->offset = e->time_ms & ((INT64_C(1) << OFFSET_BITS) - 1);
+	if (s->after >= 0 && place_of(s) > s->after)
+		add_event_at(s, e->time_ms, kind,
+			     xasprintf("%s %lld: %s%s%s", what, (long long)number,
+				       cause_name(e->cause), e->text[0] ? ": " : "", e->text));
+}
+
+static int on_first_line(const struct spool_line *spool, void *arg)
+{
+	struct story *s = arg;
+
+	if (!spool->step && strcmp(js_str(spool->line, "type", ""), "attempt_start") == 0)
+		js_set_time(s->attempt, "start_time", spool->time_ms);
+	return 0;
+}
+
+static void read_start(struct story *s, const char *folder, int64_t task)
+{
+	char *path = path_join("%s/task-%lld/spool.jsonl", folder, (long long)task);
+	struct stat st;
+	int64_t offset = 0;
+
+	if (lstat(path, &st) == 0 && S_ISREG(st.st_mode))
+		spool_read_plain(path, &offset, FIRST_BYTES, on_first_line, NULL, s, NULL);
+	free(path);
+}
+
+static void read_failed(struct story *s, const char *folder)
+{
+	int64_t changed_ns = 0;
+	size_t count;
+	int64_t *tasks = array_tasks_failed(folder, &changed_ns, &count);
+
+	for (size_t i = 0; i < count && i < TOLD_SINGLY; i++) {
+		char *of_task = path_join("%s/task-%lld", folder, (long long)tasks[i]);
+		struct attempt_exit e;
+
+		if (attempt_exit_read(of_task, &e, NULL) == 0)
+			add_end(s, &e, "task_failed", "task", tasks[i]);
+		free(of_task);
+	}
+	free(tasks);
+}
+
+static void read_array_end(struct story *s, const char *folder)
+{
+	struct attempt_exit e;
+
+	if (attempt_exit_read(folder, &e, NULL) < 0)
+		return;
+	js_set_str(s->attempt, "cause", cause_name(e.cause));
+	js_set_int(s->attempt, "exit_code", e.exit_code < 0 ? JS_NONE : e.exit_code);
+	js_set_int(s->attempt, "signal", e.signal == 0 ? JS_NONE : e.signal);
+	js_set_str(s->attempt, "text", e.text);
+	js_set_time(s->attempt, "end_time", e.time_ms);
+	add_end(s, &e, "attempt_end", "attempt", s->number);
+}
+
+static void read_tasks(struct story *s, const char *run)
+{
+	char *folder = path_join("%s/attempts/%lld", run, (long long)s->number);
+	size_t count;
+	int64_t *tasks = array_task_folders(folder, &count);
+
+	if (count > 0) {
+		read_start(s, folder, tasks[0]);
+		read_failed(s, folder);
+		read_array_end(s, folder);
+		s->offset = clock_wall_ms() & ((INT64_C(1) << OFFSET_BITS) - 1);
+	}
+	free(tasks);
+	free(folder);
+}
+
+static int by_id(const void *a, const void *b)
+{
+	int64_t left = js_int(*(json_t *const *)a, "id", 0);
+	int64_t right = js_int(*(json_t *const *)b, "id", 0);
+
+	return (left > right) - (left < right);
+}
+
 static void story_fini(struct story *s)
 {
 	json_decref(s->steps);
@@ -311,7 +413,9 @@ static int story_read(struct story *s, const char *run, int64_t after, bool want
 			continue;
 		begin_attempt(s, numbers[i]);
 		rc = read_spool(s, run, err);
+		read_tasks(s, run);
 	}
+	s->events = js_sorted(s->events, by_id); /* tasks end in any order */
 	free(numbers);
 	return rc;
 }
@@ -342,6 +446,8 @@ static void set_states(json_t *attempts, const char *run_state)
 									    : ATTEMPT_QUEUED;
 
 		js_set_str(attempt, "state", attempt_state_name(state));
+		if (state == ATTEMPT_ENDED && !time_ms(attempt, "end_time"))
+			json_object_del(attempt, "start_time"); /* who knows for how long */
 	}
 }
 
@@ -356,6 +462,7 @@ static json_t *status(json_t *run, const struct team_export *export, const char 
 	set_states(s->attempts, js_str(run, "state", NULL));
 	json_object_set(o, "checkpoint", s->checkpoint ? s->checkpoint : json_null());
 	json_object_set(o, "attempts", s->attempts);
+	array_tasks_tell(o);
 	return o;
 }
 

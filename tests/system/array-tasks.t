@@ -58,6 +58,7 @@ array 1 "[\"$T/ends\"]"
 for index in 7 3 2 5; do task $index 4; done
 is "$(said cause)" crash "the first that failed says how an attempt ended"
 like "$(said text)" '^task 2: killed by signal 9.*; 2 more did not complete$' "and that it was not the only one"
+is "$(said time_ms)" "$(json time_ms <"$F/task-5/exit.json")" "when the last did"
 
 # What a scheduler did to a task says less than what the task did itself.
 fresh

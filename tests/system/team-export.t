@@ -79,7 +79,14 @@ as $owner lbctl submit --name quiet -- sh -c 'echo no steps here; until [ -e "$0
 wait_for "grep -q '\"name\":\"told\",.*\"step\":7' $E" 20
 wait_for "grep -qs 'no steps here' $LB_HOME/runs/quiet/attempts/1/out.log" 20 &&
 	wait_for "grep -q '\"name\":\"quiet\",\"state\":\"running\"' $E" 20
+as $owner lbctl submit --name tasks --array=0-1 --wrap "[ \$SLURM_ARRAY_TASK_ID = 1 ] && exit 3; until [ -e '$T/end' ]; do sleep 0.1; done" >/dev/null
+wait_for "[ -s $LB_HOME/runs/tasks/attempts/1/task-1/exit.json ] && [ -s $LB_HOME/runs/tasks/attempts/1/task-0/claim ]" 20 &&
+	wait_for "grep -q '\"name\":\"tasks\",\"state\":\"running\"' $E" 20
 kill -STOP $lbd_pid
+exits 0 "a member looks at a colleague's array" as_member lbctl status $owner/tasks
+like "$out" "failed +task 1\$" "what failed of it"
+like "$out" "attempt 1: running, " "and that it runs"
+like "$(as_member lbctl events $owner/tasks)" "task_failed +task 1: error: exit status 3" "its events"
 exits 0 "a member looks at a colleague's run" as_member lbctl status $owner/told
 like "$out" "^told +running" "how it stands"
 like "$out" "step +7/9" "how far it is"
@@ -101,6 +108,9 @@ wait $follower
 is $? 0 "until it has completed"
 like "$(cat "$T/followed")" "launch_end +launch 1: completed" "with what happens meanwhile"
 run_reaches told completed 20
+wait_for '[ -s "$LB_HOME/runs/tasks/attempts/1/exit.json" ]' 20
+like "$(as_member lbctl events $owner/tasks)" "attempt_end +attempt 1: error: task 1: exit status 3" "how an array ended"
+as $owner lbctl kill --now tasks >/dev/null
 
 # A month of steps: looked at in little memory, and by few of them.
 spool=$LB_HOME/runs/told/attempts/1/spool.jsonl
@@ -136,10 +146,10 @@ exits 2 "not since a moment" goes $owner/told --since 1h
 like "$err" "weeks are told: --by week" "which is said"
 exits 0 "of the team" goes --team
 like "$out" "^$owner/told +1 +0 +[0-9.]+ +[0-9.]+ +0\.[0-9]+ " "a row for each run"
-like "$out" "^all +6 +" "and one for all"
+like "$out" "^all +7 +" "and one for all"
 exits 0 "by week, for spreadsheets" goes --team --by week --csv
-like "$out" "^\"$(date +%G-W%V)\",6,.*,0\$" "this one, but on a Monday's midnight"
-is "$(goes --team --by team --json | json 0.runs)" 6 "the team as one"
+like "$out" "^\"$(date +%G-W%V)\",7,.*,0\$" "this one, but on a Monday's midnight"
+is "$(goes --team --by team --json | json 0.runs)" 7 "the team as one"
 is "$(goes --team "$owner/to*" --by owner --json | json 0.runs)" 1 "or of some runs"
 exits 2 "not by what there is not" goes --team --by month
 exits 6 "an outsider is told nothing" as_outsider lbctl goodput --team
@@ -157,7 +167,7 @@ chmod 700 "$LB_HOME/runs/told"
 exits 6 "nor does anybody past a folder that is closed" as_member lbctl events $owner/told
 like "$err" "lbctl doctor says what keeps the team out" "what helps is said"
 exits 0 "a page of the team all the same" as_member lbctl report --team -o "$T/pages/closed.html"
-like "$(grep "<td>$owner</td><td class=.n.>6" "$T/pages/closed.html")" '>6<.*[0-9]</td></tr>$' \
+like "$(grep "<td>$owner</td><td class=.n.>7" "$T/pages/closed.html")" '>7<.*[0-9]</td></tr>$' \
 	"counts its hours by what is told"
 chmod 2750 "$LB_HOME/runs/told"
 exits 0 "the owner's own by its whole name" as $owner lbctl status $owner/told
@@ -268,7 +278,7 @@ for row in "link:a symbolic link" "hardlink:a file with several names" \
 done
 rm -rf "$F/other"
 hostile many
-is "$(as $owner lbctl ls --team --json | json '#')" 4102 \
+is "$(as $owner lbctl ls --team --json | json '#')" 4103 \
 	"so many runs are taken from one file, and no more"
 hostile controls
 exits 0 "hours that make no sense" as_member lbctl goodput --team --by owner --csv
