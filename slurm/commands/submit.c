@@ -128,6 +128,35 @@ void op_submit(const json_t *request, struct answer *a)
 	closed_wait(a);
 }
 
+/* Of the controller's configuration; owned; NULL: not known. */
+static char *config_value(const char *name)
+{
+	static const char *const words[] = { "scontrol", "show", "config", NULL };
+	const char *at;
+	char *value = NULL;
+	struct said said;
+
+	command_ask(words, &said);
+	at = said.status == 0 ? strstr(said.out, name) : NULL;
+	if (at) {
+		at += strlen(name);
+		at += strspn(at, " =");
+		value = xstrndup(at, strcspn(at, "\n"));
+	}
+	said_clear(&said);
+	return value;
+}
+
+static void refuse_array(struct answer *a, const char *array)
+{
+	char *size = config_value("MaxArraySize"),
+	     *parameters = config_value("SchedulerParameters");
+
+	limit_refuse_array(a, array, size ? strtoll(size, NULL, 10) : 0, parameters);
+	free(size);
+	free(parameters);
+}
+
 static void refuse_partition(struct answer *a, const char *name)
 {
 	struct answer ignored = { 0 };
@@ -171,6 +200,10 @@ static void refuse(struct answer *a, const json_t *fields, const char *words)
 			   js_str(fields, "dependency", ""));
 		return;
 	}
+	if (json_object_get(fields, "array_inx") && strstr(words, LIMIT_ARRAY_WORDS)) {
+		refuse_array(a, js_str(fields, "array_inx", ""));
+		return;
+	}
 	if (partition && strstr(words, "Invalid partition name")) {
 		refuse_partition(a, partition);
 		return;
@@ -196,17 +229,10 @@ static bool is_about_reservation(const json_t *fields, const char *words)
 /* A QOS may lift the limits of a partition: where those count, only Slurm knows. */
 static bool qos_counts(void)
 {
-	static const char *const words[] = { "scontrol", "show", "config", NULL };
-	static const char name[] = "AccountingStorageEnforce";
-	const char *at;
-	struct said said;
-	bool is_none;
+	char *enforced = config_value("AccountingStorageEnforce");
+	bool is_none = enforced && strncmp(enforced, "none", 4) == 0;
 
-	command_ask(words, &said);
-	at = said.status == 0 ? strstr(said.out, name) : NULL;
-	is_none = at && strncmp(at + sizeof(name) - 1 + strspn(at + sizeof(name) - 1, " ="), "none",
-				4) == 0;
-	said_clear(&said);
+	free(enforced);
 	return !is_none;
 }
 

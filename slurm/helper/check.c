@@ -94,6 +94,19 @@ static bool refuse_doomed(const struct draft *d, int code, struct answer *a)
 	return true;
 }
 
+static bool refuse_array(const struct draft *d, int code, struct answer *a)
+{
+	slurm_conf_t *conf = NULL;
+
+	if (code != ESLURM_INVALID_ARRAY || !d->desc.array_inx)
+		return false;
+	slurm_load_ctl_conf(0, &conf);
+	limit_refuse_array(a, d->desc.array_inx, conf ? conf->max_array_sz : 0,
+			   conf ? conf->sched_params : NULL);
+	libslurm_free_conf(conf);
+	return true;
+}
+
 /* What libslurm says while it refuses a job. */
 struct heard {
 	char limit[LIMIT_WORD_BYTES]; /* of accounting, that it is over */
@@ -114,7 +127,7 @@ static void refuse(const struct draft *d, int code, const struct heard *heard, s
 		refuse_partition(d, a);
 		return;
 	}
-	if (refuse_doomed(d, code, a))
+	if (refuse_doomed(d, code, a) || refuse_array(d, code, a))
 		return;
 	key = fields_blame(&d->desc, code, &value);
 	if (code == SLURM_ERROR && said[0]) /* nothing but the site's own words */

@@ -4,6 +4,7 @@
 #include "slurm/pipe/limit_word.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "slurm/reasons.h"
@@ -56,4 +57,22 @@ int limit_wait(struct answer *a, const char *limit)
 {
 	return answer_set(a, SCHEDULER_DOWN, "over a limit of account or QOS: %s",
 			  limit[0] ? limit : LIMIT_WORDS);
+}
+
+int limit_refuse_array(struct answer *a, const char *array, int64_t max_size,
+		       const char *parameters)
+{
+	static const char key[] = "max_array_tasks=";
+	const char *at = parameters ? strstr(parameters, key) : NULL;
+	char index[80] = "", tasks[80] = "";
+
+	if (max_size > 0)
+		snprintf(index, sizeof(index), "; the highest index here is %lld (MaxArraySize)",
+			 (long long)max_size - 1);
+	if (at)
+		snprintf(tasks, sizeof(tasks),
+			 "; an array has %lld tasks at most (max_array_tasks)",
+			 strtoll(at + sizeof(key) - 1, NULL, 10));
+	return answer_set(a, SCHEDULER_REFUSED, "--array=%.100s: Slurm says: %s%s%s", array,
+			  LIMIT_ARRAY_WORDS, index, tasks);
 }

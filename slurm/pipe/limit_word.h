@@ -29,4 +29,12 @@ bool limit_word_is_qos(const char *limit);
 int limit_refuse(struct answer *a, const char *limit, const char *account, const char *qos);
 int limit_wait(struct answer *a, const char *limit);
 
+/* What Slurm says of an array that the site does not allow. */
+#define LIMIT_ARRAY_WORDS "Invalid job array specification"
+
+/* The answer, with what it allows: MaxArraySize, 0 where it is not known, and SchedulerParameters,
+ * or NULL. */
+int limit_refuse_array(struct answer *a, const char *array, int64_t max_size,
+		       const char *parameters);
+
 #endif

@@ -19,6 +19,8 @@ echo "$SLURM_ARRAY_TASK_ID" >>"$LB_RUN_DIR/started"
 [ "$LB_ATTEMPT" -gt 1 ] && exit 0
 await "$LB_RUN_DIR/go.$SLURM_ARRAY_TASK_ID"
 END
+exits 6 "more than the site allows is refused" lbctl submit --name many --array=0-10001 tasks.slurm
+like "$err" '^lbctl: --array=0-10001: .*; the highest index here is 10000 .MaxArraySize.$' "with what it allows"
 lbctl submit --name tasks --set restart.backoff_first=0 tasks.slurm >/dev/null
 run=$LB_HOME/runs/tasks
 attempt=$run/attempts/1
