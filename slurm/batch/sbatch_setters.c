@@ -183,10 +183,9 @@ SETTER(set_nodelist)
 
 SETTER(set_array)
 {
-	if (sbatch_array(value, SBATCH_ARRAY_MAX, NULL, err) < 0)
+	if (value[0] && sbatch_array(value, SBATCH_ARRAY_MAX, NULL, err) < 0)
 		return -1;
-	sbatch_put_text(c, option->field, value);
-	return 0;
+	return sbatch_set_text_or_none(c, option, value, err);
 }
 
 /* "2:4:1", "*:2": sockets, cores, threads; a star or nothing leaves one open, whatever was said
