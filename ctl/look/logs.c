@@ -46,6 +46,7 @@ struct logs {
 	bool is_filtered;       /* by --grep, --err or -n */
 	bool is_drawn;          /* an unfinished line stands on the terminal */
 	bool any;               /* something was printed */
+	bool is_discarded;      /* some file is /dev/null */
 	bool away;              /* lbd cannot be reached; it was said */
 	bool final;
 };
@@ -204,13 +205,21 @@ static bool is_read_already(const struct logs *l, const struct stat *st)
 	return false;
 }
 
+/* A script may name it as its output. */
+static bool is_null(const struct stat *st)
+{
+	struct stat null;
+
+	return S_ISCHR(st->st_mode) && stat("/dev/null", &null) == 0 && null.st_rdev == st->st_rdev;
+}
+
 /* Everything from l->offset to the present end of the file. A file that is not there yet is an
  * empty one. */
 static int print_new(struct logs *l, const char *path, struct err *err)
 {
 	static char chunk[CHUNK];
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	struct stat st;
+	struct stat st = { 0 };
 	ssize_t n = 0;
 	int rc = 0;
 
@@ -219,7 +228,8 @@ static int print_new(struct logs *l, const char *path, struct err *err)
 				       : err_errno(err, "%s", path);
 	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
 		close(fd);
-		return err_set(err, ERR_IO, "%s: not a regular file", path);
+		l->is_discarded |= is_null(&st);
+		return is_null(&st) ? 0 : err_set(err, ERR_IO, "%s: not a regular file", path);
 	}
 	if (is_read_already(l, &st)) {
 		close(fd);
@@ -395,7 +405,8 @@ int logs_run(struct ctl *ctl, struct err *err)
 	log_lines_end(&l.lines);
 	log_lines_flush(&l.lines);
 	if (status == 0 && !l.any && !ctl->options.json)
-		complain(ctl, "no output yet");
+		complain(ctl, l.is_discarded ? "no output: the script sends it to /dev/null"
+					     : "no output yet");
 	log_lines_fini(&l.lines);
 	json_decref(l.list);
 	free(l.places);

@@ -134,6 +134,8 @@ is "$(lbctl status some --json | json cancelled_tasks.#)" 4 "… as is which"
 lbctl restart some >/dev/null
 run_reaches some completed 60
 is "$(begun_tasks some)" 00123456 "until the run is restarted"
+exits 0 "output that a script throws away" lbctl logs some
+is "$err" "lbctl: no output: the script sends it to /dev/null" "is told as that"
 
 # One that ran is known to be cancelled once it has run for long. Accounting knows earlier, and while
 # nobody looked.
