@@ -128,6 +128,10 @@ static enum worry judge_running(struct gist *g, int64_t now_ms)
 		return say(g, WORRY_IDLE, "%zu of %zu GPUs idle", g->gpus_idle, g->gpus_known);
 	if (g->saved_ms < 0 && launched_ms >= UNSAVED_MS)
 		return say(g, WORRY_UNSAVED, "no checkpoint in %s", duration_text(launched_ms, a));
+	/* not yet, or an array, whose tasks have their own */
+	if (g->idle_ms < 0 && launched_ms < 0)
+		return say(g, WORRY_BEGINS, "runs for %s",
+			   duration_text(since(now_ms, at_ms(g->run, "attempt_started")), a));
 	if (g->idle_ms < 0)
 		return say(g, WORRY_BEGINS, "started %s ago, no step yet",
 			   duration_text(launched_ms, a));

@@ -176,6 +176,19 @@ static void test_screen(void **state)
 	done_with(&view, runs);
 }
 
+/* The launches of an array are its tasks'. */
+static void test_array(void **state)
+{
+	json_t *runs = runs_parse(
+		"[{'name':'tasks','state':'running','step':0,'target_step':4,"
+		"'created':1794990000,'attempt':1,'attempt_started':1794999400}]");
+	struct view view = view_of(runs);
+
+	(void)state;
+	assert_string_equal(view.gists[0].fact, "runs for 10m00s");
+	done_with(&view, runs);
+}
+
 /* The cursor stays on its run when others overtake it, and at the top until somebody moves it. */
 /* A GPU of two does nothing: that is the fact, and the line below has a bar for each. */
 static void test_gpus(void **state)
@@ -393,12 +406,12 @@ static void test_every_size(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_worst_first), cmocka_unit_test(test_screen),
-		cmocka_unit_test(test_gpus),        cmocka_unit_test(test_large_numbers),
-		cmocka_unit_test(test_long_names),  cmocka_unit_test(test_cursor),
-		cmocka_unit_test(test_filter),      cmocka_unit_test(test_questions),
-		cmocka_unit_test(test_pages),       cmocka_unit_test(test_hostile_text),
-		cmocka_unit_test(test_every_size),
+		cmocka_unit_test(test_worst_first),   cmocka_unit_test(test_array),
+		cmocka_unit_test(test_screen),        cmocka_unit_test(test_gpus),
+		cmocka_unit_test(test_large_numbers), cmocka_unit_test(test_long_names),
+		cmocka_unit_test(test_cursor),        cmocka_unit_test(test_filter),
+		cmocka_unit_test(test_questions),     cmocka_unit_test(test_pages),
+		cmocka_unit_test(test_hostile_text),  cmocka_unit_test(test_every_size),
 	};
 
 	setlocale(LC_CTYPE, "C.UTF-8");
