@@ -58,6 +58,19 @@ static void confirm(struct answer *a, const char *name, const char *comment, uin
 	slurm_free_job_info_msg(list);
 }
 
+/* "Resource temporarily unavailable" is all that Slurm says. */
+static void wait_for_room(struct answer *a)
+{
+	slurm_conf_t *conf = NULL;
+
+	slurm_load_ctl_conf(0, &conf);
+	answer_set(a, SCHEDULER_DOWN,
+		   "Slurm holds as many jobs as it may: MaxJobCount=%u, of which each task of an "
+		   "array is one",
+		   conf ? conf->max_job_cnt : 0);
+	libslurm_free_conf(conf);
+}
+
 static void submit(struct answer *a, struct draft *d)
 {
 	submit_response_msg_t *response = NULL;
@@ -73,7 +86,9 @@ static void submit(struct answer *a, struct draft *d)
 	if (code == ESLURM_ACCOUNTING_POLICY)
 		limit_wait(a, limit);
 	errno = code;
-	if (rc && code != ESLURM_ACCOUNTING_POLICY)
+	if (code == EAGAIN)
+		wait_for_room(a);
+	else if (rc && code != ESLURM_ACCOUNTING_POLICY)
 		slurm_failed(a, code, true, said[0] ? said : "submitting the job");
 	closed_wait(a);
 	if (rc)

@@ -55,4 +55,13 @@ is "$(lbctl status tasks --json | json attempts.#)" 2 "it takes another attempt"
 is "$(lbctl status tasks --json | json attempts.0.cause)" lost "as nobody knows what became of the task"
 is "$(sort "$run/started" | tr '\n' ' ')" "0 1 1 2 " "what had completed is not done again"
 is "$(lbctl status tasks --json | json step)" 3 "and all are done"
+
+# sbatch tries again by itself, for longer than lbd waits.
+[ "${LB_TEST_SLURM:-}" != commands ] || done_testing
+sed -i 's/^MaxJobCount=.*/MaxJobCount=3/' "$cluster/slurm.conf"
+cluster_signal slurmctld TERM
+"$src/etc/minicluster" start-ctld "$cluster" || bail_out "slurmctld does not come back"
+lbctl submit --name large --array=0-9 tasks.slurm >/dev/null
+wait_for 'lbctl status large | grep -q "waits for .*MaxJobCount=3, of which each task of an array is one"' 30 &&
+	passed "a controller that takes no more jobs is told as that"
 done_testing
