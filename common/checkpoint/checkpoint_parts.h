@@ -35,7 +35,8 @@ bool checkpoint_is_file(const struct checkpoint_rules *rules, const struct check
 			const char *name, int64_t *step, bool *is_alone);
 bool checkpoint_is_folder(const struct checkpoint_rules *rules, const struct checkpoint_place *at,
 			  const char *name, const char *path, int64_t *step);
-/* A copy of one that was the best so far: of no use to others of its step. */
+/* A copy of one that was the best so far, or of the one before (Keras's BackupAndRestore): of no
+ * use to others of its step. */
 bool checkpoint_is_best(const char *name);
 
 /* --- checkpoint_layout.c ---------------------------------------------------------------------- */

@@ -55,10 +55,11 @@ static bool ends_in_one_of(const char *name, const char *const *endings, size_t 
 bool name_is_data(const char *name)
 {
 	static const char *const endings[] = {
-		".pt",     ".pth",      ".ckpt",   ".nemo",  ".npz",   ".npy",     ".safetensors",
-		".bin",    ".pkl",      ".pickle", ".h5",    ".hdf5",  ".keras",   ".msgpack",
-		".eqx",    ".tar",      ".distcp", ".model", ".state", ".weights", ".joblib",
-		".params", ".pdparams", ".pdopt",  ".onnx",  ".gguf",  ".zarr",    ".ubj",
+		".pt",          ".pth",     ".ckpt",   ".nemo",   ".npz",      ".npy",
+		".safetensors", ".bin",     ".pkl",    ".pickle", ".h5",       ".hdf5",
+		".keras",       ".msgpack", ".eqx",    ".tar",    ".distcp",   ".model",
+		".state",       ".weights", ".joblib", ".params", ".pdparams", ".pdopt",
+		".onnx",        ".gguf",    ".zarr",   ".ubj",    ".bkp",
 	};
 
 	return ends_in_one_of(name, endings, sizeof(endings) / sizeof(endings[0]));

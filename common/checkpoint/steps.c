@@ -217,14 +217,15 @@ bool name_tells_step(const char *name)
 }
 
 /* Without its last ending, where that has a letter: "ckpt_20.npz" → "ckpt_20"; "snapshot.20" and
- * "model.ckpt-20" stay. */
+ * "model.ckpt-20" stay. What Keras keeps of the one before has two. */
 static char *stem_of(const char *name)
 {
-	const char *dot = strrchr(name, '.');
+	size_t len = strlen(name) - (text_ends_with(name, ".bkp") ? strlen(".bkp") : 0);
+	char *stem = xstrndup(name, len), *dot = strrchr(stem, '.');
 
-	return dot && dot > name && !isdigit((unsigned char)dot[1]) && !name_tells_step(dot)
-		       ? xstrndup(name, (size_t)(dot - name))
-		       : xstrdup(name);
+	if (dot && dot > stem && !isdigit((unsigned char)dot[1]) && !name_tells_step(dot))
+		*dot = '\0';
+	return stem;
 }
 
 int64_t step_in_name(const char *name)

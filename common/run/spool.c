@@ -17,6 +17,7 @@
 #include "common/base/files.h"
 #include "common/base/json.h"
 #include "common/base/mem.h"
+#include "common/base/paths.h"
 
 enum { CHUNK_BYTES = 256 * 1024 };
 _Static_assert(CHUNK_BYTES > SPOOL_MAX_LINE_BYTES + 1, "a whole line must fit a chunk");
@@ -488,4 +489,14 @@ int64_t spool_read_plain(const char *path, int64_t *offset, int64_t max_bytes,
 	};
 
 	return read_lines(r, max_bytes, err);
+}
+
+char *spool_launch_from(const json_t *line)
+{
+	int64_t step = js_int(line, "resumed_from_step", -1);
+	const char *path = js_str(line, "resumed_from", NULL);
+
+	if (step >= 0)
+		return xasprintf("from step %lld", (long long)step);
+	return xasprintf("from %s", path ? path_base(path) : "scratch");
 }

@@ -43,6 +43,9 @@ int spool_append(struct spool_writer *spool, int64_t launch, bool from_trainer, 
 /* The same for a line that was said at `time_ms` (wall clock) and could not be written then. */
 int spool_append_at(struct spool_writer *spool, int64_t time_ms, int64_t launch, bool from_trainer,
 		    const json_t *line, struct err *err);
+/* Where the launch of a launch_start begins, for people: "from step 30", "from model.pt" (its step is
+ * not known), "from scratch"; owned by the caller. */
+char *spool_launch_from(const json_t *line);
 int spool_sync(struct spool_writer *spool, struct err *err);
 void spool_writer_close(struct spool_writer *spool);
 

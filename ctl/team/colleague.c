@@ -161,14 +161,14 @@ static void on_launch_start(struct story *s, const struct spool_line *spool)
 	long long number = (long long)js_int(spool->line, "number", 0);
 	long long step = (long long)js_int(spool->line, "resumed_from_step", -1);
 	json_t *launch = json_pack("{s:I}", "number", (json_int_t)number);
+	char *from = spool_launch_from(spool->line);
 
 	js_set_time(launch, "start_time", spool->time_ms);
 	json_array_append_new(json_object_get(s->attempt, "launches"), launch);
 	if (number == 1)
 		js_set_int(s->attempt, "resumed_from_step", step < 0 ? JS_NONE : step);
-	add_event(s, spool, "launch",
-		  step < 0 ? xasprintf("launch %lld, from scratch", number)
-			   : xasprintf("launch %lld, from step %lld", number, step));
+	add_event(s, spool, "launch", xasprintf("launch %lld, %s", number, from));
+	free(from);
 }
 
 static void set_ending(json_t *o, const struct spool_line *spool)

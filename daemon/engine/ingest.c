@@ -186,6 +186,7 @@ static void on_launch_start(struct ingest *in, json_t *line)
 {
 	int64_t number = js_int(line, "number", 0), step = js_int(line, "resumed_from_step", -1);
 	struct err err = { 0 };
+	char *from;
 
 	in->run->attempt.launch = number;
 	if (in->run->resume_from[0])
@@ -201,12 +202,10 @@ static void on_launch_start(struct ingest *in, json_t *line)
 	in->run->attempt.is_node_named = false;
 	in->run->gpu_count = 0;
 	in->run->gpu_use_ms = 0;
-	if (step >= 0)
-		engine_event(in->engine, in->run, "launch", "lbrun", "launch %lld, from step %lld",
-			     (long long)number, (long long)step);
-	else
-		engine_event(in->engine, in->run, "launch", "lbrun", "launch %lld, from scratch",
-			     (long long)number);
+	from = spool_launch_from(line);
+	engine_event(in->engine, in->run, "launch", "lbrun", "launch %lld, %s", (long long)number,
+		     from);
+	free(from);
 }
 
 /* "lost": lbrun was told to end it, and the scheduler knows why; it counts, or does not, when the

@@ -232,6 +232,14 @@ static void test_neighbours(void **state)
 	put_zip("in/checkpoint.pth.tar");
 	assert_int_equal(newest("in"), 300);
 	assert_string_equal(found, "in/checkpoint.pth.tar");
+	/* Keras's, which keeps the one before */
+	put_zip("kb/latest.weights.h5.bkp");
+	put_zip("kb/latest.weights.h5");
+	assert_int_equal(newest("kb"), 300);
+	assert_string_equal(found, "kb/latest.weights.h5");
+	assert_int_equal(truncate("kb/latest.weights.h5", 96), 0);
+	assert_int_equal(newest("kb"), 300);
+	assert_string_equal(found, "kb/latest.weights.h5.bkp");
 	/* ranks have a file each; the newest may be cut short anywhere, older ones have proven
 	 * themselves */
 	for (int rank = 2; rank >= 0; rank--) {

@@ -438,6 +438,28 @@ static void test_many_chunks(void **state)
 	spool_writer_close(&w);
 }
 
+static void test_launch_from(void **state)
+{
+	static const struct {
+		const char *line, *text;
+	} cases[] = {
+		{ "{\"resumed_from_step\":30,\"resumed_from\":\"/c/ckpt_30.pt\"}", "from step 30" },
+		{ "{\"resumed_from_step\":null,\"resumed_from\":\"/c/model.pt\"}",
+		  "from model.pt" },
+		{ "{\"resumed_from_step\":null,\"resumed_from\":null}", "from scratch" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		json_t *line = js_parse(cases[i].line, strlen(cases[i].line), NULL);
+		char *text = spool_launch_from(line);
+
+		assert_string_equal(text, cases[i].text);
+		free(text);
+		json_decref(line);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -451,6 +473,7 @@ int main(void)
 		cmocka_unit_test(test_portions_and_stop),
 		cmocka_unit_test(test_disk_full),
 		cmocka_unit_test(test_many_chunks),
+		cmocka_unit_test(test_launch_from),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
