@@ -151,15 +151,19 @@ static const struct checkpoint_part *sister(const struct checkpoint *c,
 	return NULL;
 }
 
-bool checkpoint_is_sister(const struct checkpoint *c, const struct checkpoint *older)
+bool checkpoint_is_called_like(const char *name, const char *other)
 {
 	char mine[256], theirs[256];
 
-	if (!c->is_file) {
-		shape_of(path_base(c->path), mine);
-		shape_of(path_base(older->path), theirs);
-		return strcmp(mine, theirs) == 0;
-	}
+	shape_of(name, mine);
+	shape_of(other, theirs);
+	return strcmp(mine, theirs) == 0;
+}
+
+bool checkpoint_is_sister(const struct checkpoint *c, const struct checkpoint *older)
+{
+	if (!c->is_file)
+		return checkpoint_is_called_like(path_base(c->path), path_base(older->path));
 	for (size_t i = 0; i < c->part_count; i++)
 		if (sister(older, &c->parts[i]))
 			return true;

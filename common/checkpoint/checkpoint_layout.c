@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "common/base/files.h"
 #include "common/base/fnv.h"
 #include "common/base/mem.h"
 #include "common/base/paths.h"
@@ -112,25 +113,46 @@ static bool has_mark(const struct layout *row, const struct checkpoint *c)
 	return !row->marks[0];
 }
 
+/* Is something of that name beside it, or in a folder that is called like it? */
+static bool is_beside(const struct layout *row, const struct checkpoint *c, const char *name,
+		      const char *folder, int *sisters)
+{
+	bool found = false;
+	char *path;
+
+	if (c->is_file)
+		return layout_name_matches(row->last, name, NULL);
+	if (!checkpoint_is_called_like(path_base(c->path), name))
+		return false;
+	path = path_join("%s/%s/%s", folder, name, row->last);
+	found = file_exists(path);
+	(*sisters)++;
+	free(path);
+	return found;
+}
+
 /* A row that only some folders use as it says is left out where nothing beside it does so: files
- * called model_20.bin are llm.c's when there is a DONE_ of any step. */
+ * called model_20.bin are llm.c's when there is a DONE_ of any step; of several folders
+ * checkpoint-20 with an optimizer.pt one has a trainer_state.json, if they are the Trainer's. */
 static bool beside_is_used(const struct layout *row, const struct checkpoint *c)
 {
+	const char *name = path_base(c->path);
 	const struct dirent *entry;
 	bool found = false;
-	char *base;
+	int sisters = 0;
+	char *folder;
 	DIR *dir;
 
-	if (row->kind != LAYOUT_FILE || !row->last)
+	if (!row->last || (row->kind == LAYOUT_FOLDER && (!row->marks[0] || row->verify)))
 		return true;
-	base = checkpoint_base(c);
-	dir = opendir(base);
+	folder = name > c->path ? xstrndup(c->path, (size_t)(name - c->path)) : xstrdup(".");
+	dir = opendir(folder);
 	while (dir && !found && (entry = readdir(dir)))
-		found = layout_name_matches(row->last, entry->d_name, NULL);
+		found = is_beside(row, c, entry->d_name, folder, &sisters);
 	if (dir)
 		closedir(dir);
-	free(base);
-	return found;
+	free(folder);
+	return found || sisters == 1;
 }
 
 const struct layout *checkpoint_choose_row(const struct checkpoint_rules *rules,

@@ -59,7 +59,9 @@ int checkpoint_check_unfinished(struct checkpoint *c, struct err *err);
 /* Of a run that says itself what makes them complete, files may be empty. */
 int checkpoint_check_parts(struct checkpoint *c, bool may_be_empty, struct look *look,
 			   struct err *err);
-/* Are they called alike but for numbers? Of several files one will do. */
+/* Alike but for numbers? */
+bool checkpoint_is_called_like(const char *name, const char *other);
+/* Are they called alike? Of several files one will do. */
 bool checkpoint_is_sister(const struct checkpoint *c, const struct checkpoint *older);
 /* What has no mark of its own must have what the one before has: a save that was interrupted
  * between two files leaves nothing else to see. */

@@ -314,6 +314,39 @@ static void test_hugging_face(void **state)
 	assert_int_equal(newest("ac"), 1);
 }
 
+/* Scripts of one's own have such files, too, and never what is written last: where two folders lie
+ * beside each other and neither has it, it is not how they are written. */
+static void test_marks_that_nobody_writes(void **state)
+{
+	static const struct {
+		const char *path, *also;
+	} cases[] = {
+		{ "un/checkpoint-%d", "optimizer.pt" },
+		{ "un/step_%d", "optimizer.bin" },
+		{ "un/global_step_%d", "_METADATA" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		char first[80], file[120];
+
+		for (int step = 10; step <= 30; step += 10) {
+			snprintf(first, sizeof(first), cases[i].path, step);
+			snprintf(file, sizeof(file), "%s/%s", first, cases[i].also);
+			put_zip(file);
+			if (step == 30)
+				break;
+			snprintf(file, sizeof(file), "%s/weights", first);
+			put_zip(file);
+			assert_int_equal(newest("un"), step == 10 ? -2 : 20);
+		}
+		assert_int_equal(newest("un"), 20);
+		assert_string_equal(found_layout, "folder");
+		assert_contains(told, "it is not complete: nothing like weights");
+		assert_int_equal(folder_remove("un", NULL), 0);
+	}
+}
+
 /* Folders into which each rank writes its part. */
 static void test_parts_of_ranks(void **state)
 {
@@ -653,6 +686,7 @@ int main(void)
 		cmocka_unit_test(test_several_files_of_a_step),
 		cmocka_unit_test(test_neighbours),
 		cmocka_unit_test(test_hugging_face),
+		cmocka_unit_test(test_marks_that_nobody_writes),
 		cmocka_unit_test(test_parts_of_ranks),
 		cmocka_unit_test(test_frameworks),
 		cmocka_unit_test(test_what_is_none),
