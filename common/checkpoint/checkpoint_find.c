@@ -71,16 +71,18 @@ char *checkpoint_base(const struct checkpoint *c)
 
 /* --- files ------------------------------------------------------------------------------------ */
 
-/* Which of several files of one step is handed over: what is called like a checkpoint. */
+/* Which of several files of one step is handed over: what is called like a checkpoint, and not like
+ * what belongs to one. */
 static int rank_of(const char *name)
 {
-	static const char *const words[] = { "ckpt",  "checkpoint", "snapshot",
-					     "model", "last",       "state" };
+	static const char *const words[] = { "ckpt", "checkpoint", "snapshot", "model",
+					     "last", "state",      "weights",  "params" };
+	const int count = (int)(sizeof(words) / sizeof(words[0]));
 	int i = 0;
 
-	while (i < (int)(sizeof(words) / sizeof(words[0])) && !strcasestr(name, words[i]))
+	while (i < count && !strcasestr(name, words[i]))
 		i++;
-	return i;
+	return strcasestr(name, "optim") || strcasestr(name, "sched") ? i + count : i;
 }
 
 /* Files of one step in one folder are one checkpoint: model_20.pt and optim_20.pt. */

@@ -204,6 +204,14 @@ static void test_several_files_of_a_step(void **state)
 	assert_int_equal(newest("s"), 20);
 	assert_int_equal(truncate("s/optim_000020.pt", 90), 0);
 	assert_int_equal(newest("s"), 10);
+	put_zip("sw/optimizer_state_10.pt");
+	put_zip("sw/weights_10.pt");
+	assert_int_equal(newest("sw"), 10);
+	assert_string_equal(found, "sw/weights_10.pt");
+	put_zip("sp/10.pdopt");
+	put_zip("sp/10.pdparams");
+	assert_int_equal(newest("sp"), 10);
+	assert_string_equal(found, "sp/10.pdparams");
 }
 
 /* Beside those with numbers lie copies of the best, others that count epochs, and ones that are
