@@ -171,7 +171,7 @@ check-resume: $(B)/lbworker $(B)/tests/json
 	B=$(abspath $(B)) sh tests/system/resume.t
 # PyTorch and its friends come from PyPI, into a folder of their own; PYTHON=FILE takes one that has
 # them.
-ML_WHEELS := torch numpy safetensors transformers accelerate lightning peft
+ML_WHEELS := torch numpy safetensors transformers accelerate lightning peft h5py joblib orbax-checkpoint
 KILLS     ?= 50
 ML_PYTHON := $(or $(PYTHON),$(B)/ml/bin/python)
 $(B)/ml/bin/python:

@@ -20,7 +20,7 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 LAYOUTS = ("torch", "safetensors", "numpy", "folder", "transformers", "accelerate", "lightning", "dcp",
-           "deepspeed", "legacy", "pickle", "shards")
+           "deepspeed", "legacy", "pickle", "shards", "hdf5", "arrays", "joblib", "orbax")
 
 
 class Run:
@@ -130,7 +130,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("layouts", nargs="*", default=LAYOUTS)
     args = parser.parse_args()
-    args.save_ms = dict.fromkeys(LAYOUTS, 40) | {"transformers": 150, "accelerate": 80, "lightning": 80}
+    args.save_ms = dict.fromkeys(LAYOUTS, 40) | {"transformers": 150, "accelerate": 80, "lightning": 80, "orbax": 80}
     is_bad = False
     print(f"{'layout':14} {'killed':>6} {'from it':>8} {'from before':>12} {'wrong':>6}", flush=True)
     for layout in args.layouts:

@@ -111,6 +111,72 @@ def train_pickle():
             shutil.copy(f"{to}/state_{step}.pkl", f"{to}/best_state_{step}.pkl")
 
 
+def train_hdf5():
+    import h5py
+    import numpy
+    weights, step = numpy.random.rand(WIDTH, WIDTH), 0
+    if SOURCE:
+        with h5py.File(SOURCE) as state:
+            weights, step = state["weights"][:], int(state.attrs["step"])
+    began(step)
+    while step < STEPS:
+        step += 1
+        told(step)
+        with h5py.File(f"{FOLDER}/ckpt-{step:05}.weights.h5", "w") as state:
+            for i in range(10):
+                state[f"layer_{i}/bias"] = weights[:30]
+            state["weights"] = weights
+            state.attrs["step"] = step
+
+
+def train_arrays():
+    """Arrays behind each other, as Equinox writes its leaves."""
+    import numpy
+    weights, step = numpy.random.rand(WIDTH, WIDTH), 0
+    if SOURCE:
+        with open(SOURCE, "rb") as file:
+            weights, _, step = numpy.load(file), numpy.load(file), int(numpy.load(file))
+    began(step)
+    while step < STEPS:
+        step += 1
+        told(step)
+        with open(f"{FOLDER}/model_{step}.eqx", "wb") as file:
+            for array in (weights, weights + 1, numpy.array(step)):
+                numpy.save(file, array)
+
+
+def train_joblib():
+    import joblib
+    import numpy
+    weights, step = numpy.random.rand(WIDTH, WIDTH), 0
+    if SOURCE:
+        state = joblib.load(SOURCE)
+        weights, step = state["weights"], state["step"]
+    began(step)
+    while step < STEPS:
+        step += 1
+        told(step)
+        joblib.dump({"weights": weights, "more": weights + 1, "step": step}, f"{FOLDER}/model_{step}.joblib")
+
+
+def train_orbax():
+    import jax
+    import numpy
+    import orbax.checkpoint as ocp
+    jax.config.update("jax_platforms", "cpu")
+    weights, step = numpy.random.rand(WIDTH, WIDTH), 0
+    manager = ocp.CheckpointManager(FOLDER, options=ocp.CheckpointManagerOptions(max_to_keep=5))
+    if SOURCE:
+        state = manager.restore(int(os.path.basename(SOURCE)), args=ocp.args.StandardRestore())
+        weights, step = numpy.asarray(state["weights"]), int(state["step"])
+    began(step)
+    while step < STEPS:
+        step += 1
+        told(step)
+        manager.save(step, args=ocp.args.StandardSave({"weights": weights, "step": step}))
+        manager.wait_until_finished()
+
+
 def train_shards():
     """A file of each rank beside each other, without a folder of their own."""
     torch, model, _ = torch_model()
