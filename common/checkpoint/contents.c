@@ -80,9 +80,17 @@ static bool is_of_this_step(const struct entry *e)
 	       step_in_name(e->name) > step_in_name(base);
 }
 
+/* "exp1/last.pt" */
+static bool is_newest(const struct entry *e)
+{
+	return name_is_data(e->name) && name_is_single(e->name) &&
+	       (strcasestr(e->name, "last") || strcasestr(e->name, "latest"));
+}
+
 static bool is_state(const struct entry *e)
 {
-	return name_tells_state(e->name) && !name_is_temporary(e->name) && is_of_this_step(e);
+	return !name_is_temporary(e->name) &&
+	       (is_newest(e) || (name_tells_state(e->name) && is_of_this_step(e)));
 }
 
 static bool is_checkpoint(const struct entry *e)

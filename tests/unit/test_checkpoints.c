@@ -642,6 +642,10 @@ static void test_deep_down(void **state)
 	assert_int_equal(newest("rs/logs"), 30);
 	put_zip("ed/training-runs/00000-cifar/training-state-002500.pt");
 	assert_int_equal(newest("ed"), 2500);
+	put_zip("la/exp1/last.pt");
+	put_zip("la/exp1/best.pt");
+	assert_int_equal(newest("la"), 300);
+	assert_string_equal(found, "la/exp1/last.pt");
 	put_zip("ex/step-10/model.pt");
 	put_zip("ex/exports/model_20.pt");
 	assert_int_equal(newest("ex"), 10);
