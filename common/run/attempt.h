@@ -80,7 +80,7 @@ struct attempt_params {
 	int64_t preflight_tries; /* attempts in a row that may end by that */
 	char **preflight;        /* words for lbworker check; NULL = none */
 	int64_t note_bytes;      /* checkpoints that take so much are worth a word; 0 = never */
-	int64_t warn_ms;         /* from SIGUSR1 to the time limit; 0 = not known */
+	int64_t warn_ms;         /* from the signal to the time limit; 0 = there is none */
 	int64_t *never_on_exit_codes;
 	int64_t never_count;
 	bool never_on_cause[CAUSE_COUNT]; /* not started again after these, in place neither */

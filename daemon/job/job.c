@@ -116,19 +116,6 @@ static int64_t budget(const struct run_spec *spec)
 	return spec->max_without_progress;
 }
 
-/* How long before its limit a batch script gets a signal, that lbrun passes on; 0 = not. */
-static int64_t script_warn_ms(const json_t *fields)
-{
-	const json_t *flags = json_object_get(fields, "warn_flags"), *flag;
-	bool to_script = false;
-	size_t i;
-
-	json_array_foreach(flags, i, flag) {
-		to_script = to_script || strcmp(json_string_value(flag), "batch") == 0;
-	}
-	return to_script ? 1000 * js_int(fields, "warn_time", 0) : 0;
-}
-
 /* Owned by the caller; NULL: none. A script has the environment that sbatch makes, unless it is
  * asked for. */
 static char *cache_of(const struct config *config, const struct run_spec *spec)
@@ -169,7 +156,8 @@ static int write_params(const struct config *config, const struct run *run, cons
 		.watch = spec->watch,
 		.stop_grace_ms = spec->stop_grace_ms,
 		.resume = xstrdup(run->resume_from[0] ? run->resume_from : "latest"),
-		.warn_ms = spec->script ? script_warn_ms(fields) : run_spec_warn_ms(spec),
+		.warn_ms = spec->script ? 1000 * js_int(fields, "warn_time", 0)
+					: run_spec_warn_ms(spec),
 		.is_script = spec->script != NULL,
 		.script = spec->script ? xstrdup(spec->script) : NULL,
 		.kill_wait_ms = run->scheduler ? run->scheduler->kill_wait_ms : 0,

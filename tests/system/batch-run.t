@@ -355,6 +355,28 @@ for how in heedless ranks; do
 		"timeout 1" "$how: who ends at the signal goes on in another job, as after the limit"
 done
 
+# One that saves at it, and ends as if all were well, has more to do: by the script's own trap, and
+# where the signal is for the steps alone.
+cat >warned.sh <<'END'
+trap 'mkdir "$LB_CHECKPOINT_DIR/step-3" && echo x >"$LB_CHECKPOINT_DIR/step-3/model.pt"; exit 0' USR1
+[ "$LB_ATTEMPT" = 1 ] || { echo "step 9/9 loss 1"; exit 0; }
+echo "step 2/9 loss 1"
+echo "step 3/9 loss 1"
+touch "$LB_RUN_DIR/ready"
+while :; do sleep 0.1; done
+END
+printf '#!/bin/bash\n#SBATCH --mem=100M --signal=B:USR1@60 --time=1\ntrap "kill -USR1 \\$pid; wait \\$pid; exit 0" USR1\nsh warned.sh & pid=$!\nwait $pid\n' >passes.slurm
+printf '#!/bin/bash\n#SBATCH --mem=100M --signal=USR1@60 --time=1\nsrun sh warned.sh\n' >alone.slurm
+for how in passes alone; do
+	lbctl submit --name $how $how.slurm >/dev/null
+	wait_for '[ -e "$LB_HOME/runs/$how/ready" ]' 60
+	job=$(lbctl status $how --json | json attempts.0.job_id)
+	case $how in passes) scancel --batch --signal=USR1 "$job" ;; *) scancel --signal=USR1 "$job" ;; esac
+	run_reaches $how completed 60
+	is "$(lbctl status $how --json | json attempts.0.cause)" timeout "$how: a trainer that ends at the signal with steps left has met its time limit"
+	is "$(lbctl status $how --json | json attempts.1.resumed_from_step)" 3 "… and goes on"
+done
+
 # --- arrays ---------------------------------------------------------------------------------------
 cat >array.slurm <<'END'
 #!/bin/bash

@@ -116,6 +116,11 @@ static const struct {
 	{{.wait_status = EXITED(0), .rank_end = &failed, .end_is_last = true, .warned = true}, CAUSE_COMPLETED, 0, 0, 0},
 	{{.wait_status = EXITED(0), .rank_end = &failed, .end_is_last = true, .requeue_asked = true}, CAUSE_PREEMPTED, 0, 0, 143},
 	{{.wait_status = EXITED(0), .rank_end = &failed, .end_is_last = true, .stop = STOP_ORDERED}, CAUSE_KILLED, 0, 0, 143},
+	/* it saved at the warning, and has more to do; not where it found nothing to do */
+	{{.wait_status = EXITED(0), .warned = true, .has_steps_left = true, .has_come_further = true}, CAUSE_TIMEOUT, 0, 0, 143},
+	{{.wait_status = EXITED(0), .warned = true, .has_steps_left = true}, CAUSE_COMPLETED, 0, 0, 0},
+	{{.wait_status = EXITED(0), .warned = true, .has_come_further = true}, CAUSE_COMPLETED, 0, 0, 0},
+	{{.wait_status = EXITED(0), .has_steps_left = true, .has_come_further = true}, CAUSE_COMPLETED, 0, 0, 0},
 	/* a monitor that the script ended; it may have been the trainer */
 	{{.wait_status = EXITED(0), .rank_end = &ordered, .end_is_last = true}, CAUSE_COMPLETED, 0, 0, 0},
 	{{.wait_status = EXITED(0), .rank_end = &ordered, .end_is_last = true, .has_steps_left = true}, CAUSE_CRASH, -1, SIGKILL, 137},

@@ -21,8 +21,7 @@ static void cannot_start(const struct shepherd_facts *f, struct ending *out)
 	snprintf(out->text, sizeof(out->text), "%.190s", f->trouble);
 }
 
-/* More than lie between two that it tells. */
-static bool has_steps_left(const struct launch *l)
+bool launch_has_steps_left(const struct launch *l)
 {
 	return l->step_told + l->stride_told < l->target_told;
 }
@@ -49,7 +48,8 @@ static void decide_ending(const struct shepherd_facts *f, const struct shepherd_
 		/* of a trainer that tells no steps a second start, which ended well, shows
 		 * nothing */
 		.end_is_last = l->end_is_last && !(l->is_caught && l->step_told < 0),
-		.has_steps_left = has_steps_left(l),
+		.has_come_further = l->has_come_further,
+		.has_steps_left = launch_has_steps_left(l),
 	};
 
 	facts.is_doubtful = l->hands_on ||

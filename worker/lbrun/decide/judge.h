@@ -13,6 +13,8 @@ bool launch_may_have_left_ranks(const struct shepherd_facts *f,
 				const struct shepherd_policy *policy);
 /* The same of an older attempt, by its exit record; NULL: it left none. */
 bool attempt_may_have_left_ranks(const struct attempt_exit *end);
+/* Did it tell of more than lie between two that it tells? */
+bool launch_has_steps_left(const struct launch *l);
 /* The step NEXT_FINISH of the launch that has ended. */
 struct next launch_judge(const struct shepherd_facts *f, const struct shepherd_policy *policy,
 			 int64_t now_ms);

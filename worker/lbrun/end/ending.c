@@ -231,6 +231,12 @@ static bool is_link_of_chain(const struct launch_facts *f, const struct ending *
 	       (f->warned || (end->exit_code == 0 && f->lasted_ms >= AT_ONCE_MS));
 }
 
+/* At the signal before its limit a trainer saves, and ends as if all were well. */
+static bool is_cut_short(const struct launch_facts *f, const struct ending *end)
+{
+	return f->warned && end->exit_code == 0 && f->has_steps_left && f->has_come_further;
+}
+
 static const char though[] = ", though its script ended with status 0 (set -e -o pipefail)";
 
 void ending_decide(const struct launch_facts *f, struct ending *out)
@@ -263,6 +269,10 @@ void ending_decide(const struct launch_facts *f, struct ending *out)
 		out->cause = f->warned ? CAUSE_TIMEOUT : CAUSE_PREEMPTED;
 		snprintf(out->text, sizeof(out->text), "it %s, and goes on in another job; %s",
 			 f->requeue_asked ? "asked for a requeue" : "submitted itself again", how);
+	} else if (is_cut_short(f, out)) {
+		out->cause = CAUSE_TIMEOUT;
+		snprintf(out->text, sizeof(out->text),
+			 "it ended with steps left as its time limit was near; %s", how);
 	} else if (f->said_stopped && out->exit_code == 0) {
 		/* It stopped early without our asking: somebody else asked it. */
 		out->cause = CAUSE_LOST;

@@ -57,19 +57,10 @@ static bool has_lost_srun(const char *folder, const char *step)
 	return has_lost;
 }
 
-/* The first task of an array has the number that means all of them. */
-static char *of_job(void)
-{
-	const char *array = getenv("SLURM_ARRAY_JOB_ID"), *task = getenv("SLURM_ARRAY_TASK_ID");
-
-	return array && task ? xasprintf("--jobs=%s_%s", array, task)
-			     : xasprintf("--jobs=%s", getenv("SLURM_JOB_ID"));
-}
-
 /* Those that are left, parted by spaces. */
 static void list(const char *folder, char *names, size_t size)
 {
-	char *job = of_job(), *left = NULL;
+	char *job = slurm_this_job(), *left = NULL;
 	char *text = slurm_command_output((const char *[]){ "squeue", "--steps", "--noheader", job,
 							    "--format=%i", NULL },
 					  folder);

@@ -16,6 +16,7 @@
 #include "common/checkpoint/entry_names.h"
 #include "common/checkpoint/interval.h"
 #include "worker/lbrun/checkpoint/part.h"
+#include "worker/lbrun/decide/judge.h"
 #include "worker/lbrun/end/left_steps.h"
 #include "worker/lbrun/end/reap.h"
 #include "worker/lbrun/meter/meter.h"
@@ -23,6 +24,7 @@
 #include "worker/lbrun/shepherd/shepherd.h"
 #include "worker/lbrun/trainer/launcher.h"
 #include "worker/lbrun/trainer/requeue.h"
+#include "worker/lbrun/trainer/slurm_command.h"
 #include "worker/lbrun/trainer/trainer.h"
 #include "worker/lbrun/watch/nccl.h"
 #include "worker/lbrun/watch/oom.h"
@@ -377,6 +379,20 @@ static void end_left_steps(struct shepherd *s)
 						 : ": only the end of the job ends that");
 }
 
+/* Where the signal before the limit is for the steps of a script, nobody else hears it. */
+static bool steps_were_warned(const struct shepherd *s)
+{
+	/* Slurm may send it as much earlier */
+	enum { EARLIER_MS = 60 * 1000 };
+	int64_t left_ms;
+
+	if (!s->policy.in_slurm || !s->params.is_script || s->params.warn_ms == 0 ||
+	    s->facts.launch.wait_status != 0 || !launch_has_steps_left(&s->facts.launch))
+		return false;
+	left_ms = slurm_time_left_ms(s->folder);
+	return left_ms >= 0 && left_ms <= s->params.warn_ms + EARLIER_MS;
+}
+
 void launch_drain(struct shepherd *s)
 {
 	struct launch *l = &s->facts.launch;
@@ -396,6 +412,7 @@ void launch_drain(struct shepherd *s)
 	if (s->usage.folder)
 		usage_look(&s->usage);
 	weigh_memory(l);
+	s->facts.is_warned |= steps_were_warned(s);
 	l->is_requeue_asked |= s->params.is_script && requeue_was_asked(s->folder);
 	l->is_submitted = s->params.is_script && requeue_was_submitted(s->folder);
 	l->rank_end = &s->complaints.end;

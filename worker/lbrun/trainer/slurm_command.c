@@ -5,12 +5,14 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "common/base/clock.h"
 #include "common/base/mem.h"
+#include "common/config/amounts.h"
 #include "worker/lbrun/trainer/trainer.h"
 
 enum { PIPE_BYTES = 64 * 1024, LONGEST_MS = 10 * 1000, WAIT_STEP_MS = 20 };
@@ -68,4 +70,29 @@ char *slurm_command_output(const char *const *argv, const char *folder)
 	text[n > 0 ? n : 0] = '\0';
 	close(out[0]);
 	return text;
+}
+
+/* The first task of an array has the number that means all of them. */
+char *slurm_this_job(void)
+{
+	const char *array = getenv("SLURM_ARRAY_JOB_ID"), *task = getenv("SLURM_ARRAY_TASK_ID");
+
+	return array && task ? xasprintf("--jobs=%s_%s", array, task)
+			     : xasprintf("--jobs=%s", getenv("SLURM_JOB_ID"));
+}
+
+int64_t slurm_time_left_ms(const char *folder)
+{
+	char *job = slurm_this_job();
+	char *text = slurm_command_output(
+		(const char *[]){ "squeue", "--noheader", job, "--format=%L", NULL }, folder);
+	struct err unlimited = { 0 };
+	int64_t left_ms = -1;
+
+	text[strcspn(text, "\n")] = '\0';
+	if (text[0] == '\0' || time_limit_parse(text, &left_ms, &unlimited) < 0)
+		left_ms = -1;
+	free(text);
+	free(job);
+	return left_ms;
 }

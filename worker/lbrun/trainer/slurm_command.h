@@ -3,9 +3,15 @@
 #ifndef LBRUN_TRAINER_SLURM_COMMAND_H
 #define LBRUN_TRAINER_SLURM_COMMAND_H
 
+#include <stdint.h>
+
 /* Runs it in `folder`, silently. Its exit status; -1 = it took too long, and was ended. */
 int slurm_command(const char *const *argv, const char *folder);
 /* What it printed, as much as a pipe holds; "" where it failed. Owned by the caller. */
 char *slurm_command_output(const char *const *argv, const char *folder);
+/* "--jobs=..." that means the job that we are in, for squeue. Owned by the caller. */
+char *slurm_this_job(void);
+/* Until its time limit; -1 = there is none, or Slurm does not say. */
+int64_t slurm_time_left_ms(const char *folder);
 
 #endif
