@@ -226,6 +226,15 @@ static const struct {
 	{TRACE "torch.distributed.DistNetworkError: The client socket has timed out after 60000ms while trying to connect to (n1, 29500).\n",
 	 "torch.distributed.DistNetworkError: The client socket has timed out after 60000ms while trying to connect to (n1, 29500).", "did not find each other"},
 	{"KeyError: 'x'\n" TORCHRUN, "KeyError: 'x'", NULL},
+	/* hydra, whose proxies srun had started */
+	{"KeyError: 'x'\n[proxy:0:0@n1] HYD_pmcd_pmip_control_cmd_cb (pm/pmiserv/pmip_cb.c:899): assert (!closed) failed\n"
+	 "[mpiexec@n1] HYDT_bscu_wait_for_completion (tools/bootstrap/utils/bscu_wait.c:73): one of the processes terminated badly; aborting\n",
+	 "KeyError: 'x'", NULL},
+	{"[proxy:0:0@n1] HYD_pmcd_pmip_control_cmd_cb (pm/pmiserv/pmip_cb.c:899): assert (!closed) failed\n"
+	 "[proxy:0:0@n1] HYDT_dmxu_poll_wait_for_event (tools/demux/demux_poll.c:76): callback returned error status\n"
+	 "[proxy:0:0@n1] main (pm/pmiserv/pmip.c:169): demux engine error waiting for event\n"
+	 "[mpiexec@n1] HYDT_bsci_wait_for_completion (tools/bootstrap/src/bsci_wait.c:21): launcher returned error waiting for completion\n"
+	 "[mpiexec@n1] main (ui/mpich/mpiexec.c:325): process manager error waiting for completion\n", "", NULL},
 	{"srun: error: n1: task 3: Exited with exit code 7\nsrun: Terminating StepId=4.0\n"
 	 "slurmstepd: error: *** STEP 4.0 ON n1 CANCELLED AT 2026-11-22T10:00:00 ***\n", "", NULL},
 	{"srun: error: Task launch for StepId=22.1 failed on node n2: Communication connection failure\n"

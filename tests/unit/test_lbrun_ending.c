@@ -34,6 +34,9 @@ static const struct complaint closed_pipe = {
 
 static const struct rank_end nobody = { .exit_code = -1, .rank = -1 };
 static const struct rank_end failed = { .is_known = true, .exit_code = 7, .rank = 1 };
+static const struct rank_end local = {
+	.is_known = true, .exit_code = -1, .signal = SIGKILL, .rank = 1, .is_local = true
+};
 static const struct rank_end ordered = {
 	.is_known = true, .exit_code = -1, .signal = SIGKILL, .is_ordered = true
 };
@@ -314,6 +317,11 @@ static void test_ends_of_ranks(void **state)
 	ending_decide(&facts, &end);
 	assert_non_null(strstr(end.text, "rank 2 on n2: killed by signal 9"));
 	assert_false(end.is_early);
+
+	/* of several nodes with torchrun */
+	facts = (struct launch_facts){ .wait_status = EXITED(1), .rank_end = &local };
+	ending_decide(&facts, &end);
+	assert_string_equal(end.text, "local rank 1: killed by signal 9 (SIGKILL)");
 
 	/* an echo came behind it */
 	facts = (struct launch_facts){ .rank_end = &killed, .end_is_last = true };

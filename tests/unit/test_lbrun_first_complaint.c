@@ -194,6 +194,42 @@ static void test_ordered(void **state)
 #undef ENDS
 }
 
+/* torchrun knows at first which rank of its node has ended; which of all it says in the end, if it
+ * gets there. Whom those of other nodes miss then is that one. */
+static void test_local(void **state)
+{
+	static const char died[] = "E1127 23:19:44.4 9 torch/distributed/elastic/multiprocessing/"
+				   "api.py:1002] failed (exitcode: -9) local_rank: 1 (pid: 7) of "
+				   "binary: python3\n";
+	static const char missed[] = TRACE
+		"torch.distributed.elastic.rendezvous.api.RendezvousConnectionError: The connection to "
+		"the C10d store has failed. See inner exception for details.\n";
+
+	(void)state;
+	complaints_init(&c);
+	hear(missed, "", -1);
+	assert_int_equal(complaints_best(&c, now_ms)->weight, WEIGHT_EXCEPTION);
+	complaints_reset(&c);
+	hear(died, "", -1);
+	assert_int_equal(c.end.rank, 1);
+	assert_true(c.end.is_local);
+	hear(missed, "", -1);
+	assert_int_equal(complaints_best(&c, now_ms)->weight, WEIGHT_FOLLOWS);
+	complaints_reset(&c);
+	hear(TRACE "torch.distributed.elastic.rendezvous.api.RendezvousClosedError\n", "", -1);
+	assert_int_equal(complaints_best(&c, now_ms)->weight, WEIGHT_FOLLOWS);
+	hear(died, "", -1);
+	/* of another node, and of one that was asked to end */
+	hear("  rank      : 1 (local_rank: 1)\n  exitcode  : 1 (pid: 5)\n", "", -1);
+	hear("  rank      : 2 (local_rank: 0)\n  exitcode  : -15 (pid: 6)\n", "", -1);
+	assert_true(c.end.is_local);
+	hear("  rank      : 3 (local_rank: 1)\n  exitcode  : -9 (pid: 7)\n", "", -1);
+	assert_int_equal(c.end.rank, 3);
+	assert_int_equal(c.end.signal, SIGKILL);
+	assert_false(c.end.is_local);
+	complaints_fini(&c);
+}
+
 /* What a rank's shepherd saw counts more than what srun says of that rank, whichever comes first;
  * and of no other rank, nor of one on another node. */
 static void first_hand_counts(void **state)
@@ -230,9 +266,10 @@ static void first_hand_counts(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_ranks),     cmocka_unit_test(test_survived),
-		cmocka_unit_test(test_last),      cmocka_unit_test(test_ordered),
-		cmocka_unit_test(test_followers), cmocka_unit_test(first_hand_counts),
+		cmocka_unit_test(test_ranks),        cmocka_unit_test(test_survived),
+		cmocka_unit_test(test_last),         cmocka_unit_test(test_ordered),
+		cmocka_unit_test(test_local),        cmocka_unit_test(test_followers),
+		cmocka_unit_test(first_hand_counts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -60,7 +60,8 @@ static void take_rank_end(const struct rank_end *end, struct ending *out, char *
 {
 	char who[100];
 
-	describe_rank(end->rank, end->node, who, sizeof(who));
+	snprintf(who, sizeof(who), "%s", end->is_local ? "local " : "");
+	describe_rank(end->rank, end->node, who + strlen(who), sizeof(who) - strlen(who));
 	out->signal = end->signal;
 	out->exit_code = end->signal ? -1 : end->exit_code;
 	if (end->signal)

@@ -19,10 +19,13 @@
 	"^\\S+: (?:line )?\\d+: (?<missing>torchrun|accelerate|deepspeed|composer|horovodrun|" \
 	"colossalai|srun|mpirun|mpiexec|python[\\d.]*): (?:command )?not found$"
 
+const char complaint_not_met[] =
+	"the ranks did not find each other: look at MASTER_ADDR, the number of nodes, and firewalls";
+
 /* clang-format off */
 const struct complaint_row complaint_rows[] = {
 	/* launchers and ranks that only follow */
-	{"SignalException|SIGTERM death signal|Received \\d+ death signal", FOLLOWS},
+	{"SignalException|SIGTERM death signal|Received \\d+ death signal|Rendezvous(?:Closed|GracefulExit)Error", FOLLOWS},
 	{"[Cc]onnection (?:reset|closed) by (?:remote )?peer|communicator was aborted|recvValue failed|"
 	 "remote process exited|Broken ?[Pp]ipe|ncclRemoteError|Socket Timeout", FOLLOWS},
 	/* JAX */
@@ -126,8 +129,7 @@ const struct complaint_row complaint_rows[] = {
 	{"[Aa]ddress already in use|EADDRINUSE|\\[Errno 98\\]", KNOWN,
 	 "somebody has that port: do not set MASTER_PORT (lbrun finds a free one), or set another"},
 	{"RendezvousConnectionError|RendezvousTimeoutError|client socket has (?:failed|timed out)|waiting for clients|"
-	 "TCPStore.*time[d ]*out", EVERYDAY,
-	 "the ranks did not find each other: look at MASTER_ADDR, the number of nodes, and firewalls"},
+	 "TCPStore.*time[d ]*out", EVERYDAY, complaint_not_met},
 	{"NCCL WARN", WEIGHT_HINT, false, NCCL_ADVICE},
 	{"Duplicate GPU detected", KNOWN,
 	 "two ranks took one GPU: each needs its own, as cuda:LOCAL_RANK, and no more ranks on a node than GPUs"},
@@ -169,7 +171,7 @@ const size_t complaint_row_count = sizeof(complaint_rows) / sizeof(complaint_row
 const char complaint_sign[] =
 	"(?i)error|exception|fault|fatal|^f\\d{4} |\\d: f |exited on$|did not (?:answer|begin)|has (?:an)?other|abort|assert|kill|denied|no space|quota|nccl|cuda|out of memory|"
 	"memory|cannot|not found|no such|caught|exit ?(?:code|string)|return code|exit status|died with|interrupt|"
-	"panic|signal|terminat|peer|pipe|insuffic|unable|too many|already in use|mismatch|arguments|invalid|"
+	"panic|signal|terminat|local_rank|peer|pipe|insuffic|unable|too many|already in use|mismatch|arguments|invalid|"
 	"process name|could not|corrupt|\\bfree\\b|smashing|overflow|as root|has lost|not enough|compatib|driver|failed|timeout|timed out|xid|ecc|\\bbus\\b|retries|unreach|resolution|not known|gated|\\boom\\b|is lost|stale|read-only|input/output|busy|initialized|completion|bottom of|unresponsive";
 
 const char complaint_harmless[] =
@@ -191,6 +193,8 @@ const char complaint_noise[] =
 	"^exactly when Open MPI kills|ORTE_ERROR_LOG|^PMIX ERROR|help message|Set MCA parameter|"
 	"^\\*\\*\\* (?:Process received signal|End of error message) \\*\\*\\*|^Signal code: |^Failing at address|"
 	/* MPICH, Intel MPI */
+	"^\\[(?:mpiexec|proxy:)[^\\]]*\\] \\w+ \\([^)]*\\): (?:assert \\(!closed\\)|callback returned|demux engine|one of the processes|"
+	"launcher returned|process manager|error waiting|unable to (?:write|send)|write error)|"
 	"^=   |^YOUR APPLICATION TERMINATED|^This typically refers to|^Please see the FAQ|"
 	"application called MPI_Abort|^===* backtrace \\(|"
 	/* TensorFlow, whenever it starts */
@@ -224,7 +228,8 @@ const char complaint_frame[] =
 
 const char *const rank_end_patterns[] = {
 	/* torchrun; its summary */
-	"failed \\(exitcode: (?<code>-?\\d+)\\) local_rank: (?<rank>\\d+)",
+	"failed \\(exitcode: (?<code>-?\\d+)\\) local_rank: (?<local>\\d+)",
+	"^\\s*rank\\s*: (?<rank>\\d+) \\(local_rank: (?<named>\\d+)\\)",
 	"^\\s*exitcode\\s*: (?<code>-?\\d+) \\(pid",
 	/* srun; a rank that it ended itself is none that ended the others */
 	"^srun: error: (?<node>[^\\s:]+): tasks? (?<rank>\\d+)[^:]*: Exited with exit code (?<code>\\d+)",

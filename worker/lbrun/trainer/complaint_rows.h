@@ -32,6 +32,8 @@ struct complaint_row {
 /* As srun begins to say that it could launch nothing on a node: it then ends the ranks that did
  * begin. */
 #define COMPLAINT_NOT_LAUNCHED "srun: error: Task launch for "
+/* The advice of those who wait for others: behind the end of one that only follows from it. */
+extern const char complaint_not_met[];
 extern const struct complaint_row complaint_rows[];
 extern const size_t complaint_row_count;
 

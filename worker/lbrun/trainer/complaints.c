@@ -43,7 +43,7 @@ void complaints_reset(struct complaints *c)
 	c->best = c->last = (struct complaint){ .rank = -1 };
 	c->end = (struct rank_end){ .exit_code = -1, .rank = -1 };
 	c->last_end_ms = c->raised_ms = c->step_ms = INT64_MIN;
-	c->named_rank = -1;
+	c->named_rank = c->named_local = -1;
 	c->follower_count = 0;
 	c->launcher_ends = c->has_reason = false;
 	c->frame_lines = 0;
@@ -129,6 +129,8 @@ static void offer(struct complaints *c, const struct heard *line, enum weight we
 			c->best.weight = weight;
 		return;
 	}
+	if (row && row->advice == complaint_not_met && c->end.is_known)
+		weight = WEIGHT_FOLLOWS;
 	if (!is_better(&c->best, line, weight))
 		return;
 	take(&c->best, line, weight, row ? row->advice : NULL);
@@ -292,10 +294,21 @@ static void take_group(void *arg, const char *name, const char *text, size_t len
 		return;
 	else if (strcmp(name, "rank") == 0)
 		end->rank = (int64_t)number;
-	else if (strcmp(name, "signal") == 0 || number < 0)
+	else if (strcmp(name, "local") == 0) {
+		end->rank = (int64_t)number;
+		end->is_local = true;
+	} else if (strcmp(name, "signal") == 0 || number < 0)
 		end->signal = number < 0 ? (int)-number : (int)number;
 	else if (strcmp(name, "code") == 0)
 		end->exit_code = (int)number;
+}
+
+static void take_named(void *arg, const char *name, const char *text, size_t len)
+{
+	double number;
+
+	if (strcmp(name, "named") == 0 && text_number(text, len, &number))
+		*(int64_t *)arg = (int64_t)number;
 }
 
 enum { FOLLOWERS_MOST = sizeof(((struct complaints *)0)->followers) / sizeof(int64_t) };
@@ -329,20 +342,36 @@ static bool is_of_the_same(const struct rank_end *a, const struct rank_end *b)
 	       strcmp(a->node, b->node) == 0;
 }
 
+/* torchrun says at first which rank of its node it was, and in the end which of all. */
+static bool names(const struct complaints *c, const struct rank_end *a)
+{
+	const struct rank_end *b = &c->end;
+
+	return b->is_local && !a->is_local && c->named_local == b->rank && a->signal == b->signal &&
+	       a->exit_code == b->exit_code;
+}
+
+/* Is it one that follows another? */
+static bool has_followed(const struct complaints *c, const struct rank_end *end)
+{
+	return !end->is_local && complaints_follows(c, end->rank);
+}
+
 /* A signal explains more than the exit status that a launcher made of it. */
 static bool explains_more(const struct complaints *c, const struct rank_end *a, int64_t now_ms)
 {
 	const struct rank_end *b = &c->end;
 
-	return !b->is_known || is_of_the_same(a, b) || (b->is_ordered && !a->is_ordered) ||
+	return !b->is_known || is_of_the_same(a, b) || names(c, a) ||
+	       (b->is_ordered && !a->is_ordered) ||
 	       (a->signal && !b->signal && a->rank < 0 && b->rank < 0) ||
-	       (is_cause(c, a->signal) && a->rank != b->rank && complaints_follows(c, b->rank) &&
+	       (is_cause(c, a->signal) && a->rank != b->rank && has_followed(c, b) &&
 		now_ms - c->end_ms <= FOLLOWED_MS);
 }
 
 void complaints_rank_ended(struct complaints *c, const struct rank_end *end, int64_t now_ms)
 {
-	bool has_left = end->signal == SIGABRT && complaints_follows(c, end->rank);
+	bool has_left = end->signal == SIGABRT && has_followed(c, end);
 
 	if (end->signal < 0 || end->signal > 64 || (end->signal == 0 && end->exit_code <= 0))
 		return;
@@ -373,9 +402,10 @@ static void hear_launcher(struct complaints *c, const struct heard *line)
 		if (!regexp_match(c->ends[i], line->text, line->len))
 			continue;
 		regexp_each_group(c->ends[i], line->text, take_group, &end);
+		regexp_each_group(c->ends[i], line->text, take_named, &c->named_local);
 		if (end.rank < 0)
 			end.rank = c->named_rank;
-		c->named_rank = end.rank;
+		c->named_rank = end.is_local ? -1 : end.rank;
 		if (strstr(line->text, "MPI_Abort(") || strstr(line->text, "MPI_ABORT "))
 			note_follower(c, end.rank, line->now_ms);
 		end.is_ordered = is_ordered(c, &end);

@@ -35,6 +35,7 @@ struct rank_end {
 	int exit_code; /* -1 = none */
 	int signal;    /* 0 = none */
 	int64_t rank;  /* -1 = not known */
+	bool is_local; /* that is its number on its node, as far as was told */
 	char node[65];
 	bool oom;           /* the kernel killed it, or something that it started, for memory */
 	bool is_first_hand; /* its own shepherd says so, which saw it end; else a launcher */
@@ -54,7 +55,8 @@ struct complaints {
 	int64_t end_ms;
 	/* when any rank's end was told last, an exception, a step; INT64_MIN = never */
 	int64_t last_end_ms, raised_ms, step_ms;
-	int64_t named_rank;    /* by a launcher, before it says how that ended; -1 = none */
+	/* by a launcher, before it says how that ended, and its number on its node; -1 = none */
+	int64_t named_rank, named_local;
 	int64_t followers[16]; /* ranks that said they end because of another, in turn; */
 	size_t follower_count;
 	int64_t followed_ms; /* the newest said so */
