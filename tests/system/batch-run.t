@@ -392,6 +392,26 @@ is "$(lbctl logs array | grep -v ^lbrun)" 'task 1 of 3
 task 2 of 3
 task 3 of 3' "lbctl logs shows them by number"
 is "$(lbctl status array --json | json attempts.#)" 1 "and all are one attempt"
+# Of two tasks one has the number that means both: what ends its trainer is not for the other's.
+cat >apart.sh <<'END'
+trap 'touch asked.$1; exit 0' TERM
+touch up.$1
+until [ -e go ]; do sleep 0.1; done
+END
+cat >apart.slurm <<'END'
+#!/bin/bash
+#SBATCH --mem=100M -n1 --array=1,2
+[ $SLURM_JOB_ID != $SLURM_ARRAY_JOB_ID ] || echo ${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID >first
+srun sh apart.sh $SLURM_ARRAY_TASK_ID
+END
+lbctl submit --name apart apart.slurm >/dev/null
+wait_for '[ -e up.1 ] && [ -e up.2 ] && [ -s first ]' 60
+first=$(cat first)
+scancel "$first"
+wait_for '[ -e "asked.${first#*_}" ] && [ -z "$(squeue -h -j "$first" -t R,CG -o %i)" ]' 60
+is "$(echo asked.*)" "asked.${first#*_}" "a task that is ended takes no other with it"
+touch go
+lbctl kill --now apart >/dev/null
 mkdir -p "$LB_HOME/cron"
 sed 's/ --output=.*//' array.slurm >"$LB_HOME/cron/nightly.slurm"
 echo '@yearly nightly.slurm' >"$LB_HOME/cron/crontab"

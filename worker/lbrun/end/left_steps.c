@@ -61,8 +61,8 @@ static bool has_lost_srun(const char *folder, const char *step)
 static void list(const char *folder, char *names, size_t size)
 {
 	char *job = slurm_this_job(), *left = NULL;
-	char *text = slurm_command_output((const char *[]){ "squeue", "--steps", "--noheader", job,
-							    "--format=%i", NULL },
+	char *text = slurm_command_output((const char *[]){ "squeue", "--steps", "--noheader",
+							    "--jobs", job, "--format=%i", NULL },
 					  folder);
 	size_t len = 0;
 

@@ -317,14 +317,13 @@ static void signal_steps(const char *job, const char *signal)
 
 void launch_term(struct shepherd *s)
 {
-	const char *job = getenv("SLURM_JOB_ID");
+	char *job = slurm_this_job();
 
-	if (job && s->policy.is_srun) {
+	if (job && s->policy.is_srun)
 		signal_steps(job, RANK_TERM_NAME);
-		return;
-	}
-	if (rank_term_begin(&s->rank_term) && job)
+	else if (rank_term_begin(&s->rank_term) && job)
 		signal_steps(job, "TERM");
+	free(job);
 }
 
 void launch_kill(struct shepherd *s)

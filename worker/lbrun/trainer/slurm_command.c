@@ -72,20 +72,22 @@ char *slurm_command_output(const char *const *argv, const char *folder)
 	return text;
 }
 
-/* The first task of an array has the number that means all of them. */
 char *slurm_this_job(void)
 {
 	const char *array = getenv("SLURM_ARRAY_JOB_ID"), *task = getenv("SLURM_ARRAY_TASK_ID");
+	const char *job = getenv("SLURM_JOB_ID");
 
-	return array && task ? xasprintf("--jobs=%s_%s", array, task)
-			     : xasprintf("--jobs=%s", getenv("SLURM_JOB_ID"));
+	if (job && array && task)
+		return xasprintf("%s_%s", array, task);
+	return job ? xstrdup(job) : NULL;
 }
 
 int64_t slurm_time_left_ms(const char *folder)
 {
 	char *job = slurm_this_job();
-	char *text = slurm_command_output(
-		(const char *[]){ "squeue", "--noheader", job, "--format=%L", NULL }, folder);
+	char *text = slurm_command_output((const char *[]){ "squeue", "--noheader", "--jobs", job,
+							    "--format=%L", NULL },
+					  folder);
 	struct err unlimited = { 0 };
 	int64_t left_ms = -1;
 

@@ -9,7 +9,8 @@
 int slurm_command(const char *const *argv, const char *folder);
 /* What it printed, as much as a pipe holds; "" where it failed. Owned by the caller. */
 char *slurm_command_output(const char *const *argv, const char *folder);
-/* "--jobs=..." that means the job that we are in, for squeue. Owned by the caller. */
+/* The job that we are in, for squeue and scancel: of an array this task alone, for one of them has
+ * the number that means all. Owned by the caller; NULL: none of Slurm's. */
 char *slurm_this_job(void);
 /* Until its time limit; -1 = there is none, or Slurm does not say. */
 int64_t slurm_time_left_ms(const char *folder);
