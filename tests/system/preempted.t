@@ -10,6 +10,7 @@ cat >"$T/conf" <<'END'
 PreemptType=preempt/partition_prio
 PreemptMode=CANCEL
 PartitionName=guests Nodes=n1 PriorityTier=1 PreemptMode=CANCEL GraceTime=0 MaxTime=INFINITE State=UP
+PartitionName=graced Nodes=n1 PriorityTier=1 PreemptMode=CANCEL GraceTime=120 MaxTime=INFINITE State=UP
 PartitionName=owners Nodes=n1 PriorityTier=9 PreemptMode=OFF MaxTime=INFINITE State=UP
 END
 export MC_CONF_EXTRA="$T/conf" MC_KILLWAIT=2
@@ -34,4 +35,28 @@ run_reaches $run running 30
 is "$(lbctl status $run --json | json attempts.1.state)" running "it runs again once it may"
 lbctl kill --now $run >/dev/null
 run_reaches $run killed 20
+
+# In the grace of a partition Slurm asks the steps of the job alone, and not lbrun: what saves then,
+# and ends with status 0, is not done.
+cat >saves.sh <<'END'
+trap 'mkdir "$LB_CHECKPOINT_DIR/step-3" && echo x >"$LB_CHECKPOINT_DIR/step-3/model.pt"; exit 0' TERM
+[ "$LB_ATTEMPT" = 1 ] || { echo "step 9/9 loss 1"; exit 0; }
+echo "step 2/9 loss 1"
+echo "step 3/9 loss 1"
+touch "$LB_RUN_DIR/ready"
+while :; do sleep 0.1; done
+END
+printf '#!/bin/sh\n#SBATCH -p graced -n1 -c4\nsrun -c4 sh saves.sh\necho done\n' >script.slurm
+lbctl submit --name script script.slurm >/dev/null
+for how in script ranks; do
+	[ $how = script ] || lbctl submit --name ranks --set run.launcher=srun --set slurm.partition=graced \
+		--set slurm.cpus_per_task=4 -- sh saves.sh >/dev/null
+	wait_for '[ -e "$LB_HOME/runs/$how/ready" ]' 30
+	owner=$(sbatch --parsable -p owners -n1 -c4 -o /dev/null --wrap 'sleep 1000')
+	wait_for '[ "$(attempts $how)" = 2 ]' 40
+	is "$(lbctl status $how --json | json attempts.0.cause)" preempted "$how: steps that end in the grace are preempted"
+	scancel "$owner"
+	run_reaches $how completed 40
+	is "$(lbctl status $how --json | json attempts.1.resumed_from_step)" 3 "… and go on"
+done
 done_testing

@@ -124,6 +124,10 @@ static const struct {
 	{{.wait_status = EXITED(0), .warned = true, .has_steps_left = true}, CAUSE_COMPLETED, 0, 0, 0},
 	{{.wait_status = EXITED(0), .warned = true, .has_come_further = true}, CAUSE_COMPLETED, 0, 0, 0},
 	{{.wait_status = EXITED(0), .has_steps_left = true, .has_come_further = true}, CAUSE_COMPLETED, 0, 0, 0},
+	/* Slurm asked its steps to end, whatever they made of it */
+	{{.wait_status = EXITED(0), .preempted = true}, CAUSE_PREEMPTED, 0, 0, 143},
+	{{.wait_status = EXITED(143), .preempted = true}, CAUSE_PREEMPTED, 143, 0, 143},
+	{{.wait_status = EXITED(0), .preempted = true, .stop = STOP_ORDERED}, CAUSE_KILLED, 0, 0, 143},
 	/* a monitor that the script ended; it may have been the trainer */
 	{{.wait_status = EXITED(0), .rank_end = &ordered, .end_is_last = true}, CAUSE_COMPLETED, 0, 0, 0},
 	{{.wait_status = EXITED(0), .rank_end = &ordered, .end_is_last = true, .has_steps_left = true}, CAUSE_CRASH, -1, SIGKILL, 137},

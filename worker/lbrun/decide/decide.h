@@ -106,6 +106,7 @@ struct launch {
 	bool is_trusted;       /* and that was noted */
 	bool is_requeue_asked; /* it asked Slurm to requeue its job */
 	bool is_submitted;     /* its script submitted itself again */
+	bool is_preempted;     /* Slurm asked its steps to end, for another job */
 	/* processes that the kernel killed for memory so far; -1 = not known */
 	int64_t ooms_at_start, ooms;
 	int64_t peak_mb, limit_mb; /* its largest process, what the job may take; 0 = not known */

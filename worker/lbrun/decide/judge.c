@@ -36,6 +36,7 @@ static void decide_ending(const struct shepherd_facts *f, const struct shepherd_
 		.oom = l->ooms_at_start >= 0 && l->ooms > l->ooms_at_start,
 		.requeue_asked = l->is_requeue_asked,
 		.submitted_itself = l->is_submitted,
+		.preempted = l->is_preempted,
 		.lasted_ms = l->ended_ms - l->begun_ms,
 		.warned = f->is_warned,
 		.peak_mb = l->peak_mb,

@@ -270,6 +270,10 @@ void ending_decide(const struct launch_facts *f, struct ending *out)
 		out->cause = f->warned ? CAUSE_TIMEOUT : CAUSE_PREEMPTED;
 		snprintf(out->text, sizeof(out->text), "it %s, and goes on in another job; %s",
 			 f->requeue_asked ? "asked for a requeue" : "submitted itself again", how);
+	} else if (f->preempted) {
+		out->cause = CAUSE_PREEMPTED;
+		snprintf(out->text, sizeof(out->text), "it ended as its job was preempted; %s",
+			 how);
 	} else if (is_cut_short(f, out)) {
 		out->cause = CAUSE_TIMEOUT;
 		snprintf(out->text, sizeof(out->text),

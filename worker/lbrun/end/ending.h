@@ -23,7 +23,8 @@ struct launch_facts {
 	bool requeue_asked;    /* it asked Slurm to requeue its job */
 	bool submitted_itself; /* or handed itself to sbatch again */
 	int64_t lasted_ms;
-	bool warned; /* the limit was near */
+	bool warned;    /* the limit was near */
+	bool preempted; /* Slurm asked its steps to end, for another job */
 	int64_t peak_mb,
 		limit_mb; /* its largest process, and what the job may take; 0 = not known */
 	enum stop_why stop;

@@ -392,6 +392,18 @@ static bool steps_were_warned(const struct shepherd *s)
 	return left_ms >= 0 && left_ms <= s->params.warn_ms + EARLIER_MS;
 }
 
+/* So it is in the grace that a partition gives: a trainer that saves then, and exits with 0, is not
+ * done. One that has told its last step is. */
+static bool steps_were_preempted(const struct shepherd *s)
+{
+	const struct launch *l = &s->facts.launch;
+	bool may_be = launch_has_steps_left(l) ||
+		      (s->complaints.launcher_ends && (l->target_told < 0 || l->wait_status != 0));
+
+	return s->policy.in_slurm && s->facts.stop.why == STOP_NOT && may_be &&
+	       slurm_is_preempted(s->folder);
+}
+
 void launch_drain(struct shepherd *s)
 {
 	struct launch *l = &s->facts.launch;
@@ -412,6 +424,7 @@ void launch_drain(struct shepherd *s)
 		usage_look(&s->usage);
 	weigh_memory(l);
 	s->facts.is_warned |= steps_were_warned(s);
+	l->is_preempted = steps_were_preempted(s);
 	l->is_requeue_asked |= s->params.is_script && requeue_was_asked(s->folder);
 	l->is_submitted = s->params.is_script && requeue_was_submitted(s->folder);
 	l->rank_end = &s->complaints.end;

@@ -2,6 +2,7 @@
 /* slurm_command.c - forks, waits, and ends what does not come back. */
 #include "worker/lbrun/trainer/slurm_command.h"
 
+#include <ctype.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -80,6 +81,20 @@ char *slurm_this_job(void)
 	if (job && array && task)
 		return xasprintf("%s_%s", array, task);
 	return job ? xstrdup(job) : NULL;
+}
+
+bool slurm_is_preempted(const char *folder)
+{
+	static const char key[] = " PreemptTime=";
+	char *job = slurm_this_job();
+	char *text = slurm_command_output(
+		(const char *[]){ "scontrol", "--oneliner", "show", "job", job, NULL }, folder);
+	const char *at = strstr(text, key);
+	bool is = at && isdigit((unsigned char)at[sizeof(key) - 1]); /* "None" */
+
+	free(text);
+	free(job);
+	return is;
 }
 
 int64_t slurm_time_left_ms(const char *folder)
