@@ -54,6 +54,7 @@ static void stop(struct daemon *d)
 		(uv_handle_t *)&d->turn,    (uv_handle_t *)&d->watchdog,
 		(uv_handle_t *)&d->lease,   (uv_handle_t *)&d->hand_over,
 		(uv_handle_t *)&d->sigterm, (uv_handle_t *)&d->sigint,
+		(uv_handle_t *)&d->again,
 	};
 
 	notify_systemd("STOPPING=1");
@@ -121,9 +122,11 @@ static void leave_ledger(struct daemon *d)
 	stop(d);
 }
 
-static void on_turn(uv_timer_t *timer)
+static void on_turn(uv_timer_t *timer);
+static void on_again(uv_idle_t *idle);
+
+static void turn(struct daemon *d)
 {
-	struct daemon *d = timer->data;
 	int64_t at_ms, wait_ms;
 
 	if (d->stopping || !is_ours(d, look_only))
@@ -137,7 +140,23 @@ static void on_turn(uv_timer_t *timer)
 	if (at_ms == INT64_MAX)
 		return;
 	wait_ms = at_ms - clock_mono_ms();
-	uv_timer_start(timer, on_turn, wait_ms > 0 ? (uint64_t)wait_ms : 0, 0);
+	if (wait_ms > 0)
+		uv_timer_start(&d->turn, on_turn, (uint64_t)wait_ms, 0);
+	else
+		uv_idle_start(&d->again, on_again);
+}
+
+static void on_turn(uv_timer_t *timer)
+{
+	turn(timer->data);
+}
+
+/* A timer of no time would be due again before libuv looks at any socket: as long as one turn
+ * follows the other at once nobody would be heard. */
+static void on_again(uv_idle_t *idle)
+{
+	uv_idle_stop(idle);
+	turn(idle->data);
 }
 
 /* Whose file is gone must not wait for the next write to notice; a socket that is gone comes back.
@@ -250,6 +269,7 @@ int loop_open(struct daemon *d, struct err *err)
 	uv_loop_init(&d->loop);
 	d->lbd.loop = &d->loop;
 	uv_timer_init(&d->loop, &d->turn);
+	uv_idle_init(&d->loop, &d->again);
 	uv_timer_init(&d->loop, &d->watchdog);
 	uv_timer_init(&d->loop, &d->lease);
 	uv_timer_init(&d->loop, &d->hand_over);
@@ -257,7 +277,7 @@ int loop_open(struct daemon *d, struct err *err)
 	uv_signal_init(&d->loop, &d->sigint);
 	uv_signal_init(&d->loop, &d->sighup);
 	d->turn.data = d->watchdog.data = d->sigterm.data = d->sigint.data = d;
-	d->lease.data = d->hand_over.data = d->sighup.data = d;
+	d->lease.data = d->hand_over.data = d->sighup.data = d->again.data = d;
 	return take_threads(&d->loop, err);
 }
 

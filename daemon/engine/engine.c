@@ -238,6 +238,7 @@ static int turn(struct engine *e, struct err *err)
 	int64_t now_ms = engine_now(e);
 	int rc;
 
+	engine_ingest_begin(e);
 	for (struct run *run = e->runs; run && !e->broken; run = run->next)
 		if (run->dirty || now_ms >= run->wake_ms || now_ms >= run->next_look_ms)
 			tail = step(e, run, tail);

@@ -17,7 +17,10 @@
 #include "sql/metric_batch.h"
 
 enum {
-	INGEST_BYTES = 4 * 1024 * 1024, /* of one spool in one turn: others want their turn, too */
+	/* of all spools in one turn, and of each at least: people want their turn, too, after an
+	 * absence in which hundreds of runs went on */
+	TURN_BYTES = 1024 * 1024,
+	LEAST_BYTES = 64 * 1024,
 	BAD_LINES_TOLD = 3,
 	THIN_AFTER = 500, /* steps */
 	START_BYTES = 4096,
@@ -490,9 +493,15 @@ void engine_count_tasks(struct engine *e, struct run *run)
 	e->written |= WROTE_LINES;
 }
 
+void engine_ingest_begin(struct engine *e)
+{
+	e->ingest_bytes = TURN_BYTES;
+}
+
 bool engine_ingest(struct engine *e, struct run *run)
 {
 	struct attempt *a = &run->attempt;
+	int64_t most = e->ingest_bytes > LEAST_BYTES ? e->ingest_bytes : LEAST_BYTES;
 	struct ingest in = {
 		.engine = e,
 		.run = run,
@@ -501,12 +510,13 @@ bool engine_ingest(struct engine *e, struct run *run)
 	int64_t offset = a->spool_offset, bytes;
 	struct err err = { 0 }, lost = { 0 };
 
-	bytes = e->world->spool(e->world->self, run, &a->spool_offset, INGEST_BYTES, on_line,
-				on_bad, &in, &err);
+	bytes = e->world->spool(e->world->self, run, &a->spool_offset, most, on_line, on_bad, &in,
+				&err);
 	if (bytes < 0 && !e->broken && !a->is_unreadable)
 		log_warn("%s: spool: %s", run->name, err.text);
 	a->is_unreadable = bytes < 0;
-	a->has_more = bytes >= INGEST_BYTES / 2;
+	e->ingest_bytes -= bytes > 0 ? bytes : 0;
+	a->has_more = bytes >= most / 2;
 	a->drained = bytes >= 0 && !a->has_more;
 	engine_wrote(e, metric_batch_write(&in.points, e->ledger, &lost), &lost);
 	if (a->spool_offset == offset)

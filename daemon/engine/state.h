@@ -50,6 +50,7 @@ struct engine {
 	bool broken;                  /* a write failed in this turn: roll back and load again */
 	unsigned written;      /* bits of decision kinds, and WROTE_LINES, not yet committed */
 	int64_t load_again_ms; /* monotonic; 0 = the state is good */
+	int64_t ingest_bytes;  /* of spools that this turn may still take */
 	void (*news)(void *arg);
 	void *news_arg;
 };
@@ -171,7 +172,9 @@ int64_t engine_poll_due(struct engine *e); /* starts due polls; monotonic time o
  * something is heard. */
 int64_t engine_outages_due(struct engine *e, struct poller *p);
 
-/* ingest.c: spool lines → ledger; true when there was something new */
+/* ingest.c: spool lines → ledger; true when there was something new. A turn, which begins, takes
+ * only so many of all runs. */
+void engine_ingest_begin(struct engine *e);
 bool engine_ingest(struct engine *e, struct run *run);
 /* How many tasks of an array are done, where that has changed. */
 void engine_count_tasks(struct engine *e, struct run *run);

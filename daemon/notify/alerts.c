@@ -423,7 +423,7 @@ static void on_timer(uv_timer_t *timer)
 		next_stage(a);
 		return;
 	}
-	uv_timer_start(timer, on_timer, a->cursor - before >= BATCH ? 0 : LOOK_MS, 0);
+	uv_timer_start(timer, on_timer, a->cursor - before >= BATCH ? 1 : LOOK_MS, 0);
 }
 
 struct alerts *alerts_open(struct lbd *lbd, struct err *err)

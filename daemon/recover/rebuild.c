@@ -28,9 +28,10 @@ static void read_spool(struct recovery *r, struct run *run, const struct ledger_
 	*now = (struct attempt){ .id = a->id, .number = a->number, .state = ATTEMPT_INTENT };
 	snprintf(now->job.token, sizeof(now->job.token), "%s", a->token);
 	run->has_attempt = true;
-	do
+	do {
+		engine_ingest_begin(r->engine);
 		engine_ingest(r->engine, run);
-	while (now->has_more && !r->engine->broken);
+	} while (now->has_more && !r->engine->broken);
 }
 
 /* What the files say where there is no record; `row` as the spool left it. */

@@ -53,6 +53,31 @@ is "$(lbctl status unread --json | json attempts.#)" 1 "what lbrun wrote down co
 is "$(grep -c 'unread: spool: ' "$T/lbd.log")" 1 "of which the log tells once"
 lbd_stop
 
+# What was told while lbd was away takes many turns to read; people are heard between them.
+cat >"$T/talks.py" <<'PY'
+import os, socket, subprocess, sys
+subprocess.run(["await", sys.argv[1]])
+s = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+s.connect(os.environ["LB_SOCKET"])
+for begin in range(1, 60001, 1000):
+    s.sendall("".join('{"type":"step","step":%d,"loss":1.5,"tokens_per_s":12345.6}\n' % i
+                      for i in range(begin, begin + 1000)).encode())
+s.close()
+PY
+lbd_start
+lbctl submit --name talks -- python3 "$T/talks.py" "$T/talk" >/dev/null
+run_reaches talks running 20
+lbd_stop
+: >"$T/talk"
+await "$LB_HOME/runs/talks/attempts/1/exit.json"
+LB_FAILPOINT=ingest.written:delay:2s@2 lbd_start
+state=$(lbctl status talks --json)
+is "$(echo "$state" | json state)" running "lbd answers before it has read a long spool"
+ok "of which it has read a part" [ "$(echo "$state" | json step)" -lt 60000 ]
+run_reaches talks completed 40
+is "$(lbctl status talks --json | json step)" 60000 "then it has all of it"
+lbd_stop
+
 # Into the background: the shell gets its prompt back when commands are served.
 ok "lbd without --foreground returns once it is ready" nohup lbd
 lbd_pid=$(sed 's/^pid \([0-9]*\) .*/\1/' "$LB_HOME/lbd.lock")

@@ -103,10 +103,41 @@ static void switched_now(void *self, const struct run *run, struct switched *out
 {
 	(void)self;
 	(void)run;
-	out->order = switched_to;
+	*out = (struct switched){ .order = switched_to };
+}
+
+/* Spools that never end, and hold no line. */
+static int64_t spool_looks, spool_bytes, spool_least;
+
+static int64_t spool_full(void *self, const struct run *run, int64_t *offset, int64_t max_bytes,
+			  int (*on_line)(const struct spool_line *line, void *arg),
+			  void (*on_bad)(int64_t offset, const struct err *why, void *arg),
+			  void *arg, struct err *err)
+{
+	(void)self;
+	(void)run;
+	(void)on_line;
+	(void)on_bad;
+	(void)arg;
+	(void)err;
+	(void)offset;
+	spool_looks++;
+	spool_bytes += max_bytes;
+	spool_least = max_bytes < spool_least ? max_bytes : spool_least;
+	return max_bytes;
+}
+
+static bool not_exited(void *self, const struct run *run, struct attempt_exit *out)
+{
+	(void)self;
+	(void)run;
+	(void)out;
+	return false;
 }
 
 static const struct world world = {
+	.exited = not_exited,
+	.spool = spool_full,
 	.wall_ms = clock_now,
 	.mono_ms = clock_now,
 	.bounds = bounds_told,
@@ -366,6 +397,42 @@ static void test_no_word_of_outages(void **state)
 	ledger_close(ledger);
 }
 
+/* After a night without lbd hundreds of runs have much to tell; who asks lbd for something waits
+ * for one turn. */
+static void test_turns_are_short(void **state)
+{
+	enum { RUNS = 200, MIB = 1024 * 1024, LEAST = 1000 };
+	struct ledger *ledger = open_ledger();
+	struct engine *e = engine_create(ledger, &scheduler, NULL, &world, &times);
+	static struct run runs[RUNS];
+	char none[] = "";
+
+	(void)state;
+	answer = NULL;
+	spool_looks = spool_bytes = 0;
+	switched_to = ORDER_RUN;
+	outages_reply = (struct scheduler_reply){ .text = "" };
+	spool_least = INT64_MAX;
+	for (size_t i = 0; i < RUNS; i++) {
+		runs[i] = run_on_two_nodes();
+		runs[i].resume_from = runs[i].excluded = none;
+		runs[i].attempt.claimed = true;
+		runs[i].attempt.last_seen.phase = JOB_RUNNING;
+		runs[i].next = e->runs;
+		e->runs = &runs[i];
+	}
+	engine_turn(e);
+	assert_int_equal(spool_looks, RUNS);
+	assert_true(spool_bytes <= 20 * MIB);
+	assert_true(spool_least >= LEAST);
+	for (size_t i = 0; i < RUNS; i++)
+		assert_true(runs[i].attempt.has_more);
+	e->runs = NULL;
+	answer = NULL;
+	engine_destroy(e);
+	ledger_close(ledger);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -374,6 +441,7 @@ int main(void)
 		TEST(test_no_word_of_outages),
 		TEST(test_blame_of_arrays),
 		TEST(test_cancelled_tasks),
+		TEST(test_turns_are_short),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
