@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_ctl_docs.c - every command and option of the table is in the man page and in the
- * completions. */
+ * completions, and what prints JSON in the protocol. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -82,6 +82,30 @@ static void test_documents(void **state)
 	}
 }
 
+/* Section 3 of the protocol names whatever takes --json. */
+static void test_json(void **state)
+{
+	struct err err = { 0 };
+	char *text = file_read(source_path("docs/PROTOCOL.md"), FILE_MAX_BYTES, NULL, &err);
+	char *section = text ? strstr(text, "\n## 3.") : NULL, *end;
+
+	(void)state;
+	assert_non_null(section);
+	end = strstr(section + 1, "\n## ");
+	assert_non_null(end);
+	*end = '\0';
+	for (size_t c = 0; c < command_count; c++) {
+		const struct option_row *row = commands[c].options;
+
+		while (row && row->name && strcmp(row->name, "json") != 0)
+			row++;
+		if (row && row->name && !says(section, "`", commands[c].name))
+			fail_msg("the protocol does not tell what %s --json prints",
+				 commands[c].name);
+	}
+	free(text);
+}
+
 /* A word that hides a command of ours is worse than none. */
 static void test_other_words(void **state)
 {
@@ -114,6 +138,7 @@ int main(void)
 		cmocka_unit_test(test_says),
 		cmocka_unit_test(test_other_words),
 		cmocka_unit_test(test_documents),
+		cmocka_unit_test(test_json),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
