@@ -43,6 +43,12 @@ exits 0 "the interval behind it" lbctl audit flipped --name behind --follow
 host=$(lbctl status good --json | json attempts | grep -o '"nodes": *\[[^]]*\]' | head -n 1 | grep -o '"[^"]*"\]' | tr -d '"]')
 exits 0 "the same elsewhere" lbctl audit good --name elsewhere --other-nodes --dry-run --json
 like "$out" "exclude.*$host" "leaves out the node that it was on"
+exits 0 "a training configuration" lbctl submit "$T/small.toml" --name config --set slurm.time=9h --set run.group=g
+ok "trains" run_reaches config completed 60
+exits 0 "it is audited as well" lbctl audit config --interval 6 --follow
+like "$(lbctl logs config-audit)" "audit: step 3 to 6: the same bits" "with the same bits"
+exits 0 "with its resources" lbctl audit config --name more --set run.group=h --dry-run --json
+like "$out" '"time[a-z_]*": *"?(9h|540|32400)' "and settings"
 exits 0 "another trainer" lbctl submit --name other -- true
 exits 2 "cannot be audited" lbctl audit other
 like "$err" 'other: does not run "lbworker train"; only that computes the same bits again' "and that is said"
