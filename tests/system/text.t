@@ -112,6 +112,10 @@ is "$(($(tokens "$T/whole/train" | wc -l) + $(tokens "$T/whole/validation" | wc 
 
 # --- learning one
 exits 0 "a tokenizer is learned" lbworker train-tokenizer --size 300 "$gold/documents.jsonl" -o "$T/a.json"
+exits 2 "not of 2k tokens" lbworker train-tokenizer --size 2k "$gold/documents.jsonl" -o "$T/2k.json"
+like "$err" '"2k" is no whole number from 257 to 4194304$' "with the numbers as one writes them"
+exits 2 "nor is half a token made" lbworker generate "$T" --prompt x --tokens 1.5
+like "$err" '"1.5" is no whole number from 1 to ' "which is said"
 exits 0 "again" lbworker train-tokenizer --size 300 "$gold/documents.jsonl" -o "$T/b.json"
 ok "it is the same" cmp "$T/a.json" "$T/b.json"
 exits 0 "and makes tokens" lbworker tokenize --tokenizer "$T/a.json" -o "$T/own" "$gold/documents.jsonl"

@@ -144,7 +144,7 @@ static int command_help(int argc, char **argv)
 {
 	if (argc > 1 && !is_help(argv[1]))
 		return print_commands(argv[1]) > 0 ? EXIT_DONE : no_command(argv[1]);
-	printf("lbworker trains Llama, GPT-NeoX (Pythia) and GPT-2 models.\n\n");
+	printf("lbworker trains language models: those whose flavours stand below.\n\n");
 	print_commands(NULL);
 	printf("\nFlavours of each model.name:\n");
 	for (int f = 0; f < MODEL_FAMILY_COUNT; f++) {

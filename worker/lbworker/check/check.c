@@ -73,8 +73,8 @@ static int take(struct words *w, const char *name, const char *value, struct err
 	double number = strtod(value, &end);
 	if (*end != '\0' || end == value ||
 	    !(number >= options[i].least && number <= options[i].most))
-		return err_set(err, ERR_USAGE, "check: %s %s: a number from %g to %g", name, value,
-			       options[i].least, options[i].most);
+		return err_set(err, ERR_USAGE, "check: %s %s: a number from %.15g to %.15g", name,
+			       value, options[i].least, options[i].most);
 	*(double *)at = number;
 	return 0;
 }

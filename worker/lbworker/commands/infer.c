@@ -15,14 +15,17 @@ enum { SEQ_DEFAULT_MAX = 1024 };
 
 /* --- arguments ------------------------------------------------------------------------------ */
 
-static int take_number(const char *name, const char *text, double min, double *out, struct err *err)
+static int take_number(const char *name, const char *text, double min, bool is_whole, double *out,
+		       struct err *err)
 {
+	const double max = 1e15;
 	char *end;
 
 	*out = strtod(text, &end);
-	if (end == text || *end != '\0' || !(*out >= min) || *out > 1e15)
-		return err_set(err, ERR_USAGE, "%s: \"%.40s\" is no number of at least %g", name,
-			       text, min);
+	if (end == text || *end != '\0' || !(*out >= min && *out <= max) ||
+	    (is_whole && *out != (double)(int64_t)*out))
+		return err_set(err, ERR_USAGE, "%s: \"%.40s\" is no %snumber from %g to %g", name,
+			       text, is_whole ? "whole " : "", min, max);
 	return 0;
 }
 
@@ -121,7 +124,8 @@ static int take_option(struct infer_arguments *a, unsigned command, const char *
 			*options[i].text = value;
 			return 0;
 		}
-		if (take_number(name, value, options[i].min, &number, err))
+		if (take_number(name, value, options[i].min, options[i].integer != NULL, &number,
+				err))
 			return -1;
 		if (options[i].real == &a->top_p && (number <= 0 || number > 1))
 			return err_set(err, ERR_USAGE,

@@ -29,10 +29,9 @@ static int take_value(const struct word_option *o, const char *value, struct err
 		return 0;
 	}
 	double number = strtod(value, &end);
-	bool is_whole = number == (double)(int64_t)number;
 	if (end == value || *end != '\0' || !(number >= o->min && number <= o->max) ||
-	    (o->integer && !is_whole))
-		return err_set(err, ERR_USAGE, "%s: \"%.40s\" is no %snumber from %g to %g",
+	    (o->integer && number != (double)(int64_t)number))
+		return err_set(err, ERR_USAGE, "%s: \"%.40s\" is no %snumber from %.15g to %.15g",
 			       o->name, value, o->integer ? "whole " : "", o->min, o->max);
 	if (o->integer)
 		*o->integer = (int64_t)number;
