@@ -3,6 +3,7 @@
 #include "daemon/options.h"
 
 #include <getopt.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <uv.h>
@@ -10,6 +11,7 @@
 #include "common/base/err.h"
 #include "common/base/failpoint.h"
 #include "common/base/mem.h"
+#include "common/base/text.h"
 #include "common/config/run_spec.h"
 #include "sql/ledger.h"
 
@@ -36,6 +38,18 @@ static void print_keys(void)
 {
 	for (size_t i = 0; i < run_spec_key_count; i++)
 		printf("%s.%s\n", run_spec_keys[i].section, run_spec_keys[i].name);
+}
+
+/* A misspelt one must not count as 0. */
+static int64_t number(const char *option, const char *text, int64_t max)
+{
+	int64_t n = text_is_digits(text) ? strtoll(text, NULL, 10) : -1;
+
+	if (n >= 0 && n <= max)
+		return n;
+	fprintf(stderr, "lbd: --%s: \"%s\" is no number from 0 to %lld\n", option, text,
+		(long long)max);
+	exit(err_exit_status(ERR_USAGE));
 }
 
 void daemon_options_read(int argc, char **argv, struct daemon_options *o)
@@ -67,10 +81,10 @@ void daemon_options_read(int argc, char **argv, struct daemon_options *o)
 			o->foreground = true;
 			break;
 		case 'r':
-			o->ready_fd = (int)strtol(optarg, NULL, 10);
+			o->ready_fd = (int)number("ready-fd", optarg, INT_MAX);
 			break;
 		case 'u':
-			o->until_ms = strtoll(optarg, NULL, 10) * 1000;
+			o->until_ms = number("until", optarg, INT64_MAX / 2000) * 1000;
 			break;
 		case 'j':
 			o->print_job = true;

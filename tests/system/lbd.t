@@ -106,6 +106,9 @@ lbd_pid=
 
 exits 0 "--check-config says what is in force" lbd --check-config
 like "$out" 'idle_interval = ' "as TOML"
+exits 2 "a time that is none" lbd --until yesterday
+like "$err" '^lbd: --until: "yesterday" is no number from 0 to ' "is refused, and not never"
+exits 2 "so is a descriptor" lbd --ready-fd x
 exits 0 "--version" lbd --version
 exits 0 "--help" lbd --help
 like "$out" '^usage: lbd' "says how it is used"
