@@ -2,6 +2,7 @@
 /* batch_counts.c - counts as options write them, and products that stop where Slurm's counts do. */
 #include "slurm/batch/batch_counts.h"
 
+#include <ctype.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,22 @@ int64_t batch_times(int64_t a, int64_t b)
 	return __builtin_mul_overflow(a, b, &product) ? UINT32_MAX : batch_count(product);
 }
 
+int64_t batch_count_of(const char *word)
+{
+	static const char factors[] = "kmgtp";
+	const char *factor;
+	char *end;
+	int64_t n;
+
+	if (!isdigit((unsigned char)word[0]))
+		return word[0] != '\0';
+	n = batch_count(strtoll(word, &end, 10));
+	factor = *end ? strchr(factors, tolower((unsigned char)*end)) : NULL;
+	for (const char *f = factors; factor && f <= factor; f++)
+		n = batch_times(n, 1024);
+	return n;
+}
+
 int64_t batch_sum_counts(const char *list)
 {
 	int64_t sum = 0;
@@ -28,7 +45,7 @@ int64_t batch_sum_counts(const char *list)
 		size_t len = strcspn(list, ",");
 		char *item = xstrndup(list, len), *colon = strrchr(item, ':');
 
-		sum = batch_count(sum + batch_count(strtoll(colon ? colon + 1 : item, NULL, 10)));
+		sum = batch_count(sum + batch_count_of(colon ? colon + 1 : item));
 		free(item);
 		list += len + (list[len] == ',');
 	}
@@ -46,9 +63,7 @@ int64_t batch_gpus_of_gres(const char *list)
 		const char *name = item + (has_prefix ? 5 : 0), *last = strrchr(name, ':');
 
 		if (strncmp(name, "gpu", 3) == 0 && (name[3] == ':' || name[3] == '\0'))
-			sum = batch_count(sum + (last && last[1] >= '0' && last[1] <= '9'
-							 ? batch_count(strtoll(last + 1, NULL, 10))
-							 : 1));
+			sum = batch_count(sum + (last ? batch_count_of(last + 1) : 1));
 		free(item);
 		list += len + (list[len] == ',');
 	}

@@ -10,7 +10,10 @@
 int64_t batch_count(int64_t n);
 int64_t batch_times(int64_t a, int64_t b);
 
-/* "a100:4,2" -> 6; NULL -> 0. */
+/* What a word begins with: digits, with a factor as Slurm has them (2k is 2048); a type alone is
+ * one of it. */
+int64_t batch_count_of(const char *word);
+/* "a100:4,2" -> 6; "a100" -> 1; "2k" -> 2048; NULL -> 0. */
 int64_t batch_sum_counts(const char *list);
 
 /* "gpu:a100:4,tmp:1,gpu" -> 5; with or without "gres:" or "gres/" in front. NULL -> 0. */

@@ -15,6 +15,7 @@
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "common/run/hosts.h"
+#include "slurm/batch/batch_counts.h"
 
 enum { MAX_ABSENT_SHOWN = 8 };
 
@@ -113,11 +114,11 @@ static void read_gpus(const char *text, bool is_gres, struct needs *n)
 	if (is_gres && *at != ':' && *at != '=')
 		return;
 	at += is_gres;
-	n->gpus = strtol(at, NULL, 10);
+	n->gpus = *at >= '0' && *at <= '9' ? batch_count_of(at) : 0;
 	if (n->gpus == 0) {
 		n->gpu_type = at;
 		at += strcspn(at, ":=,");
-		n->gpus = *at == ':' || *at == '=' ? strtol(at + 1, NULL, 10) : 1;
+		n->gpus = *at == ':' || *at == '=' ? batch_count_of(at + 1) : 1;
 	}
 }
 

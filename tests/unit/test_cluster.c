@@ -81,6 +81,8 @@ static void test_exceeded(void **state)
 		  "nodes of partition big have 4000 MB of memory at most, the job asks for 4001 on each" },
 		{ "{\"gpus_per_node\":\"5\"}",
 		  "nodes of partition big have 4 GPUs at most, the job asks for 5 on each" },
+		{ "{\"gpus_per_node\":\"2k\"}",
+		  "nodes of partition big have 4 GPUs at most, the job asks for 2048 on each" },
 		{ "{\"gpus_per_node\":\"h100:2\",\"min_nodes\":2}",
 		  "1 nodes of partition big have 2 GPUs of its type, the job asks for 2 of those" },
 		{ "{\"gres\":\"nvme:1,gpu:a100:1\"}",

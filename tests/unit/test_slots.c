@@ -8,6 +8,7 @@
 
 #include "common/base/json.h"
 #include "common/base/mem.h"
+#include "slurm/batch/batch_counts.h"
 #include "slurm/local/machine.h"
 #include "slurm/local/needs.h"
 #include "slurm/local/slots.h"
@@ -218,6 +219,21 @@ static void test_needs(void **state)
 	}
 }
 
+/* As Slurm counts them: what a slip asks for must not pass for less, or for nothing. */
+static void test_counts(void **state)
+{
+	(void)state;
+	assert_int_equal(batch_sum_counts("a100:4,2"), 6);
+	assert_int_equal(batch_sum_counts("2k"), 2048);
+	assert_int_equal(batch_sum_counts("a100:1,h100:3M"), 1 + 3 * 1024 * 1024);
+	assert_int_equal(batch_sum_counts("9p"), UINT32_MAX);
+	assert_int_equal(batch_sum_counts("a100"), 1);
+	assert_int_equal(batch_sum_counts("2:"), 0);
+	assert_int_equal(batch_sum_counts(NULL), 0);
+	assert_int_equal(batch_gpus_of_gres("gres:gpu:2k,tmp:7,gpu:a100"), 2049);
+	assert_int_equal(batch_gpus_of_gres("gpu,gpu:h100:3"), 4);
+}
+
 static void test_sets(void **state)
 {
 	cpu_set_t all, taken, got;
@@ -268,9 +284,10 @@ static void test_limits(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_plan),  cmocka_unit_test(test_promises),
-		cmocka_unit_test(test_check), cmocka_unit_test(test_needs),
-		cmocka_unit_test(test_sets),  cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_plan),   cmocka_unit_test(test_promises),
+		cmocka_unit_test(test_check),  cmocka_unit_test(test_needs),
+		cmocka_unit_test(test_counts), cmocka_unit_test(test_sets),
+		cmocka_unit_test(test_limits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
