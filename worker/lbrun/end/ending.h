@@ -36,9 +36,9 @@ struct launch_facts {
 	bool end_is_last;                  /* no step came behind the end of that rank */
 	bool is_doubtful; /* it may have been another's than the trainer's, which is done perhaps */
 	bool has_raised;  /* the last that was heard is an exception */
-	bool has_come_further;             /* than where it began */
-	bool has_steps_left;               /* more than lie between two that it tells */
-	bool has_broken_off; /* what a script had started failed before its last step */
+	bool has_come_further; /* than where it began */
+	bool has_steps_left;   /* more than lie between two that it tells */
+	bool has_broken_off;   /* what a script had started failed before its last step */
 };
 
 struct ending {
