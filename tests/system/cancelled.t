@@ -137,8 +137,8 @@ is "$(begun_tasks some)" 00123456 "until the run is restarted"
 exits 0 "output that a script throws away" lbctl logs some
 is "$err" "lbctl: no output: the script sends it to /dev/null" "is told as that"
 
-# One that ran is known to be cancelled once it has run for long. Accounting knows earlier, and while
-# nobody looked.
+# One that ran is known to be cancelled once it has run for long. Accounting knows earlier, and of
+# those that nobody saw.
 submit_tasks ran 0-1
 array=$(job ran 0)
 lbd_stop
