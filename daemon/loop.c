@@ -190,28 +190,37 @@ static void on_watchdog(uv_timer_t *timer)
 	notify_status(timer->data, "WATCHDOG=1");
 }
 
-static void on_stop(uv_signal_t *handle, int signo)
+static void end(struct daemon *d, int signo, const char *why)
 {
-	struct daemon *d = handle->data;
-
 	log_info("ends on signal %d; jobs run on", signo);
-	d->why = signo == SIGINT ? "interrupted (SIGINT)" : "stopped (SIGTERM)";
+	d->why = why;
 	if (!d->stopping)
 		stop(d);
 }
 
+static const char hung_up[] = "hung up (SIGHUP): its terminal or session has ended, at a logout?";
+
+static void on_stop(uv_signal_t *handle, int signo)
+{
+	enum { TOGETHER_MS = 1000 };
+	struct daemon *d = handle->data;
+	bool is_logout = d->hung_up_ms > 0 && clock_mono_ms() - d->hung_up_ms < TOGETHER_MS;
+
+	end(d, signo,
+	    signo == SIGINT ? "interrupted (SIGINT)"
+	    : is_logout     ? hung_up
+			    : "stopped (SIGTERM)");
+}
+
 /* Who moves the log away says so by it. Else a terminal or a session has gone: at a logout it comes
- * behind SIGTERM, and must neither kill us on the way down, nor be left unsaid. */
+ * with SIGTERM, in whatever order, and must neither kill us on the way down, nor be left unsaid. */
 static void on_hang_up(uv_signal_t *handle, int signo)
 {
 	struct daemon *d = handle->data;
 
-	if (!d->stopping && background_reopen_log())
-		return;
-	log_info("ends on signal %d; jobs run on", signo);
-	d->why = "hung up (SIGHUP): its terminal or session has ended, at a logout?";
-	if (!d->stopping)
-		stop(d);
+	d->hung_up_ms = clock_mono_ms();
+	if (d->stopping || !background_reopen_log())
+		end(d, signo, hung_up);
 }
 
 /* As nohup(1) has it. */

@@ -16,7 +16,8 @@ struct daemon {
 	uv_loop_t loop;
 	uv_timer_t turn, watchdog, lease, hand_over;
 	uv_signal_t sigterm, sigint, sighup;
-	uv_idle_t again; /* a turn that is due at once */
+	uv_idle_t again;    /* a turn that is due at once */
+	int64_t hung_up_ms; /* when SIGHUP came last; 0 = never */
 	bool stopping, failed, is_superseded;
 	bool is_in_doubt;                 /* whether its lease is still its own cannot be seen */
 	bool is_background, begins_again; /* once this process has ended (process/again.h) */
