@@ -37,9 +37,9 @@ lbctl kill --now $run >/dev/null
 run_reaches $run killed 20
 
 # In the grace of a partition Slurm asks the steps of the job alone, and not lbrun: what saves then,
-# and ends with status 0, is not done.
+# and ends with status 0, is not done. SIGTERM may come twice, by the lbrun in front of a rank.
 cat >saves.sh <<'END'
-trap 'mkdir "$LB_CHECKPOINT_DIR/step-3" && echo x >"$LB_CHECKPOINT_DIR/step-3/model.pt"; exit 0' TERM
+trap 'trap "" TERM; mkdir -p "$LB_CHECKPOINT_DIR/step-3" && echo x >"$LB_CHECKPOINT_DIR/step-3/model.pt"; exit ${1:-0}' TERM
 [ "$LB_ATTEMPT" = 1 ] || { echo "step 9/9 loss 1"; exit 0; }
 echo "step 2/9 loss 1"
 echo "step 3/9 loss 1"
@@ -48,13 +48,16 @@ while :; do sleep 0.1; done
 END
 printf '#!/bin/sh\n#SBATCH -p graced -n1 -c4\nsrun -c4 sh saves.sh\necho done\n' >script.slurm
 lbctl submit --name script script.slurm >/dev/null
-for how in script ranks; do
-	[ $how = script ] || lbctl submit --name ranks --set run.launcher=srun --set slurm.partition=graced \
+sed 's/srun.*/srun -o out sh saves.sh 143/; s/^echo.*/exit $?/' script.slurm >fails.slurm
+for how in script ranks fails; do
+	[ $how != fails ] || lbctl submit --name fails fails.slurm >/dev/null
+	[ $how != ranks ] || lbctl submit --name ranks --set run.launcher=srun --set slurm.partition=graced \
 		--set slurm.cpus_per_task=4 -- sh saves.sh >/dev/null
 	wait_for '[ -e "$LB_HOME/runs/$how/ready" ]' 30
 	owner=$(sbatch --parsable -p owners -n1 -c4 -o /dev/null --wrap 'sleep 1000')
 	wait_for '[ "$(attempts $how)" = 2 ]' 40
-	is "$(lbctl status $how --json | json attempts.0.cause)" preempted "$how: steps that end in the grace are preempted"
+	is "$(lbctl status $how --json | json attempts.0.cause) $(lbctl status $how --json | json attempts.0.launches.#)" \
+		"preempted 1" "$how: steps that end in the grace are preempted"
 	scancel "$owner"
 	run_reaches $how completed 40
 	is "$(lbctl status $how --json | json attempts.1.resumed_from_step)" 3 "… and go on"

@@ -393,12 +393,13 @@ static bool steps_were_warned(const struct shepherd *s)
 }
 
 /* So it is in the grace that a partition gives: a trainer that saves then, and exits with 0, is not
- * done. One that has told its last step is. */
+ * done, and one that SIGTERM kills is not started again in what is left of the job. One that has told
+ * its last step is done. */
 static bool steps_were_preempted(const struct shepherd *s)
 {
 	const struct launch *l = &s->facts.launch;
-	bool may_be = launch_has_steps_left(l) ||
-		      (s->complaints.launcher_ends && (l->target_told < 0 || l->wait_status != 0));
+	bool may_be = l->wait_status != 0 || launch_has_steps_left(l) ||
+		      (s->complaints.launcher_ends && l->target_told < 0);
 
 	return s->policy.in_slurm && s->facts.stop.why == STOP_NOT && may_be &&
 	       slurm_is_preempted(s->folder);
