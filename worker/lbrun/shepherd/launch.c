@@ -393,8 +393,8 @@ static bool steps_were_warned(const struct shepherd *s)
 }
 
 /* So it is in the grace that a partition gives: a trainer that saves then, and exits with 0, is not
- * done, and one that SIGTERM kills is not started again in what is left of the job. One that has told
- * its last step is done. */
+ * done, and one that SIGTERM kills is not started again in what is left of the job. One that has
+ * told its last step is done. */
 static bool steps_were_preempted(const struct shepherd *s)
 {
 	const struct launch *l = &s->facts.launch;
