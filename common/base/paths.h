@@ -13,8 +13,9 @@
 /* $LB_HOME, else $XDG_STATE_HOME/lb, else ~/.local/state/lb; absolute, no trailing slash; owned by
  * the caller. NULL with err when none can be told. */
 char *path_lb_home(struct err *err);
-/* What lies below it must fit into paths and messages. ERR_USAGE where it would not. */
-enum { PATH_HOME_MAX = 1000 };
+/* What lies below it must fit into messages, and the ledger into the 512 bytes of a path that
+ * SQLite takes. ERR_USAGE where it would not. */
+enum { PATH_HOME_MAX = 480 };
 int path_check_home(const char *home, struct err *err);
 
 /* $TMPDIR, or /tmp where we may write nothing there: an environment often comes from another

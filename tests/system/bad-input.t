@@ -230,7 +230,7 @@ long=$T$(printf '/%0200d' 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15)
 for words in "lbd --foreground" "lbd --home $long --foreground" "lbctl ls" "lbctl --home $long ls" \
 	"lbctl daemon start" "lbctl recover" "lbctl doctor" "lbctl submit -- true"; do
 	# shellcheck disable=SC2086 # words
-	refused 2 "LB_HOME: \"/.*\" has 30[0-9][0-9] characters, 1000 are allowed" "${words%% /*}: a home of 3,000" \
+	refused 2 "LB_HOME: \"/.*\" has 30[0-9][0-9] characters, 480 are allowed" "${words%% /*}: a home of 3,000" \
 		env LB_HOME="$long" $words
 done
 broken=$(printf '%s/a\nb' "$T")
