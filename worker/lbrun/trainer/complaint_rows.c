@@ -236,7 +236,7 @@ const char *const rank_end_patterns[] = {
 	("^srun: error: (?<node>[^\\s:]+): tasks? (?<rank>\\d+)[^:]*: "
 	 "(?<word>Segmentation fault|Killed|Aborted|Bus error|Floating point exception|Illegal instruction)"),
 	"^srun: error: (?<node>[^\\s:]+): tasks? (?<rank>\\d+)[^:]*: (?<oom>Out Of Memory)",
-	STEPD_PREFIX ".*(?<oom>exceeded (?:\\w+ )?memory limit .*being killed)",
+	(STEPD_PREFIX ".*(?<oom>exceeded (?:\\w+ )?memory limit .*being killed)"),
 	/* Open MPI; 5 has the signal in the line below */
 	"noticed that process rank (?<rank>\\d+) with PID \\d+ on node (?<node>\\S+) exited on(?: signal (?<signal>\\d+)|$)",
 	"^signal (?<signal>\\d+) \\([^)]*\\)\\.$",
