@@ -118,23 +118,26 @@ static bool is_helpers_oom(const struct launch_facts *f, const struct ending *en
 		strstr(c->text, "killed by signal: Killed") || strstr(c->text, "abruptly"));
 }
 
+/* Also where a shell stood around it. */
+static int signal_of_rank(const struct rank_end *end)
+{
+	return end->signal ? end->signal : end->exit_code - 128;
+}
+
 /* A script may end a rank itself, or all of a step: what is not the trainer's, mostly. */
 static bool is_bad_end(const struct launch_facts *f)
 {
-	const struct rank_end *end = f->rank_end;
-	int signo = end->signal ? end->signal : end->exit_code - 128;
+	int signo = signal_of_rank(f->rank_end);
 
-	return end->is_ordered ? f->has_steps_left : signo != SIGTERM && signo != SIGINT;
+	return f->rank_end->is_ordered ? f->has_steps_left : signo != SIGTERM && signo != SIGINT;
 }
 
 /* What a script has beside its trainer, a server or a monitor, ends as it may when that is done:
  * killed, mostly. */
 static bool is_trainers_end(const struct launch_facts *f)
 {
-	const struct rank_end *end = f->rank_end;
-	int signo = end->signal ? end->signal : end->exit_code - 128;
-
-	return !f->is_doubtful || f->has_raised || f->oom || is_crash_signal(signo);
+	return !f->is_doubtful || f->has_raised || f->oom ||
+	       is_crash_signal(signal_of_rank(f->rank_end));
 }
 
 /* Where commands follow the trainer, or it writes into tee, the status is theirs: 0, though it

@@ -12,7 +12,7 @@
 #include "common/run/array_tasks.h"
 #include "common/base/files.h"
 #include "common/base/paths.h"
-#include "worker/lbrun/end/caught.h"
+#include "worker/lbrun/end/script_words.h"
 #include "worker/lbrun/end/task_end.h"
 #include "worker/lbrun/shepherd/predecessor.h"
 #include "worker/lbrun/shepherd/shepherd.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* caught.c - finds the words by which a batch script heeds the failure of what it starts, or
+/* script_words.c - finds the words by which a batch script heeds the failure of what it starts, or
  * starts something beside it. */
-#include "worker/lbrun/end/caught.h"
+#include "worker/lbrun/end/script_words.h"
 
 #include <stdlib.h>
 #include <string.h>

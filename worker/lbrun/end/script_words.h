@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* caught.h - what a batch script's words tell of how its launchers end. A reader of words, no
+/* script_words.h - what a batch script's words tell of how its launchers end. A reader of words, no
  * shell. */
-#ifndef LBRUN_END_CAUGHT_H
-#define LBRUN_END_CAUGHT_H
+#ifndef LBRUN_END_SCRIPT_WORDS_H
+#define LBRUN_END_SCRIPT_WORDS_H
 
 #include <stdbool.h>
 

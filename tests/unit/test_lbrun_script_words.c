@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* test_lbrun_caught.c - scripts that heed the failure of what they start, and some that only speak
+/* test_lbrun_script_words.c - scripts that heed the failure of what they start, and some that only speak
  * of it. */
 #include "tests/unit/unit.h"
 
-#include "worker/lbrun/end/caught.h"
+#include "worker/lbrun/end/script_words.h"
 
 static void scripts(void **state)
 {
