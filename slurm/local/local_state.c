@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/base/log.h"
 #include "common/base/procs.h"
@@ -59,6 +60,18 @@ static int start(struct local *l, struct local_job *job, char **env, struct err 
 	return rc;
 }
 
+/* Its end says most: "....../out.log: No space left on device". */
+static void tell_trouble(struct local_job *job, const char *text)
+{
+	size_t size = sizeof(job->status.reason), len = strlen(text);
+
+	if (len < size)
+		snprintf(job->status.reason, size, "%.47s", text);
+	else
+		snprintf(job->status.reason, size, "...%.44s", text + len - 44);
+	log_warn("a local job did not start: %s", text);
+}
+
 /* The record says "released" before anything starts: a crash in between leaves a job that may have
  * run, never one that may be started again. */
 void local_start_job(struct local *l, struct local_job *job)
@@ -70,8 +83,7 @@ void local_start_job(struct local *l, struct local_job *job)
 	if (!env || local_job_save(&l->jobs, job, &err) || start(l, job, env, &err)) {
 		local_job_ending(job, CAUSE_LAUNCH_FAIL, -1, 0);
 		local_job_ended(job);
-		snprintf(job->status.reason, sizeof(job->status.reason), "%.47s", err.text);
-		log_warn("a local job did not start: %s", err.text);
+		tell_trouble(job, err.text);
 	}
 	strv_free(env);
 	local_save(l, job);

@@ -107,6 +107,12 @@ lbctl release gone >/dev/null
 run_reaches gone failed 20
 like "$(lbctl status gone)" "cannot change to the working directory $T/gone: there is no $T/gone" \
 	"a run whose folder has gone away says so"
+lbctl submit --hold --name shut --set restart.backoff_first=1s -- true >/dev/null
+mkdir -p "$LB_HOME/runs/shut/attempts/1/out.log"
+lbctl release shut >/dev/null
+run_reaches shut completed 30
+like "$(lbctl events shut)" 'attempt 1: launch_fail: .*shut/attempts/1/out.log: Is a directory' \
+	"so does one whose job could not be started, and is tried again"
 printf '#!/bin/sh\n#SBATCH --chdir=none\ntrue\n' >"$T/chdir.slurm"
 exits 0 "a script may name a folder that is not here" lbctl submit --name chdir "$T/chdir.slurm"
 like "$err" '^lbctl: --chdir: there is no folder .*/none here; where the nodes have none' "and is told so"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_lbrun_script_words.c - scripts that heed the failure of what they start, and some that only speak
- * of it. */
+/* test_lbrun_script_words.c - scripts that heed the failure of what they start, and some that only
+ * speak of it. */
 #include "tests/unit/unit.h"
 
 #include "worker/lbrun/end/script_words.h"

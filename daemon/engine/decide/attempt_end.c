@@ -98,12 +98,21 @@ static const char not_launched[] =
 	"FAILED (JobLaunchFailure): the node could not begin the batch script; mostly the folder "
 	"of its output file (--output, --error) is not there";
 
+static const char *scheduler_word(const struct facts *f)
+{
+	const struct job_status *seen = f->seen;
+
+	if (f->a->claimed || seen->cause != CAUSE_LAUNCH_FAIL)
+		return seen->state;
+	if (strcmp(seen->state, "FAILED") == 0 && strcmp(seen->reason, "JobLaunchFailure") == 0)
+		return not_launched;
+	/* lbd's own scheduler has a sentence; Slurm's reasons are words */
+	return strchr(seen->reason, ' ') ? seen->reason : seen->state;
+}
+
 struct decision end_by_scheduler(const struct facts *f)
 {
-	bool is_unlaunched = !f->a->claimed && f->seen->cause == CAUSE_LAUNCH_FAIL &&
-			     strcmp(f->seen->state, "FAILED") == 0 &&
-			     strcmp(f->seen->reason, "JobLaunchFailure") == 0;
-	struct decision d = end_by_word(f, is_unlaunched ? not_launched : f->seen->state);
+	struct decision d = end_by_word(f, scheduler_word(f));
 
 	d.exit_code = f->seen->exit_code;
 	d.signal = f->seen->signal;
