@@ -220,10 +220,11 @@ static bool order_found(struct ctl *ctl, enum verb verb, const char *run, struct
 	return word || err->code != ERR_NONE;
 }
 
-static bool has_switches(const struct ctl *ctl)
+/* F_OK: is it there? W_OK: may a switch be left? That a read-only file system refuses, too. */
+static bool has_switches(const struct ctl *ctl, int mode)
 {
 	char *folder = path_join("%s/switches", ctl->client.home);
-	bool has = access(folder, F_OK) == 0;
+	bool has = access(folder, mode) == 0;
 
 	free(folder);
 	return has;
@@ -233,7 +234,7 @@ static bool has_switches(const struct ctl *ctl)
 static int refuse(const struct ctl *ctl, enum verb verb, const char *run, const struct err *why,
 		  struct err *err)
 {
-	if (why->code != ERR_IO || verb == VERB_RELEASE)
+	if (why->code != ERR_IO || verb == VERB_RELEASE || !has_switches(ctl, W_OK))
 		return err_set(err, why->code, "%s", why->text);
 	return err_set(err, why->code,
 		       "%s: nothing was done: %s; a switch does without the "
@@ -251,7 +252,7 @@ static int order_one(struct ctl *ctl, enum verb verb, const char *run, struct er
 	if (strchr(run, '/'))
 		run = strchr(run, '/') + 1;
 	data = ask_about(ctl, verb, run, arguments(ctl), &why);
-	if (!data && (why.code == ERR_NOT_FOUND || (is_away(&why) && !has_switches(ctl))) &&
+	if (!data && (why.code == ERR_NOT_FOUND || (is_away(&why) && !has_switches(ctl, F_OK))) &&
 	    order_found(ctl, verb, run, err))
 		return err->code == ERR_NONE ? 0 : -1;
 	if (!data && is_away(&why))

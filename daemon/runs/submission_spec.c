@@ -130,7 +130,7 @@ static int check_workdir(const struct submission *s, struct err *err)
 	if (s->spec.workdir == NULL)
 		return err_set(err, ERR_USAGE,
 			       "run.workdir: in which folder shall it run? The current one is not "
-			       "there; --set run.workdir=/a/folder");
+			       "there, or its name is not UTF-8; --set run.workdir=/a/folder");
 	if (stat(s->spec.workdir, &st) < 0 || !S_ISDIR(st.st_mode))
 		return err_set(err, ERR_USAGE, "run.workdir: %s: there is no such folder",
 			       s->spec.workdir);

@@ -26,6 +26,13 @@ for verb in kill stop hold save; do
 	diag "$err"
 	is "$(printf '%s\n' "$err" | wc -l)" 1 "$verb: in one line"
 done
+# Where no switch can be left either nobody is sent to do so.
+printf 'mount --bind "$1" "$1" && mount -o remount,bind,ro "$1" && lbctl kill a 2>"$2"' >"$T/only-read.sh"
+if unshare -rm true 2>/dev/null; then
+	unshare -rm sh "$T/only-read.sh" "$LB_HOME/switches" "$T/said"
+	like "$(cat "$T/said")" '^lbctl: ' "where nothing can be written that is said"
+	unlike "$(cat "$T/said")" touch "and no advice that cannot be followed"
+fi
 exits 9 "so is a kill of all" lbctl kill --yes ALL
 exits 9 "and a release" lbctl release e
 exits 9 "and a submission" lbctl submit --name f -- true
