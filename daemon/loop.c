@@ -314,6 +314,9 @@ void loop_start(struct daemon *d, int64_t until_ms, int ready_fd)
 
 void loop_close(struct daemon *d)
 {
+	/* what came while all else was closed is heard, too */
+	uv_ref((uv_handle_t *)&d->sighup);
+	uv_run(&d->loop, UV_RUN_NOWAIT);
 	uv_close((uv_handle_t *)&d->sighup, NULL);
 	uv_run(&d->loop, UV_RUN_DEFAULT);
 	uv_loop_close(&d->loop);
