@@ -45,6 +45,9 @@ static const struct job_status cancelled_on_its_node = {
 	.start_time = 5000,
 	.end_time = 5002,
 };
+static const struct job_status cancelled_and_leaving = {
+	.phase = JOB_ENDING, .cause = CAUSE_KILLED, .nodes = "n1", .start_time = 5000, .end_time = 5001
+};
 static const struct job_status cancelled_late = {
 	.phase = JOB_ENDED,
 	.cause = CAUSE_KILLED,
@@ -366,6 +369,12 @@ static const struct {
 	{ "an array of which all tasks tell why they ended",
 	  { RUNNING, .f.seen = &done_job, .a.ended_ms = A_MINUTE_AGO, .f.is_array = true, .f.exited = true,
 	    .a.exit.cause = CAUSE_ERROR, .f.may_recall = true }, DECISION_END, CAUSE_ERROR },
+	{ "an array whose tasks leave their nodes, cancelled: one that waited will tell by whom",
+	  { RUNNING, .f.seen = &cancelled_and_leaving, .a.ended_ms = NOW, .f.is_array = true, .f.exited = true,
+	    .a.claimed = true, .a.exit.cause = CAUSE_ERROR, .a.exit.is_unclear = true }, DECISION_WAIT, 0 },
+	{ "… and which do not leave them",
+	  { RUNNING, .f.seen = &cancelled_and_leaving, .a.ended_ms = A_MINUTE_AGO, .f.is_array = true, .f.exited = true,
+	    .a.claimed = true, .a.exit.cause = CAUSE_ERROR, .a.exit.is_unclear = true }, DECISION_END, CAUSE_ERROR },
 	{ "an array without a record, which may come",
 	  { RUNNING, .f.seen = &done_job, .a.ended_ms = NOW, .f.is_array = true, .f.may_recall = true },
 	  DECISION_WAIT, 0 },

@@ -415,6 +415,14 @@ static bool may_know_who(const struct facts *f, int64_t now_ms, struct decision 
 	return true;
 }
 
+/* Tasks of an array are about to leave their nodes, cancelled. Which record stands for all of them is
+ * known behind that: of one that still waited there is proof that a person did it. */
+static bool is_leaving(const struct facts *f, int64_t now_ms)
+{
+	return f->is_array && f->seen && f->seen->phase == JOB_ENDING && is_nobodys_cancel(f) &&
+	       now_ms < f->a->ended_ms + ENDING_MS;
+}
+
 /* Claimed, and the scheduler knows it no longer; lbrun has left no word, or "lost". What accounting
  * says comes third, and is worth a moment; without it the job may still live where nobody sees
  * it. */
@@ -459,6 +467,8 @@ static struct decision released(const struct facts *f, const struct policy *poli
 		return end_doomed();
 	if (f->a->unheard.since_ms > 0 && !f->a->has_exit)
 		return end_unheard_host(f, silent_ms, now_ms);
+	if (is_leaving(f, now_ms))
+		return wait_until(f->a->ended_ms + ENDING_MS);
 	if (may_know_who(f, now_ms, &ask))
 		return ask;
 	if (has_record(f, now_ms) && (is_clear(&f->a->exit) || is_over(f)))
