@@ -274,18 +274,22 @@ static json_t *cancelled_tasks(const struct rows *rows)
 	return list;
 }
 
-static void answer_one(const char *text, const struct question *q, struct scheduler_reply *reply)
+static void answer_one(const char *text, const struct question *q)
 {
 	struct rows rows = rows_of(text, &q->job);
 	struct job_status found = stands_for(&rows, &q->job);
 	json_t *body = json_pack("{s:o, s:b}", "cancelled", cancelled_tasks(&rows), "more",
 				 rows.is_more);
+	struct scheduler_reply reply = {
+		.result = rows.count > 0 ? SCHEDULER_OK : SCHEDULER_GONE,
+		.text = "",
+		.job = q->job,
+		.jobs = &found,
+		.job_count = rows.count > 0 ? 1 : 0,
+		.body = body,
+	};
 
-	reply->result = rows.count > 0 ? SCHEDULER_OK : SCHEDULER_GONE;
-	reply->jobs = &found;
-	reply->job_count = rows.count > 0 ? 1 : 0;
-	reply->body = body;
-	q->done(q->arg, reply);
+	q->done(q->arg, &reply);
 	json_decref(body);
 	free(rows.items);
 }
@@ -298,14 +302,14 @@ static void answer_all(struct accounting *a, const char *text)
 	a->asked = NULL;
 	while (q) {
 		struct question *next = q->next;
-		struct scheduler_reply reply = { .result = SCHEDULER_DOWN,
-						 .text = "",
-						 .job = q->job };
+		struct scheduler_reply down = { .result = SCHEDULER_DOWN,
+						.text = "",
+						.job = q->job };
 
 		if (text && !a->is_closing)
-			answer_one(text, q, &reply);
+			answer_one(text, q);
 		else if (!a->is_closing)
-			q->done(q->arg, &reply);
+			q->done(q->arg, &down);
 		free(q);
 		q = next;
 	}
