@@ -146,8 +146,8 @@ echo "echo '${array}_1|CANCELLED by 4242|0:15|None|100|101|n1|$(submitted "$arra
 scancel "${array}_1"
 wait_for '[ -s "$LB_HOME/runs/ran/attempts/1/task-1/exit.json" ]' 60
 # Of those that end within the same second Slurm does not tell which came last.
-ended=$(date +%s)
-wait_for '[ "$(date +%s)" -gt "$ended" ]' 10
+second=$(date +%s)
+wait_for "[ \$(date +%s) -gt $second ]" 10
 touch "$LB_HOME/runs/ran/go.0"
 lbd_start
 run_reaches ran killed 60

@@ -45,9 +45,11 @@ static const struct job_status cancelled_on_its_node = {
 	.start_time = 5000,
 	.end_time = 5002,
 };
-static const struct job_status cancelled_and_leaving = {
-	.phase = JOB_ENDING, .cause = CAUSE_KILLED, .nodes = "n1", .start_time = 5000, .end_time = 5001
-};
+static const struct job_status cancelled_and_leaving = { .phase = JOB_ENDING,
+							 .cause = CAUSE_KILLED,
+							 .nodes = "n1",
+							 .start_time = 5000,
+							 .end_time = 5001 };
 static const struct job_status cancelled_late = {
 	.phase = JOB_ENDED,
 	.cause = CAUSE_KILLED,
