@@ -415,8 +415,8 @@ static bool may_know_who(const struct facts *f, int64_t now_ms, struct decision 
 	return true;
 }
 
-/* Tasks of an array are about to leave their nodes, cancelled. Which record stands for all of them is
- * known behind that: of one that still waited there is proof that a person did it. */
+/* Tasks of an array are about to leave their nodes, cancelled. Which record stands for all of them
+ * is known behind that: of one that still waited there is proof that a person did it. */
 static bool is_leaving(const struct facts *f, int64_t now_ms)
 {
 	return f->is_array && f->seen && f->seen->phase == JOB_ENDING && is_nobodys_cancel(f) &&
