@@ -19,7 +19,7 @@
 enum {
 	/* of all spools in one turn, and of each at least: people want their turn, too, after an
 	 * absence in which hundreds of runs went on */
-	TURN_BYTES = 1024 * 1024,
+	TURN_BYTES = 4 * 1024 * 1024,
 	LEAST_BYTES = 64 * 1024,
 	BAD_LINES_TOLD = 3,
 	THIN_AFTER = 500, /* steps */

@@ -59,7 +59,7 @@ import os, socket, subprocess, sys
 subprocess.run(["await", sys.argv[1]])
 s = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
 s.connect(os.environ["LB_SOCKET"])
-for begin in range(1, 60001, 1000):
+for begin in range(1, 300001, 1000):
     s.sendall("".join('{"type":"step","step":%d,"loss":1.5,"tokens_per_s":12345.6}\n' % i
                       for i in range(begin, begin + 1000)).encode())
 s.close()
@@ -73,9 +73,9 @@ await "$LB_HOME/runs/talks/attempts/1/exit.json"
 LB_FAILPOINT=ingest.written:delay:2s@2 lbd_start
 state=$(lbctl status talks --json)
 is "$(echo "$state" | json state)" running "lbd answers before it has read a long spool"
-ok "of which it has read a part" [ "$(echo "$state" | json step)" -lt 60000 ]
+ok "of which it has read a part" [ "$(echo "$state" | json step)" -lt 300000 ]
 run_reaches talks completed 40
-is "$(lbctl status talks --json | json step)" 60000 "then it has all of it"
+is "$(lbctl status talks --json | json step)" 300000 "then it has all of it"
 lbd_stop
 
 # Into the background: the shell gets its prompt back when commands are served.
