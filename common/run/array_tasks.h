@@ -16,6 +16,9 @@
 /* The numbers of those that have one there, sorted; owned; NULL and *count 0: none has. */
 int64_t *array_task_folders(const char *folder, size_t *count);
 
+/* So many that failed in an attempt are told one by one; its end says how many there are. */
+enum { ARRAY_TOLD_SINGLY = 100 };
+
 /* A task has failed in the attempt of this folder, by nobody's order: a mark beside its own.
  * And the numbers of all those, as above; NULL, too, when they are those that they were at
  * *changed_ns, which it sets (0 at first). */

@@ -294,10 +294,7 @@ static int read_spool(struct story *s, const char *run, struct err *err)
 
 /* --- arrays ---------------------------------------------------------------------------------- */
 
-enum {
-	TOLD_SINGLY = 100,  /* as by lbd */
-	FIRST_BYTES = 4096, /* of a spool, for its first line */
-};
+enum { FIRST_BYTES = 4096 }; /* of a spool, for its first line */
 
 /* The spools of tasks are thousands, and lbd tells nothing of what they say, either: the ends alone
  * are events, and stand where the time says. */
@@ -337,7 +334,7 @@ static void read_failed(struct story *s, const char *folder)
 	size_t count;
 	int64_t *tasks = array_tasks_failed(folder, &changed_ns, &count);
 
-	for (size_t i = 0; i < count && i < TOLD_SINGLY; i++) {
+	for (size_t i = 0; i < count && i < ARRAY_TOLD_SINGLY; i++) {
 		char *of_task = path_join("%s/task-%lld", folder, (long long)tasks[i]);
 		struct attempt_exit e;
 

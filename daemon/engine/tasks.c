@@ -6,10 +6,9 @@
 
 #include "common/base/compare.h"
 #include "common/base/mem.h"
+#include "common/run/array_tasks.h"
 #include "daemon/engine/decide/canceller.h"
 #include "daemon/engine/state.h"
-
-enum { TOLD_SINGLY = 100 }; /* in an attempt; its end says how many there are */
 
 static const char kind[] = "task_failed";
 
@@ -55,7 +54,7 @@ static void begin_attempt(struct engine *e, struct run *run)
 
 static void tell(struct engine *e, struct run *run, int64_t task, const struct attempt_exit *exit)
 {
-	bool is_last = run->failed_count + 1 == TOLD_SINGLY;
+	bool is_last = run->failed_count + 1 == ARRAY_TOLD_SINGLY;
 
 	engine_event(e, run, kind, "lbrun", "task %lld: %s%s%s%s", (long long)task,
 		     cause_name(exit->cause), exit->text[0] ? ": " : "", exit->text,
@@ -75,7 +74,7 @@ void engine_tell_failed_tasks(struct engine *e, struct run *run)
 	if (run->failed_attempt != run->attempt.number)
 		begin_attempt(e, run);
 	tasks = e->world->failed_tasks(e->world->self, run, &run->failed_changed_ns, &count);
-	for (size_t i = 0; i < count && run->failed_count < TOLD_SINGLY; i++) {
+	for (size_t i = 0; i < count && run->failed_count < ARRAY_TOLD_SINGLY; i++) {
 		if (is_remembered(run, tasks[i]))
 			continue;
 		if (!e->world->task_ended(e->world->self, run, tasks[i], &exit)) {

@@ -398,10 +398,9 @@ static bool has_doubtful_task(const struct facts *f, int64_t now_ms)
 static bool may_know_who(const struct facts *f, int64_t now_ms, struct decision *d)
 {
 	int64_t until_ms = f->a->ended_ms + WHO_MS, again_ms = f->a->recall.reply_ms + RECHECK_MS;
-	bool is_over = f->seen && f->seen->phase >= JOB_ENDING &&
-		       (!f->exited || !is_clear(&f->a->exit));
-	bool is_doubtful = is_over && (is_nobodys_cancel(f) ? !f->a->recalled.has_canceller
-							    : has_doubtful_task(f, now_ms));
+	bool is_unclear = is_over(f) && (!f->exited || !is_clear(&f->a->exit));
+	bool is_doubtful = is_unclear && (is_nobodys_cancel(f) ? !f->a->recalled.has_canceller
+							       : has_doubtful_task(f, now_ms));
 
 	if (!is_doubtful || !f->may_recall || now_ms >= until_ms ||
 	    f->a->recall.state == CALL_DOWN || f->a->recall.state == CALL_REFUSED)

@@ -119,9 +119,14 @@ static bool is_helpers_oom(const struct launch_facts *f, const struct ending *en
 }
 
 /* Also where a shell stood around it. */
+static int signal_behind(int signo, int exit_code)
+{
+	return signo || exit_code <= 128 ? signo : exit_code - 128;
+}
+
 static int signal_of_rank(const struct rank_end *end)
 {
-	return end->signal ? end->signal : end->exit_code - 128;
+	return signal_behind(end->signal, end->exit_code);
 }
 
 /* A script may end a rank itself, or all of a step: what is not the trainer's, mostly. */
@@ -149,16 +154,11 @@ static bool is_hidden(const struct launch_facts *f, const struct ending *end)
 	       ((f->end_is_last && is_bad_end(f) && is_trainers_end(f)) || f->has_broken_off);
 }
 
-static int signal_of(const struct ending *end)
-{
-	return end->signal || end->exit_code <= 128 ? end->signal : end->exit_code - 128;
-}
-
 /* A script that heard of the limit and ends, without having completed; or a rank that took no care
  * of the signal that Slurm sends to those, of which lbrun hears nothing. */
 static bool is_limit(const struct launch_facts *f, const struct ending *end)
 {
-	int signo = signal_of(end);
+	int signo = signal_behind(end->signal, end->exit_code);
 
 	return signo == SIGUSR1 || signo == SIGUSR2 ||
 	       (f->warned && (end->signal || end->exit_code > 0) && !is_crash_signal(signo));
