@@ -5,10 +5,23 @@
 
 #include "tests/unit/unit.h"
 
+#include <stdarg.h>
 #include <stdint.h>
 #include <zlib.h>
 
 #include "common/base/files.h"
+
+/* A path by a format; good until the next one. */
+static inline const char *path_of(const char *format, ...)
+{
+	static char path[120];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(path, sizeof(path), format, args);
+	va_end(args);
+	return path;
+}
 
 static inline char *parent_of(const char *path)
 {
