@@ -2,8 +2,6 @@
 /* test_checkpoint_whole.c - files of checkpoints by their formats: which are whole. */
 #include "tests/unit/unit.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "tests/unit/newest_checkpoint.h"
