@@ -109,7 +109,7 @@ is "$(wc -l <"$LB_HOME/runs/early/tries")" 1 "… nor one that makes its status 
 cat >beside.slurm <<'END'
 #!/bin/bash
 #SBATCH --mem=100M -n1
-srun --overlap -n1 sh -c 'touch up; sleep 1000' &
+srun --overlap -n1 sh -c 'touch up; exec sleep 1000' &
 until [ -e up ]; do sleep 0.05; done
 srun --overlap -n1 sh -c 'for step in 1 2 3; do echo "step $step/3 loss 1"; done'
 kill %1

@@ -160,6 +160,10 @@ static void test_ordered(void **state)
 	} rows[] = {
 		{ "srun: forcing job termination\n" ENDS, true, SIGKILL, -1 },
 		{ ENDS, true, SIGKILL, -1 },
+		/* a shell stood around it */
+		{ "srun: Job step aborted: Waiting up to 32 seconds for job step to finish.\n"
+		  "srun: error: n1: task 0: Exited with exit code 137\n",
+		  true, 0, 137 },
 		{ "srun: error: n2: task 3: Exited with exit code 7\n" ENDS, false, 0, 7 },
 		{ ENDS "srun: error: n2: task 3: Exited with exit code 7\n", false, 0, 7 },
 		{ "srun: error: n2: task 3: Killed\n" ENDS, false, SIGKILL, -1 },

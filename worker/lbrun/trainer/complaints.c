@@ -391,7 +391,9 @@ void complaints_rank_ended(struct complaints *c, const struct rank_end *end, int
  * of its step. */
 static bool is_ordered(const struct complaints *c, const struct rank_end *end)
 {
-	return end->signal == SIGKILL && !end->oom && c->launcher_ends && !c->has_reason;
+	bool is_killed = end->signal == SIGKILL || end->exit_code == 128 + SIGKILL;
+
+	return is_killed && !end->oom && c->launcher_ends && !c->has_reason;
 }
 
 static void hear_launcher(struct complaints *c, const struct heard *line)
