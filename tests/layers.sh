@@ -278,9 +278,10 @@ check_includes() {
 }
 
 check_homeless() {
+	folders=$(layers | cut -d' ' -f1)
 	sources c cc cu | while read -r file; do
 		home=
-		for folder in $(layers | cut -d' ' -f1); do
+		for folder in $folders; do
 			case $file in "$folder"/*) home=$folder ;; esac
 		done
 		[ -n "$home" ] || echo "$file: this folder is in no layer"
@@ -345,8 +346,9 @@ check_banned() {
 				in_comment = 1
 				line = substr(line, 3)
 			} else {
-				code = code substr(line, 1, 1)
-				line = substr(line, 2)
+				match(line, /^([^"\047\/]+|.)/)
+				code = code substr(line, 1, RLENGTH)
+				line = substr(line, RLENGTH + 1)
 			}
 		}
 		if (match(code, call)) {
@@ -365,14 +367,18 @@ scripts() {
 }
 
 check_licenses() {
-	for file in $(sources c h cc cu cuh sh sql t py) $(scripts); do
-		case $file in
-		slurm/helper/*) license=GPL-2.0-or-later ;;
-		*) license=MIT ;;
-		esac
-		head -n 3 "$file" | grep -q "SPDX-License-Identifier: $license" ||
-			echo "$file: no line \"SPDX-License-Identifier: $license\" at its top"
-	done
+	# shellcheck disable=SC2046 # no spaces in our file names
+	awk '
+	function line_of(file) {
+		return "SPDX-License-Identifier: " (file ~ /^slurm\/helper\// ? "GPL-2.0-or-later" : "MIT")
+	}
+	index($0, line_of(FILENAME)) { said[FILENAME] = 1 }
+	FNR == 3 { nextfile }
+	END {
+		for (i = 1; i < ARGC; i++)
+			if (!(ARGV[i] in said))
+				print ARGV[i] ": no line \"" line_of(ARGV[i]) "\" at its top"
+	}' $(sources c h cc cu cuh sh sql t py) $(scripts)
 }
 
 # What is excused must need it, or the lists would never shrink.
