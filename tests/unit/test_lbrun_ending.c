@@ -56,6 +56,17 @@ static const struct {
 	{{.wait_status = KILLED(SIGKILL), .oom = true}, CAUSE_OOM, -1, SIGKILL, 137},
 	{{.wait_status = EXITED(137), .oom = true}, CAUSE_OOM, 137, 0, 137},
 	{{.wait_status = EXITED(1), .oom = true}, CAUSE_ERROR, 1, 0, 1},
+	/* a shell stood around it, or a container; a program in Python, as conda run and pdm run are */
+	{{.wait_status = EXITED(137)}, CAUSE_CRASH, 137, 0, 137},
+	{{.wait_status = EXITED(139)}, CAUSE_CRASH, 139, 0, 139},
+	{{.wait_status = EXITED(143)}, CAUSE_ERROR, 143, 0, 143},
+	{{.wait_status = EXITED(192)}, CAUSE_ERROR, 192, 0, 192},
+	{{.wait_status = EXITED(256 - SIGKILL)}, CAUSE_CRASH, 247, 0, 247},
+	{{.wait_status = EXITED(256 - SIGSEGV)}, CAUSE_CRASH, 245, 0, 245},
+	{{.wait_status = EXITED(256 - SIGTERM)}, CAUSE_ERROR, 241, 0, 241},
+	{{.wait_status = EXITED(256 - SIGKILL), .oom = true}, CAUSE_OOM, 247, 0, 247},
+	{{.wait_status = EXITED(256 - SIGKILL), .peak_mb = 950, .limit_mb = 1000}, CAUSE_OOM, 247, 0, 247},
+	{{.wait_status = EXITED(256 - SIGSEGV), .oom = true}, CAUSE_CRASH, 245, 0, 245},
 	/* a process that it had started */
 	{{.wait_status = EXITED(1), .oom = true, .complaint = &killed_loader}, CAUSE_OOM, 1, 0, 1},
 	{{.wait_status = EXITED(1), .oom = true, .complaint = &broken_pool}, CAUSE_OOM, 1, 0, 1},
@@ -108,7 +119,9 @@ static const struct {
 	{{.wait_status = KILLED(SIGUSR1), .warned = true}, CAUSE_TIMEOUT, -1, SIGUSR1, 138},
 	{{.wait_status = EXITED(140)}, CAUSE_TIMEOUT, 140, 0, 140},
 	{{.wait_status = EXITED(0), .warned = true}, CAUSE_COMPLETED, 0, 0, 0},
-	{{.wait_status = EXITED(139), .warned = true}, CAUSE_ERROR, 139, 0, 139},
+	{{.wait_status = EXITED(139), .warned = true}, CAUSE_CRASH, 139, 0, 139},
+	{{.wait_status = EXITED(256 - SIGUSR2)}, CAUSE_ERROR, 244, 0, 244},
+	{{.wait_status = EXITED(139), .stop = STOP_WARNED}, CAUSE_CRASH, 139, 0, 139},
 	/* status 0 of an echo behind it, or of the tee that it wrote into */
 	{{.wait_status = EXITED(0), .rank_end = &failed, .end_is_last = true}, CAUSE_ERROR, 7, 0, 7},
 	{{.wait_status = EXITED(0), .rank_end = &failed}, CAUSE_COMPLETED, 0, 0, 0},
@@ -156,6 +169,18 @@ static void test_endings(void **state)
 	}
 }
 
+static enum cause cause_of_exit(int code)
+{
+	static const int crashes[] = { SIGKILL, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGSYS };
+
+	if (code == 128 + SIGUSR1 || code == 128 + SIGUSR2)
+		return CAUSE_TIMEOUT;
+	for (size_t i = 0; i < sizeof(crashes) / sizeof(crashes[0]); i++)
+		if (code == 128 + crashes[i] || code == 256 - crashes[i])
+			return CAUSE_CRASH;
+	return CAUSE_ERROR;
+}
+
 static void test_every_exit_status(void **state)
 {
 	(void)state;
@@ -163,10 +188,8 @@ static void test_every_exit_status(void **state)
 		struct launch_facts facts = { .wait_status = EXITED(code) };
 		struct ending end;
 
-		bool is_warning = code == 128 + SIGUSR1 || code == 128 + SIGUSR2;
-
 		ending_decide(&facts, &end);
-		assert_int_equal(end.cause, is_warning ? CAUSE_TIMEOUT : CAUSE_ERROR);
+		assert_int_equal(end.cause, cause_of_exit(code));
 		assert_int_equal(end.exit_code, code);
 	}
 }
@@ -258,6 +281,7 @@ static void test_ends_of_ranks(void **state)
 					  .node = "n2",
 					  .oom = true,
 					  .is_first_hand = true };
+	const struct rank_end shell = { .is_known = true, .exit_code = 139, .rank = 1 };
 	const struct complaint late = { .text = "lbworker: rank 3 on n2 did not begin within 3 s",
 					.rank = 0,
 					.node = "n1",
@@ -321,6 +345,16 @@ static void test_ends_of_ranks(void **state)
 	ending_decide(&facts, &end);
 	assert_non_null(strstr(end.text, "rank 2 on n2: killed by signal 9"));
 	assert_false(end.is_early);
+
+	/* behind what makes a status of it */
+	facts = (struct launch_facts){ .wait_status = EXITED(247) };
+	ending_decide(&facts, &end);
+	assert_string_equal(end.text, "exit status 247 (SIGKILL)");
+
+	facts = (struct launch_facts){ .wait_status = EXITED(1), .rank_end = &shell };
+	ending_decide(&facts, &end);
+	assert_int_equal(end.cause, CAUSE_CRASH);
+	assert_string_equal(end.text, "rank 1: exit status 139 (SIGSEGV)");
 
 	/* of several nodes with torchrun */
 	facts = (struct launch_facts){ .wait_status = EXITED(1), .rank_end = &local };

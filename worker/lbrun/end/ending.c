@@ -34,15 +34,39 @@ static bool is_crash_signal(int signo)
 	       signo == SIGABRT || signo == SIGSYS;
 }
 
+/* What nobody ends with of its own accord. */
+static bool is_violent(int signo)
+{
+	return signo == SIGKILL || is_crash_signal(signo);
+}
+
+/* Also where a shell stood around it, which adds 128, or a program in Python (conda run, pdm run),
+ * whose status is that of -9. What else such a program ends with may be its own. */
+static int signal_behind(int signo, int exit_code)
+{
+	if (signo || exit_code <= 128)
+		return signo;
+	return is_violent(256 - exit_code) ? 256 - exit_code : exit_code - 128;
+}
+
+/* "exit status 137 (SIGKILL)" */
+static void describe_status(int exit_code, char *out, size_t size)
+{
+	int signo = signal_behind(0, exit_code);
+	int len = snprintf(out, size, "exit status %d", exit_code);
+
+	if (is_violent(signo))
+		snprintf(out + len, size - (size_t)len, " (SIG%s)", signal_word(signo));
+}
+
 static void describe(int wait_status, char *out, size_t size)
 {
-	if (WIFSIGNALED(wait_status)) {
+	if (WIFSIGNALED(wait_status))
 		snprintf(out, size, "killed by signal %d (SIG%s)%s", WTERMSIG(wait_status),
 			 signal_word(WTERMSIG(wait_status)),
 			 WCOREDUMP(wait_status) ? ", core dumped" : "");
-	} else {
-		snprintf(out, size, "exit status %d", WEXITSTATUS(wait_status));
-	}
+	else
+		describe_status(WEXITSTATUS(wait_status), out, size);
 }
 
 /* "rank 3 on n2: " */
@@ -58,17 +82,18 @@ static void describe_rank(int64_t rank, const char *node, char *out, size_t size
  * ended is what counts. */
 static void take_rank_end(const struct rank_end *end, struct ending *out, char *how, size_t size)
 {
-	char who[100];
+	char who[100], status[40];
 
 	snprintf(who, sizeof(who), "%s", end->is_local ? "local " : "");
 	describe_rank(end->rank, end->node, who + strlen(who), sizeof(who) - strlen(who));
 	out->signal = end->signal;
 	out->exit_code = end->signal ? -1 : end->exit_code;
+	describe_status(end->exit_code, status, sizeof(status));
 	if (end->signal)
 		snprintf(how, size, "%skilled by signal %d (SIG%s)", who, end->signal,
 			 signal_word(end->signal));
 	else
-		snprintf(how, size, "%sexit status %d", who, end->exit_code);
+		snprintf(how, size, "%s%s", who, status);
 }
 
 /* Does it begin with this rank already? Of a prefix no node may be known. */
@@ -118,12 +143,6 @@ static bool is_helpers_oom(const struct launch_facts *f, const struct ending *en
 		strstr(c->text, "killed by signal: Killed") || strstr(c->text, "abruptly"));
 }
 
-/* Also where a shell stood around it. */
-static int signal_behind(int signo, int exit_code)
-{
-	return signo || exit_code <= 128 ? signo : exit_code - 128;
-}
-
 static int signal_of_rank(const struct rank_end *end)
 {
 	return signal_behind(end->signal, end->exit_code);
@@ -166,14 +185,15 @@ static bool is_limit(const struct launch_facts *f, const struct ending *end)
 
 static enum cause natural_cause(const struct launch_facts *f, const struct ending *end)
 {
+	int signo = signal_behind(end->signal, end->exit_code);
+
 	if (is_helpers_oom(f, end))
 		return CAUSE_OOM;
-	if ((f->oom || is_ranks_oom(f) || was_at_limit(f)) &&
-	    (end->signal == SIGKILL || end->exit_code == 128 + SIGKILL))
+	if ((f->oom || is_ranks_oom(f) || was_at_limit(f)) && signo == SIGKILL)
 		return CAUSE_OOM;
 	if (is_limit(f, end))
 		return CAUSE_TIMEOUT;
-	if (end->signal)
+	if (end->signal || is_violent(signo))
 		return CAUSE_CRASH;
 	if (is_hidden(f, end))
 		return f->oom ? CAUSE_OOM : CAUSE_ERROR;
@@ -192,7 +212,8 @@ static enum cause cause_when_stopped(const struct launch_facts *f, const struct 
 	case STOP_NODE:
 		return CAUSE_NODE_FAIL;
 	case STOP_WARNED:
-		return is_crash_signal(end->signal) ? CAUSE_CRASH : CAUSE_TIMEOUT;
+		return is_crash_signal(signal_behind(end->signal, end->exit_code)) ? CAUSE_CRASH
+										   : CAUSE_TIMEOUT;
 	case STOP_NOT:
 	case STOP_LEFT_OVER:
 	case STOP_REQUEUED:
