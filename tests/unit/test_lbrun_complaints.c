@@ -282,6 +282,23 @@ static const struct {
 	{TRACE "ModuleNotFoundError: No module named 'apex'\nit goes on without\n" TRACE "ValueError: bad\n", "ValueError: bad", NULL},
 	{TRACE "ModuleNotFoundError: No module named 'apex'\n\nThe above exception was the direct cause of the following exception:\n\n"
 	 TRACE "RuntimeError: no transformers\n", "ModuleNotFoundError: No module named 'apex'", "environment"},
+	/* what did not set the environment up is why something lacks in it, and of nothing else */
+	{"ERROR: Unable to locate a modulefile for 'cuda/99'\n/x/slurm_script: line 4: mytrain: command not found\n",
+	 "ERROR: Unable to locate a modulefile for 'cuda/99'", "not in the job's environment"},
+	{"/x/slurm_script: line 3: module: command not found\n/x/slurm_script: line 4: torchrun: command not found\n",
+	 "/x/slurm_script: line 3: module: command not found", "not in the job's environment"},
+	{"\nEnvironmentNameNotFound: Could not find conda environment: foo\n"
+	 "You can list all discoverable environments with `conda info --envs`.\n\n\n" TRACE "ModuleNotFoundError: No module named 'torch'\n",
+	 "EnvironmentNameNotFound: Could not find conda environment: foo", "not in the job's environment"},
+	{"\nEnvironmentLocationNotFound: Not a conda environment: /x/foo\n\n", "EnvironmentLocationNotFound: Not a conda environment: /x/foo",
+	 "not in the job's environment"},
+	{"\nCondaError: Run 'conda init' before 'conda activate'\n\n" TRACE "ValueError: bad\n", "ValueError: bad", NULL},
+	{"/x/slurm_script: line 2: /x/bin/activate: No such file or directory\n" TRACE "ModuleNotFoundError: No module named 'torch'\n",
+	 "/x/slurm_script: line 2: /x/bin/activate: No such file or directory", "not in the job's environment"},
+	/* Ray; the last of the log comes behind it once more */
+	{"Killed\n2026-11-28 01:52:13,402\tERR cli.py:75 -- Job 'raysubmit_g1GWSUjBnUz3JTAY' failed\n"
+	 "2026-11-28 01:52:13,402\tINFO cli.py:89 -- Status message: Job entrypoint command failed with exit code 137, last available logs (truncated to 20,000 chars):\nstep 12/100 loss 1.12\n",
+	 "2026-11-28 01:52:13,402 INFO cli.py:89 -- Status message: Job entrypoint command failed with exit code 137, last available logs (truncated to 20,000 chars):; step 12/100 loss 1.12", NULL},
 	{"x.py:3: UserWarning: Permission denied: '/root/.cache'\nthe end\n", "the end", NULL},
 	{"/x/slurm_script: line 2: nvidia-smi: command not found\n/x/slurm_script: line 3: torchrun: command not found\nERROR: no results\n", "/x/slurm_script: line 3: torchrun: command not found", "PATH"},
 	{TRACE "mylib.oops: gave up retrying\n", "mylib.oops: gave up retrying", NULL},

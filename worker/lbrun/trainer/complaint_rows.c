@@ -13,10 +13,12 @@
 /* slurmstepd; without its name since Slurm 26.05 */
 #define STEPD_PREFIX "^(?:slurmstepd(?:-\\S+)?: |\\[\\d{4}-\\d\\d-\\d\\dT[\\d:.]+\\] )error: "
 #define NO_GPU "the job has no GPU, or this build is for CPUs: set slurm.gpus_per_node"
-#define NO_PROGRAM "there is no such program in the job's PATH"
+#define NOT_SET_UP \
+	"it is not in the job's environment (PATH, PYTHONPATH): activate that before lbctl submit, or put it into the command"
 /* in the words of shells */
+#define SHELL_LINE "^\\S+: (?:line )?\\d+: "
 #define LAUNCHER_MISSING \
-	"^\\S+: (?:line )?\\d+: (?<missing>torchrun|accelerate|deepspeed|composer|horovodrun|" \
+	SHELL_LINE "(?<missing>torchrun|accelerate|deepspeed|composer|horovodrun|" \
 	"colossalai|srun|mpirun|mpiexec|python[\\d.]*): (?:command )?not found$"
 
 const char complaint_not_met[] =
@@ -81,15 +83,18 @@ const struct complaint_row complaint_rows[] = {
 	{"Too many open files|\\[Errno 24\\]", KNOWN,
 	 "too many files are open: raise ulimit -n, or use fewer DataLoader workers"},
 	{"GLIBC(?:XX)?_[\\d.]+'? not found", KNOWN, "it was built for a newer system than the node's"},
+	/* environment modules, Lmod, Spack, conda, mamba, a virtualenv: a script mostly goes on without */
+	{"Unable to locate a modulefile for |The following module\\(s\\) |matches no installed packages|"
+	 "^Environment(?:Name|Location)NotFound: |Run 'conda init' before |configured to use 'conda activate'|"
+	 "critical libmamba .*prefix does not exist|/activate: No such file or directory|"
+	 SHELL_LINE "(?:module|ml|spack|conda|mamba|micromamba): (?:command )?not found$", WEIGHT_HINT, false, NOT_SET_UP},
 	{"ModuleNotFoundError: |ImportError: |error while loading shared libraries|"
-	 "cannot open shared object file(?!.*\\(ignored\\))", EVERYDAY,
-	 "it is not in the job's environment: activate that before lbctl submit, or put it into the command"},
+	 "cannot open shared object file(?!.*\\(ignored\\))", EVERYDAY, NOT_SET_UP},
 	{"not enough slots available in the system", KNOWN,
 	 "more ranks than the job's tasks: slurm.ntasks_per_node, or mpirun --oversubscribe"},
-	{LAUNCHER_MISSING, KNOWN, NO_PROGRAM},
+	{LAUNCHER_MISSING, KNOWN, NOT_SET_UP},
 	{"command not found$|^[^ ]+: (?:line )?\\d+: .*not found$|exec.*: No such file or directory|"
-	 "execvp error on file|was unable to (?:launch|find|start) the specified", EVERYDAY,
-	 NO_PROGRAM},
+	 "execvp error on file|was unable to (?:launch|find|start) the specified", EVERYDAY, NOT_SET_UP},
 	{"Error\\(s\\) in loading state_dict|size mismatch for ", KNOWN,
 	 "the checkpoint is one of another model: lbctl restart --from another step or scratch"},
 	{"FileNotFoundError|No such file or directory", EVERYDAY,
@@ -157,6 +162,8 @@ const struct complaint_row complaint_rows[] = {
 	/* glibc, as it aborts */
 	{"^(?:\\w+\\(\\): )?(?:double free|invalid (?:next )?(?:pointer|size)|corrupted|mismatching|memory corruption|unaligned)\\b.{0,60}$|"
 	 "\\*\\*\\* (?:stack smashing|buffer overflow) detected", WEIGHT_EXCEPTION, true, NULL},
+	/* Ray; no rank's end, as the last of the log is printed once more behind it */
+	{"Job entrypoint command failed with exit code", WEIGHT_HINT, false, NULL},
 	{"unrecognized arguments: |following arguments are required|invalid choice: ", KNOWN, NULL},
 	{"See root cause above", FOLLOWS},
 	{"^(?:In '.*': )?Could not (?:find|override|append|delete|load) '|(?:ORTE|PRTE) (?:was unable|has lost)|attempt to run as root|"
@@ -170,7 +177,7 @@ const size_t complaint_row_count = sizeof(complaint_rows) / sizeof(complaint_row
 
 const char complaint_sign[] =
 	"(?i)error|exception|fault|fatal|^f\\d{4} |\\d: f |exited on$|did not (?:answer|begin)|has (?:an)?other|abort|assert|kill|denied|no space|quota|nccl|cuda|out of memory|"
-	"memory|cannot|not found|no such|caught|exit ?(?:code|string)|return code|exit status|died with|interrupt|"
+	"memory|cannot|not ?found|no such|caught|exit ?(?:code|string)|return code|exit status|died with|interrupt|"
 	"panic|signal|terminat|local_rank|peer|pipe|insuffic|unable|too many|already in use|mismatch|arguments|invalid|"
 	"process name|could not|corrupt|\\bfree\\b|smashing|overflow|as root|has lost|not enough|compatib|driver|failed|timeout|timed out|xid|ecc|\\bbus\\b|retries|unreach|resolution|not known|gated|\\boom\\b|is lost|stale|read-only|input/output|busy|initialized|completion|bottom of|unresponsive";
 

@@ -108,7 +108,7 @@ static bool says_the_same(const struct complaint *best, const struct heard *line
 			  const struct complaint_row *row)
 {
 	bool is_everyday = best->weight == WEIGHT_EVERYDAY ||
-			   (row && row->weight == WEIGHT_EVERYDAY);
+			   (row && row->weight == WEIGHT_EVERYDAY && best->weight != WEIGHT_HINT);
 
 	return row && !is_everyday && row->advice && best->advice &&
 	       strcmp(row->advice, best->advice) == 0 &&
