@@ -129,6 +129,8 @@ void text_copy(char *out, size_t size, const char *text)
 
 void text_clean(char *text)
 {
+	for (char *tab = strchr(text, '\t'); tab; tab = strchr(tab, '\t'))
+		*tab = ' ';
 	text_filter(text, without_controls, 0);
 }
 

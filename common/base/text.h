@@ -28,7 +28,8 @@ void text_filter(char *text, text_fate_of *fate, unsigned how);
  * the time. */
 void text_copy(char *out, size_t size, const char *text);
 
-/* Replaces, in place, control characters (C0, DEL, C1) and bytes that are no UTF-8 by '?'. */
+/* Replaces, in place, control characters (C0, DEL, C1) and bytes that are no UTF-8 by '?', but tabs
+ * by blanks. */
 void text_clean(char *text);
 
 /* "PATH: text", or just the text where that names the path itself. Owned by the caller. */

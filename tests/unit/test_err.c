@@ -92,7 +92,7 @@ static void test_clean_text(void **state)
 		const char *in, *out;
 	} cases[] = {
 		{ "plain", "plain" },
-		{ "a\nb\tc\x1b[31m\x7f", "a?b?c?[31m?" },
+		{ "a\nb\tc\x1b[31m\x7f", "a?b c?[31m?" },
 		{ "\xc3\xa4\xe2\x82\xac\xf0\x9f\x90\xa7", "\xc3\xa4\xe2\x82\xac\xf0\x9f\x90\xa7" },
 		{ "\xff|\xc3|\xe2\x82|", "?|?|??|" },
 		{ "\xc2\x9b"
