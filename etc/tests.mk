@@ -316,8 +316,8 @@ check-layers: all
 	B=$(B) sh tests/layers.sh
 
 # One stamp per file, so that a second run looks only at what changed. NODES is how far the analyzer
-# follows the paths of a function: this is half of lint's time, clang's own 225000 would be ten times
-# as much. `make lint B=build-lint NODES=25000` before a release.
+# follows the paths of a function: this is half of lint's time, clang's own 225000 would be ten
+# times as much. `make lint B=build-lint NODES=25000` before a release.
 NODES    ?= 5000
 LINTED   := $(wildcard common/*/*.c sql/*.c slurm/*.c slurm/*/*.c daemon/*.c daemon/*/*.c daemon/*/*/*.c ctl/*.c ctl/*/*.c \
 	    worker/*/*.c worker/*/*/*.c kernels/*.c kernels/comm/shared.c kernels/comm/lane.c kernels/machine/*.c kernels/formats/*.c $(call rooms,kernels/cpu) tests/sim/*.c tests/sim/ettr/*.c \

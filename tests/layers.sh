@@ -92,15 +92,16 @@ ctl/sync        common/* ./base ./team ./code
 ctl/report      common/* ./base ./team ./code
 ctl/doctor      common/* ./base
 ctl             common/* ctl/base ctl/team
+worker/lbrun/complaints common/*
 worker/lbrun/trainer    common/*
-worker/lbrun/end        common/* ./trainer
+worker/lbrun/end        common/* ./complaints ./trainer
 worker/lbrun/watch      common/* ./trainer ./end
 worker/lbrun/meter      common/* ./end
 worker/lbrun/heartbeat  common/* ./end
 worker/lbrun/checkpoint common/* ./trainer
 worker/lbrun/rank       common/* ./trainer ./end ./watch ./meter ./heartbeat ./checkpoint
 worker/lbrun/decide     common/* ./end
-worker/lbrun/shepherd   common/* ./trainer ./end ./watch ./meter ./heartbeat ./rank ./checkpoint ./decide
+worker/lbrun/shepherd   common/* ./complaints ./trainer ./end ./watch ./meter ./heartbeat ./rank ./checkpoint ./decide
 worker/lbrun            common/* worker/lbrun/trainer worker/lbrun/end worker/lbrun/watch worker/lbrun/rank worker/lbrun/checkpoint worker/lbrun/shepherd
 worker/lbworker            common/* worker/lbworker/commands worker/lbworker/families worker/lbworker/check
 worker/lbworker/base       common/* kernels kernels/machine kernels/formats

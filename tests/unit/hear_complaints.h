@@ -5,7 +5,7 @@
 
 #include "tests/unit/unit.h"
 
-#include "worker/lbrun/trainer/complaints.h"
+#include "worker/lbrun/complaints/complaints.h"
 #include "worker/lbrun/trainer/prefixes.h"
 
 static struct complaints c;

@@ -3,6 +3,8 @@
  * kernels write them. */
 #include "tests/unit/hear_complaints.h"
 
+#include "worker/lbrun/complaints/srun_words.h"
+
 /* what they print when a rank has ended with 7, or was killed */
 #define DASHES "--------------------------------------------------------------------------\n"
 #define OPEN_MPI \
@@ -406,7 +408,7 @@ static const struct {
 static const char *unreached(const char *line, int64_t rank)
 {
 	const struct heard heard = { line, strlen(line), "", rank, true, 0 };
-	const char *node = complaint_unreached(&heard);
+	const char *node = srun_words_unreached(&heard);
 
 	return node;
 }
@@ -429,7 +431,7 @@ static void test_unreached(void **state)
 
 static bool says_end(const char *line, int64_t rank)
 {
-	return complaint_srun_ends(&(struct heard){ line, strlen(line), "", rank, true, 0 });
+	return srun_words_end_step(&(struct heard){ line, strlen(line), "", rank, true, 0 });
 }
 
 static void test_srun_ends(void **state)
@@ -505,19 +507,19 @@ static void test_ends(void **state)
 	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
 		complaints_reset(&c);
 		hear(ends[i].text, "", -1);
-		assert_true(c.end.is_known);
-		assert_int_equal(c.end.exit_code, ends[i].code);
-		assert_int_equal(c.end.signal, ends[i].signal);
-		assert_int_equal(c.end.rank, ends[i].rank);
-		assert_string_equal(c.end.node, ends[i].node);
-		assert_int_equal(c.end.oom, strstr(ends[i].text, "Memory") != NULL);
+		assert_true(c.ends.first.is_known);
+		assert_int_equal(c.ends.first.exit_code, ends[i].code);
+		assert_int_equal(c.ends.first.signal, ends[i].signal);
+		assert_int_equal(c.ends.first.rank, ends[i].rank);
+		assert_string_equal(c.ends.first.node, ends[i].node);
+		assert_int_equal(c.ends.first.oom, strstr(ends[i].text, "Memory") != NULL);
 	}
 	complaints_reset(&c);
 	hear("srun: error: n1: task 3: Exited with exit code 0\nall exited with exit code 3\n"
 	     "/x/slurm_script: line 3: nvidia-smi: command not found\n"
 	     "subprocess.CalledProcessError: Command '['rsync', 'a']' returned non-zero exit status 3.\n",
 	     "", -1);
-	assert_false(c.end.is_known);
+	assert_false(c.ends.first.is_known);
 	complaints_fini(&c);
 }
 

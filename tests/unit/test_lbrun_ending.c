@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "worker/lbrun/end/ending.h"
-#include "worker/lbrun/trainer/complaints.h"
+#include "worker/lbrun/complaints/complaints.h"
 
 #define EXITED(code) ((code) << 8)
 #define KILLED(signo) (signo)

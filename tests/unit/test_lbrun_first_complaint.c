@@ -42,14 +42,14 @@ static void test_survived(void **state)
 	complaints_init(&c);
 	now_ms = 1000;
 	hear(TRACE "ValueError: caught\n", "", -1);
-	complaints_rank_ended(&c, &end, now_ms);
+	rank_ends_add(&c.ends, &end, now_ms);
 	now_ms += 1000;
 	complaints_step(&c, now_ms); /* another rank may still tell steps */
 	assert_string_equal(best(), "ValueError: caught");
-	now_ms += COMPLAINT_SURVIVED_MS;
+	now_ms += SURVIVED_MS;
 	complaints_step(&c, now_ms);
-	assert_null(complaints_best(&c, now_ms + COMPLAINT_SURVIVED_MS));
-	assert_false(c.end.is_known);
+	assert_null(complaints_best(&c, now_ms + SURVIVED_MS));
+	assert_false(c.ends.first.is_known);
 	complaints_fini(&c);
 }
 
@@ -64,17 +64,17 @@ static void test_last(void **state)
 	complaints_step(&c, now_ms);
 	assert_false(complaints_end_is_last(&c, now_ms));
 	assert_false(complaints_raised_last(&c, now_ms));
-	complaints_rank_ended(&c, &end, now_ms);
+	rank_ends_add(&c.ends, &end, now_ms);
 	hear("Exception ignored in: <function x>\n" TRACE "ValueError: ignored\n", "", -1);
 	assert_false(complaints_raised_last(&c, now_ms));
 	hear(TRACE "ValueError: bad\n", "", -1);
 	complaints_step(&c, now_ms + 1000); /* by another pipe */
 	assert_true(complaints_end_is_last(&c, now_ms + 1000));
 	assert_true(complaints_raised_last(&c, now_ms + 1000));
-	assert_false(complaints_end_is_last(&c, now_ms + 2 * COMPLAINT_SURVIVED_MS));
+	assert_false(complaints_end_is_last(&c, now_ms + 2 * SURVIVED_MS));
 	/* the others may wait long for the first that has ended */
-	now_ms += 2 * COMPLAINT_SURVIVED_MS;
-	complaints_rank_ended(&c, &end, now_ms);
+	now_ms += 2 * SURVIVED_MS;
+	rank_ends_add(&c.ends, &end, now_ms);
 	assert_true(complaints_end_is_last(&c, now_ms));
 	/* torchrun started its workers again, and they have come to a step */
 	hear(TRACE "ValueError: bad\n", "", -1);
@@ -104,44 +104,44 @@ static void test_followers(void **state)
 	complaints_init(&c);
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
 		complaints_reset(&c);
-		assert_false(complaints_follows(&c, 1));
+		assert_false(rank_ends_follows(&c.ends, 1));
 		hear(words[i], "n1", 1);
-		assert_true(complaints_follows(&c, 1));
-		assert_false(complaints_follows(&c, 2));
-		complaints_rank_ended(&c, &left, now_ms);
-		assert_int_equal(c.end.signal, 0);
-		assert_int_equal(c.end.exit_code, 1);
+		assert_true(rank_ends_follows(&c.ends, 1));
+		assert_false(rank_ends_follows(&c.ends, 2));
+		rank_ends_add(&c.ends, &left, now_ms);
+		assert_int_equal(c.ends.first.signal, 0);
+		assert_int_equal(c.ends.first.exit_code, 1);
 		/* what the launcher sends to the rest is no cause; a fault is */
 		hear("srun: launch/slurm: _step_signal: Terminating StepId=24.0\n", "n1", 0);
-		complaints_rank_ended(&c, &killed, now_ms);
-		assert_int_equal(c.end.rank, 1);
-		complaints_rank_ended(&c, &fault, now_ms + 1000);
-		assert_int_equal(c.end.rank, 2);
-		assert_int_equal(c.end.signal, SIGSEGV);
+		rank_ends_add(&c.ends, &killed, now_ms);
+		assert_int_equal(c.ends.first.rank, 1);
+		rank_ends_add(&c.ends, &fault, now_ms + 1000);
+		assert_int_equal(c.ends.first.rank, 2);
+		assert_int_equal(c.ends.first.signal, SIGSEGV);
 	}
 	/* whom the first word follows has been killed */
 	complaints_reset(&c);
 	hear(words[0], "n1", 1);
-	complaints_rank_ended(&c, &left, now_ms);
-	complaints_rank_ended(&c, &killed, now_ms + 100);
-	assert_int_equal(c.end.rank, 3);
-	assert_int_equal(c.end.signal, SIGKILL);
+	rank_ends_add(&c.ends, &left, now_ms);
+	rank_ends_add(&c.ends, &killed, now_ms + 100);
+	assert_int_equal(c.ends.first.rank, 3);
+	assert_int_equal(c.ends.first.signal, SIGKILL);
 	/* what is retried, or was survived, is no end because of another; the trainer's own stars
 	 * are no launcher's */
 	complaints_reset(&c);
 	hear("WARNING: Connection reset by peer, retrying\n*** STEP 100 ***\n", "n1", 1);
-	assert_false(complaints_follows(&c, 1));
-	assert_false(c.launcher_ends);
+	assert_false(rank_ends_follows(&c.ends, 1));
+	assert_false(c.ends.launcher_ends);
 	hear(words[3], "n1", 1);
-	assert_true(complaints_follows(&c, 1));
-	complaints_step(&c, now_ms + COMPLAINT_SURVIVED_MS + 1);
-	assert_false(complaints_follows(&c, 1));
+	assert_true(rank_ends_follows(&c.ends, 1));
+	complaints_step(&c, now_ms + SURVIVED_MS + 1);
+	assert_false(rank_ends_follows(&c.ends, 1));
 	/* one that aborts by itself is the first */
 	complaints_reset(&c);
-	complaints_rank_ended(&c, &left, now_ms);
-	complaints_rank_ended(&c, &fault, now_ms);
-	assert_int_equal(c.end.rank, 1);
-	assert_int_equal(c.end.signal, SIGABRT);
+	rank_ends_add(&c.ends, &left, now_ms);
+	rank_ends_add(&c.ends, &fault, now_ms);
+	assert_int_equal(c.ends.first.rank, 1);
+	assert_int_equal(c.ends.first.signal, SIGABRT);
 	complaints_fini(&c);
 }
 
@@ -182,18 +182,18 @@ static void test_ordered(void **state)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		complaints_reset(&c);
 		hear(rows[i].words, "", -1);
-		assert_true(c.end.is_known);
-		assert_int_equal(c.end.is_ordered, rows[i].is_ordered);
-		assert_int_equal(c.end.signal, rows[i].signal);
-		assert_int_equal(c.end.exit_code, rows[i].code);
+		assert_true(c.ends.first.is_known);
+		assert_int_equal(c.ends.first.is_ordered, rows[i].is_ordered);
+		assert_int_equal(c.ends.first.signal, rows[i].signal);
+		assert_int_equal(c.ends.first.exit_code, rows[i].code);
 	}
 	/* nor is it where the training went on for long */
 	complaints_reset(&c);
 	hear(rows[0].words, "", -1);
-	complaints_step(&c, now_ms + 2 * COMPLAINT_SURVIVED_MS);
-	now_ms += 2 * COMPLAINT_SURVIVED_MS;
+	complaints_step(&c, now_ms + 2 * SURVIVED_MS);
+	now_ms += 2 * SURVIVED_MS;
 	hear("srun: error: n1: task 0: Killed\n", "", -1);
-	assert_false(c.end.is_ordered);
+	assert_false(c.ends.first.is_ordered);
 	complaints_fini(&c);
 #undef ENDS
 }
@@ -215,8 +215,8 @@ static void test_local(void **state)
 	assert_int_equal(complaints_best(&c, now_ms)->weight, WEIGHT_EXCEPTION);
 	complaints_reset(&c);
 	hear(died, "", -1);
-	assert_int_equal(c.end.rank, 1);
-	assert_true(c.end.is_local);
+	assert_int_equal(c.ends.first.rank, 1);
+	assert_true(c.ends.first.is_local);
 	hear(missed, "", -1);
 	assert_int_equal(complaints_best(&c, now_ms)->weight, WEIGHT_FOLLOWS);
 	complaints_reset(&c);
@@ -226,11 +226,11 @@ static void test_local(void **state)
 	/* of another node, and of one that was asked to end */
 	hear("  rank      : 1 (local_rank: 1)\n  exitcode  : 1 (pid: 5)\n", "", -1);
 	hear("  rank      : 2 (local_rank: 0)\n  exitcode  : -15 (pid: 6)\n", "", -1);
-	assert_true(c.end.is_local);
+	assert_true(c.ends.first.is_local);
 	hear("  rank      : 3 (local_rank: 1)\n  exitcode  : -9 (pid: 7)\n", "", -1);
-	assert_int_equal(c.end.rank, 3);
-	assert_int_equal(c.end.signal, SIGKILL);
-	assert_false(c.end.is_local);
+	assert_int_equal(c.ends.first.rank, 3);
+	assert_int_equal(c.ends.first.signal, SIGKILL);
+	assert_false(c.ends.first.is_local);
 	complaints_fini(&c);
 }
 
@@ -252,18 +252,18 @@ static void first_hand_counts(void **state)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		complaints_reset(&c);
 		hear("srun: error: n2: task 1: Exited with exit code 1\n", "n1", -1);
-		assert_int_equal(c.end.exit_code, 1);
+		assert_int_equal(c.ends.first.exit_code, 1);
 		snprintf(seen.node, sizeof(seen.node), "%s", rows[i].node);
 		seen.rank = rows[i].rank;
-		complaints_rank_ended(&c, &seen, now_ms);
-		assert_int_equal(c.end.signal, rows[i].counts ? SIGKILL : 0);
+		rank_ends_add(&c.ends, &seen, now_ms);
+		assert_int_equal(c.ends.first.signal, rows[i].counts ? SIGKILL : 0);
 	}
 	complaints_reset(&c);
 	snprintf(seen.node, sizeof(seen.node), "n2");
 	seen.rank = 1;
-	complaints_rank_ended(&c, &seen, now_ms);
+	rank_ends_add(&c.ends, &seen, now_ms);
 	hear("srun: error: n2: task 1: Exited with exit code 1\n", "n1", -1);
-	assert_int_equal(c.end.signal, SIGKILL);
+	assert_int_equal(c.ends.first.signal, SIGKILL);
 	complaints_fini(&c);
 }
 

@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 
 #include "common/base/text.h"
-#include "worker/lbrun/trainer/complaints.h"
+#include "worker/lbrun/complaints/complaints.h"
 #include "worker/lbrun/trainer/output_parser.h"
 
 /* sigabbrev_np is too new for the systems that clusters run. */

@@ -399,7 +399,7 @@ static bool steps_were_preempted(const struct shepherd *s)
 {
 	const struct launch *l = &s->facts.launch;
 	bool may_be = l->wait_status != 0 || launch_has_steps_left(l) ||
-		      (s->complaints.launcher_ends && l->target_told < 0);
+		      (s->complaints.ends.launcher_ends && l->target_told < 0);
 
 	return s->policy.in_slurm && s->facts.stop.why == STOP_NOT && may_be &&
 	       slurm_is_preempted(s->folder);
@@ -428,7 +428,7 @@ void launch_drain(struct shepherd *s)
 	l->is_preempted = steps_were_preempted(s);
 	l->is_requeue_asked |= s->params.is_script && requeue_was_asked(s->folder);
 	l->is_submitted = s->params.is_script && requeue_was_submitted(s->folder);
-	l->rank_end = &s->complaints.end;
+	l->rank_end = &s->complaints.ends.first;
 	l->end_is_last = complaints_end_is_last(&s->complaints, clock_mono_ms());
 	l->raised_last = complaints_raised_last(&s->complaints, clock_mono_ms());
 	l->complaint = complaints_best(&s->complaints, clock_mono_ms());

@@ -156,8 +156,8 @@ static int64_t last_end_ms(const struct shepherd *s)
 {
 	const struct complaints *c = &s->complaints;
 
-	return s->facts.launch.is_caught && c->raised_ms > c->last_end_ms ? c->raised_ms
-									  : c->last_end_ms;
+	return s->facts.launch.is_caught && c->raised_ms > c->ends.last_ms ? c->raised_ms
+									   : c->ends.last_ms;
 }
 
 void saves_step(struct shepherd *s, const json_t *line)

@@ -15,7 +15,7 @@
 #include "common/run/order.h"
 #include "worker/lbrun/rank/rank_term.h"
 #include "worker/lbrun/trainer/cache.h"
-#include "worker/lbrun/trainer/complaints.h"
+#include "worker/lbrun/complaints/complaints.h"
 #include "worker/lbrun/decide/decide.h"
 #include "common/checkpoint/checkpoints.h"
 #include "common/checkpoint/handed.h"

@@ -9,6 +9,7 @@
 #include "common/base/json.h"
 #include "common/run/message.h"
 #include "common/base/paths.h"
+#include "worker/lbrun/complaints/srun_words.h"
 #include "worker/lbrun/trainer/launcher.h"
 #include "worker/lbrun/trainer/requeue.h"
 #include "worker/lbrun/shepherd/shepherd.h"
@@ -290,8 +291,8 @@ static void on_rank_end(void *arg, const char *node, int64_t rank, int signo, in
 	};
 
 	snprintf(end.node, sizeof(end.node), "%s", node);
-	complaints_rank_ended(&s->complaints, &end, clock_mono_ms());
-	if (signo == SIGABRT && complaints_follows(&s->complaints, rank))
+	rank_ends_add(&s->complaints.ends, &end, clock_mono_ms());
+	if (signo == SIGABRT && rank_ends_follows(&s->complaints.ends, rank))
 		return; /* another's node, perhaps */
 	/* what people and a kernel without memory send says nothing of the node */
 	if (signo && signo != SIGKILL && signo != SIGTERM && signo != SIGINT && signo != SIGHUP)
@@ -317,7 +318,7 @@ static void on_no_cache(void *arg, const char *node, const char *why)
  * node; nor is what the srun of a script or a rank says. */
 static void hear_unreached(struct shepherd *s, const struct heard *line)
 {
-	const char *at = s->policy.is_srun ? complaint_unreached(line) : NULL;
+	const char *at = s->policy.is_srun ? srun_words_unreached(line) : NULL;
 	char node[65];
 
 	if (!at || s->facts.launch.unreached_ms > 0)
@@ -329,7 +330,7 @@ static void hear_unreached(struct shepherd *s, const struct heard *line)
 
 static void hear_srun_end(struct shepherd *s, const struct heard *line)
 {
-	if (s->policy.is_srun && s->facts.launch.srun_ends_ms == 0 && complaint_srun_ends(line))
+	if (s->policy.is_srun && s->facts.launch.srun_ends_ms == 0 && srun_words_end_step(line))
 		s->facts.launch.srun_ends_ms = line->now_ms;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* complaint_rows.c - the tables of complaint_rows.h. */
-#include "worker/lbrun/trainer/complaint_rows.h"
+#include "worker/lbrun/complaints/complaint_rows.h"
 
 #define KNOWN WEIGHT_KNOWN, false
 #define EVERYDAY WEIGHT_EVERYDAY, false
@@ -19,7 +19,7 @@
 #define SHELL_LINE "^\\S+: (?:line )?\\d+: "
 #define LAUNCHER_MISSING \
 	SHELL_LINE "(?<missing>torchrun|accelerate|deepspeed|composer|horovodrun|" \
-	"colossalai|srun|mpirun|mpiexec|python[\\d.]*): (?:command )?not found$"
+		   "colossalai|srun|mpirun|mpiexec|python[\\d.]*): (?:command )?not found$"
 
 const char complaint_not_met[] =
 	"the ranks did not find each other: look at MASTER_ADDR, the number of nodes, and firewalls";

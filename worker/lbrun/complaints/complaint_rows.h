@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* complaint_rows.h - what trainers and launchers print when they die, as tables: a new failure is
  * one row. */
-#ifndef LBRUN_TRAINER_COMPLAINT_ROWS_H
-#define LBRUN_TRAINER_COMPLAINT_ROWS_H
+#ifndef LBRUN_COMPLAINTS_COMPLAINT_ROWS_H
+#define LBRUN_COMPLAINTS_COMPLAINT_ROWS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: MIT */
+/* complaints.c - which of many lines explains an end: the first of the heaviest kind. */
+#include "worker/lbrun/complaints/complaints.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "common/base/regexp.h"
+#include "common/base/text.h"
+#include "worker/lbrun/complaints/complaint_rows.h"
+
+enum { FRAME_LINES = 12, KNOWN_LINE_BYTES = 2000, LATE_STEP_MS = 5000 };
+enum { OLD_MS = 30 * 60 * 1000 }; /* where no steps are known */
+
+void complaints_init(struct complaints *c)
+{
+	for (size_t i = 0; i < complaint_row_count; i++)
+		c->rows[i] = regexp_built_in(complaint_rows[i].pattern);
+	c->sign = regexp_built_in(complaint_sign);
+	c->harmless = regexp_built_in(complaint_harmless);
+	c->noise = regexp_built_in(complaint_noise);
+	c->frame = regexp_built_in(complaint_frame);
+	rank_ends_init(&c->ends);
+	complaints_reset(c);
+}
+
+void complaints_fini(struct complaints *c)
+{
+	for (size_t i = 0; i < complaint_row_count; i++)
+		regexp_destroy(c->rows[i]);
+	regexp_destroy(c->sign);
+	regexp_destroy(c->harmless);
+	regexp_destroy(c->noise);
+	regexp_destroy(c->frame);
+	rank_ends_fini(&c->ends);
+	memset(c, 0, sizeof(*c));
+}
+
+void complaints_reset(struct complaints *c)
+{
+	c->best = c->last = (struct complaint){ .rank = -1 };
+	c->raised_ms = c->step_ms = INT64_MIN;
+	c->frame_lines = 0;
+	c->goes_on = false;
+	rank_ends_reset(&c->ends);
+	traceback_reset(&c->traceback);
+}
+
+/* --- lines ------------------------------------------------------------------------------------ */
+
+/* Without blanks, and the right side of a box. */
+static int length_of(const char *text)
+{
+	static const char side[] = "│";
+	size_t len = strlen(text), n = sizeof(side) - 1;
+
+	for (;;) {
+		if (len > 0 && (text[len - 1] == ' ' || text[len - 1] == '\t'))
+			len--;
+		else if (len >= n && memcmp(text + len - n, side, n) == 0)
+			len -= n;
+		else
+			return (int)len;
+	}
+}
+
+static void take(struct complaint *to, const struct heard *line, enum weight weight,
+		 const char *advice)
+{
+	const char *text = line->text + strspn(line->text, " \t");
+
+	*to = (struct complaint){
+		.weight = weight, .advice = advice, .rank = line->rank, .at_ms = line->now_ms
+	};
+	snprintf(to->node, sizeof(to->node), "%s", line->node);
+	snprintf(to->text, sizeof(to->text), "%.*s", length_of(text), text);
+	text_clean(to->text);
+}
+
+static bool begins_with(const char *text, const char *word)
+{
+	return strncmp(text, word, strlen(word)) == 0;
+}
+
+/* Of one rank the heavier one, and of exceptions the last: that is the one that ended it. What
+ * other ranks say after the first may only follow from it. */
+static bool is_better(const struct complaint *best, const struct heard *line, enum weight weight)
+{
+	bool is_same = best->rank == line->rank;
+
+	if (line->now_ms - best->at_ms > OLD_MS)
+		return true;
+	if (best->weight < WEIGHT_EXCEPTION || weight < WEIGHT_EXCEPTION)
+		return weight > best->weight;
+	return is_same &&
+	       (weight > best->weight || (weight == best->weight && weight == WEIGHT_EXCEPTION));
+}
+
+/* Where both mean the same the first says more: the warning before NCCL's error, or that before
+ * what it is called. */
+static bool says_the_same(const struct complaint *best, const struct heard *line,
+			  const struct complaint_row *row)
+{
+	bool is_everyday = best->weight == WEIGHT_EVERYDAY ||
+			   (row && row->weight == WEIGHT_EVERYDAY && best->weight != WEIGHT_HINT);
+
+	return row && !is_everyday && row->advice && best->advice &&
+	       strcmp(row->advice, best->advice) == 0 && line->now_ms - best->at_ms <= OLD_MS;
+}
+
+/* What is wrong stands in the next line that is not empty: Keras has a sentence in front. */
+static bool is_heading(const char *text)
+{
+	return text_ends_with(text, ":") || strstr(text, "Exception encountered when calling ");
+}
+
+static void offer(struct complaints *c, const struct heard *line, enum weight weight,
+		  const struct complaint_row *row)
+{
+	if (says_the_same(&c->best, line, row)) {
+		if (weight > c->best.weight)
+			c->best.weight = weight;
+		return;
+	}
+	if (row && row->advice == complaint_not_met && c->ends.first.is_known)
+		weight = WEIGHT_FOLLOWS;
+	if (!is_better(&c->best, line, weight))
+		return;
+	take(&c->best, line, weight, row ? row->advice : NULL);
+	c->frame_lines = row && row->has_frame ? FRAME_LINES : 0;
+	c->goes_on = is_heading(line->text);
+}
+
+static void append(struct complaint *to, const struct heard *line)
+{
+	const char *text = line->text + strspn(line->text, " \t");
+	size_t len = strlen(to->text);
+
+	snprintf(to->text + len, sizeof(to->text) - len, "; %s", text);
+	text_clean(to->text);
+}
+
+static void add_frame(struct complaints *c, const struct heard *line)
+{
+	c->frame_lines--;
+	if (!regexp_match(c->frame, line->text, line->len))
+		return;
+	append(&c->best, line);
+	c->frame_lines = 0;
+}
+
+static bool is_harmless(struct complaints *c, const struct heard *line,
+			const struct complaint_row *row)
+{
+	bool may_be = !row || row->weight == WEIGHT_ERROR || row->weight == WEIGHT_FOLLOWS ||
+		      row->weight == WEIGHT_EVERYDAY;
+
+	return may_be && regexp_match(c->harmless, line->text, line->len);
+}
+
+/* --- all together ----------------------------------------------------------------------------- */
+
+/* Its row, NULL = it is no complaint. */
+static const struct complaint_row *row_of(struct complaints *c, const struct heard *line)
+{
+	/* of a very long line the beginning says what it is */
+	size_t len = line->len < KNOWN_LINE_BYTES ? line->len : KNOWN_LINE_BYTES;
+
+	if (!regexp_match(c->sign, line->text, len))
+		return NULL;
+	rank_ends_hear(&c->ends, line);
+	for (size_t i = 0; i < complaint_row_count; i++) {
+		if (!regexp_match(c->rows[i], line->text, len))
+			continue;
+		if (complaint_rows[i].weight == WEIGHT_FOLLOWS &&
+		    !is_harmless(c, line, &complaint_rows[i]))
+			rank_ends_note_follower(&c->ends, line->rank, line->now_ms);
+		return &complaint_rows[i];
+	}
+	return NULL;
+}
+
+/* A bar that was being drawn tells nothing of the end. */
+static bool is_bar(const char *text)
+{
+	return strstr(text, "%|") || strstr(text, "it/s") || strstr(text, "s/it");
+}
+
+/* What a launcher prints of itself is never why a trainer died, though it may tell who died. */
+static bool is_noise(struct complaints *c, const struct heard *line)
+{
+	size_t len = line->len < KNOWN_LINE_BYTES ? line->len : KNOWN_LINE_BYTES;
+
+	return strncmp(line->text, "lbrun: ", 7) == 0 || regexp_match(c->noise, line->text, len);
+}
+
+/* Behind it comes what was made of an exception that says why itself. */
+static void hear_of_cause(struct complaints *c, const struct heard *line)
+{
+	if (c->best.weight == WEIGHT_EXCEPTION && c->best.advice && c->best.rank == line->rank &&
+	    strstr(line->text, "was the direct cause of the following exception"))
+		c->best.weight = WEIGHT_KNOWN;
+}
+
+/* What was raised ended it, whatever it says. */
+static enum weight weigh(enum traceback_part part, const struct complaint_row *row)
+{
+	bool is_plain = !row || row->weight == WEIGHT_ERROR || row->weight == WEIGHT_EVERYDAY;
+
+	return part == TRACEBACK_END && is_plain ? WEIGHT_EXCEPTION : row->weight;
+}
+
+/* Below an error, programs in Rust (uv) say what it comes from. */
+static bool says_cause(const char *text)
+{
+	text += strspn(text, " \t");
+	return begins_with(text, "cause: ") || begins_with(text, "Caused by:");
+}
+
+/* Is the line a part of `best`? */
+static bool go_on(struct complaints *c, const struct heard *line)
+{
+	bool is_cause = c->best.weight >= WEIGHT_ERROR && says_cause(line->text);
+
+	if (line->rank != c->best.rank || (!c->goes_on && !is_cause))
+		return false;
+	c->goes_on = is_cause && text_ends_with(line->text, ":");
+	append(&c->best, line);
+	return is_cause;
+}
+
+void complaints_hear(struct complaints *c, const struct heard *heard)
+{
+	struct heard line = *heard;
+	const struct complaint_row *row;
+	enum traceback_part part;
+
+	if (line.len == 0)
+		return;
+	rank_ends_hear_of_all(&c->ends, &line, c->best.weight == WEIGHT_KNOWN);
+	if (c->frame_lines > 0 && line.rank == c->best.rank)
+		add_frame(c, &line);
+	part = traceback_hear(&c->traceback, &line);
+	hear_of_cause(c, &line);
+	if (part == TRACEBACK_INSIDE)
+		return;
+	row = row_of(c, &line);
+	if (((row || line.is_stderr) && is_noise(c, &line)) ||
+	    (part == TRACEBACK_NONE && is_harmless(c, &line, row)))
+		return;
+	if (go_on(c, &line))
+		return;
+	if (part == TRACEBACK_END && c->traceback.aside == ASIDE_NOT)
+		c->raised_ms = line.now_ms;
+	if (!c->traceback.is_ignored && (row || part == TRACEBACK_END))
+		offer(c, &line, weigh(part, row), row);
+	/* what is indented quotes a program, or goes on: below a warning, say */
+	if (line.is_stderr && !is_bar(line.text) && !strchr(" \t", line.text[0]))
+		take(&c->last, &line, WEIGHT_LAST, NULL);
+}
+
+void complaints_step(struct complaints *c, int64_t now_ms)
+{
+	c->step_ms = now_ms;
+	if (c->best.weight && now_ms - c->best.at_ms > SURVIVED_MS)
+		c->best = (struct complaint){ .rank = -1 };
+	rank_ends_step(&c->ends, now_ms);
+}
+
+/* Other ranks, and another pipe, may still tell a step of before. */
+static bool is_last(const struct complaints *c, int64_t at_ms, int64_t now_ms)
+{
+	return at_ms != INT64_MIN && now_ms - at_ms <= SURVIVED_MS &&
+	       (c->step_ms == INT64_MIN || c->step_ms - at_ms <= LATE_STEP_MS);
+}
+
+bool complaints_end_is_last(const struct complaints *c, int64_t now_ms)
+{
+	return c->ends.first.is_known && is_last(c, c->ends.last_ms, now_ms);
+}
+
+bool complaints_raised_last(const struct complaints *c, int64_t now_ms)
+{
+	return is_last(c, c->raised_ms, now_ms);
+}
+
+const struct complaint *complaints_best(const struct complaints *c, int64_t now_ms)
+{
+	if (c->best.weight && now_ms - c->best.at_ms <= OLD_MS)
+		return &c->best;
+	if (c->last.weight && now_ms - c->last.at_ms <= SURVIVED_MS)
+		return &c->last;
+	return NULL;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* srun_words.c - what srun says of its step, by the words of its source. */
+#include "worker/lbrun/complaints/srun_words.h"
+
+#include <string.h>
+
+#include "worker/lbrun/complaints/complaint_rows.h"
+
+static bool srun_ends(const char *text)
+{
+	return strstr(text, "Terminating StepId=") || strstr(text, "Job step aborted");
+}
+
+bool srun_words_end_all(const char *text)
+{
+	return srun_ends(text) || (strstr(text, "*** STEP ") && strstr(text, " CANCELLED AT "));
+}
+
+bool srun_words_end_step(const struct heard *heard)
+{
+	return heard->rank < 0 && strncmp(heard->text, "srun: ", 6) == 0 && srun_ends(heard->text);
+}
+
+const char *srun_words_unreached(const struct heard *heard)
+{
+	static const char failed[] = " failed on node ";
+	static const char *const words[] = { ": Communication", ": Unable to contact",
+					     ": Socket timed out", ": Connection", ": No route" };
+	bool is_sruns = heard->rank < 0 && strncmp(heard->text, COMPLAINT_NOT_LAUNCHED,
+						   strlen(COMPLAINT_NOT_LAUNCHED)) == 0;
+	const char *at = is_sruns ? strstr(heard->text, failed) : NULL;
+	const char *why = at ? strchr(at, ':') : NULL;
+
+	for (size_t i = 0; why && i < sizeof(words) / sizeof(words[0]); i++)
+		if (strncmp(why, words[i], strlen(words[i])) == 0)
+			return at + sizeof(failed) - 1;
+	return NULL;
+}

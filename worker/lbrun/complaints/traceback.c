@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+/* traceback.c - follows tracebacks line by line: margins, marks, groups, boxes. */
+#include "worker/lbrun/complaints/traceback.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void traceback_reset(struct traceback *t)
+{
+	*t = (struct traceback){ .rank = -1, .group_rank = -1 };
+}
+
+static bool begins_with(const char *text, const char *word)
+{
+	return strncmp(text, word, strlen(word)) == 0;
+}
+
+/* Exceptions that were raised together are drawn with a margin, which is taken off. Of them the
+ * first counts: it mostly ended the others. */
+static enum traceback_part follow_group(struct traceback *t, struct heard *line)
+{
+	static const char begins[] = "Exception Group Traceback";
+	const char *text = line->text + strspn(line->text, " ");
+	bool is_drawn = text > line->text && (*text == '+' || *text == '|');
+
+	if (is_drawn && strncmp(text + 1 + (text[1] == ' '), begins, sizeof(begins) - 1) == 0) {
+		t->is_later &= *text == '|';
+		t->in_group = t->is_open = true;
+		t->aside = t->said;
+		t->group_rank = t->rank = line->rank;
+		t->mark[0] = '\0';
+		return TRACEBACK_INSIDE;
+	}
+	if (!t->in_group || line->rank != t->group_rank)
+		return TRACEBACK_NONE;
+	t->in_group = is_drawn;
+	if (!is_drawn)
+		return TRACEBACK_NONE;
+	if (*text == '+') /* "+---------------- 2 ----------------" */
+		t->is_later |= strtol(text + strspn(text, "+-"), NULL, 10) > 1;
+	line->text = text + 1 + (text[1] == ' ');
+	line->len = strlen(line->text);
+	return *text == '+' || t->is_later || strstr(text, " sub-exception") ? TRACEBACK_INSIDE
+									     : TRACEBACK_NONE;
+}
+
+/* Loggers and launchers that we do not know put marks in front, the same for each line of it; rich
+ * draws it into a box. */
+static bool begins_traceback(struct traceback *t, const struct heard *line)
+{
+	const char *title = strstr(line->text, "Traceback (most recent call last");
+	const char *box = strstr(line->text, "╭─");
+	const char *at = title && box && box < title ? box : title;
+
+	if (!at || at - line->text >= MARK_BYTES)
+		return false;
+	if (t->is_open && line->rank != t->rank)
+		return true;
+	t->aside = t->said;
+	snprintf(t->mark, sizeof(t->mark), "%.*s", (int)(at - line->text), line->text);
+	t->is_open = true;
+	t->rank = line->rank;
+	return true;
+}
+
+/* The first line that is not indented ends it, and says what was raised; those before quote the
+ * program, which has words of all kinds. Of several at once the first one counts. */
+static enum traceback_part follow_traceback(struct traceback *t, struct heard *line)
+{
+	size_t mark = strlen(t->mark);
+
+	if (follow_group(t, line) == TRACEBACK_INSIDE || begins_traceback(t, line))
+		return TRACEBACK_INSIDE;
+	/* it stood behind text without a newline, which is no mark */
+	if (strncmp(line->text, "  File \"", 8) == 0)
+		t->mark[0] = mark = 0;
+	if (!t->is_open || line->rank != t->rank || strncmp(line->text, t->mark, mark) != 0)
+		return TRACEBACK_NONE;
+	line->text += mark;
+	line->len -= mark;
+	if (strchr(" \t+|", line->text[0]) || begins_with(line->text, "│") ||
+	    begins_with(line->text, "╰─"))
+		return TRACEBACK_INSIDE;
+	t->is_open = false;
+	return TRACEBACK_END;
+}
+
+/* Typer, tyro and others draw a box around what is wrong, and below it what help there is: its
+ * first line counts. True: this is none of it. */
+static bool is_rest_of_box(struct traceback *t, struct heard *line)
+{
+	enum box box = t->box;
+
+	t->box = begins_with(line->text, "╭─")                     ? BOX_BEGUN
+		 : box != BOX_NONE && begins_with(line->text, "│") ? BOX_TOLD
+								   : BOX_NONE;
+	if (box != BOX_BEGUN || t->box != BOX_TOLD)
+		return t->box != BOX_NONE || (box == BOX_TOLD && begins_with(line->text, "╰─"));
+	line->text += strlen("│");
+	line->text += strspn(line->text, " ");
+	line->len = strlen(line->text);
+	return false;
+}
+
+/* What a line says of the traceback behind it; what was raised meanwhile is of the same kind. */
+static enum aside aside_of(const struct traceback *t, const char *text)
+{
+	if (strstr(text, "Exception ignored "))
+		return ASIDE_IGNORED;
+	if (strstr(text, "Exception in thread"))
+		return ASIDE_THREAD;
+	if (strstr(text, "During handling of the above exception") ||
+	    strstr(text, "The above exception was the direct cause"))
+		return t->aside;
+	return ASIDE_NOT;
+}
+
+enum traceback_part traceback_hear(struct traceback *t, struct heard *line)
+{
+	enum traceback_part part = follow_traceback(t, line);
+
+	t->is_ignored = (part == TRACEBACK_END ? t->aside : t->said) == ASIDE_IGNORED;
+	t->said = aside_of(t, line->text);
+	if (part != TRACEBACK_INSIDE && is_rest_of_box(t, line))
+		return TRACEBACK_INSIDE;
+	return part;
+}
