@@ -75,6 +75,11 @@ const char *text_last_line(const char *text)
 	return line ? line + 1 : text;
 }
 
+bool text_begins_with(const char *text, const char *begin)
+{
+	return strncmp(text, begin, strlen(begin)) == 0;
+}
+
 bool text_ends_with(const char *text, const char *end)
 {
 	size_t len = strlen(text), end_len = strlen(end);

@@ -10,6 +10,7 @@
 size_t text_utf8_step(const char *text, size_t len);
 bool text_is_utf8(const char *text, size_t len);
 
+bool text_begins_with(const char *text, const char *begin);
 bool text_ends_with(const char *text, const char *end);
 /* Decimal digits in a row that it begins with. */
 size_t text_digits(const char *text);

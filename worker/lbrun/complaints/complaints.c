@@ -77,11 +77,6 @@ static void take(struct complaint *to, const struct heard *line, enum weight wei
 	text_clean(to->text);
 }
 
-static bool begins_with(const char *text, const char *word)
-{
-	return strncmp(text, word, strlen(word)) == 0;
-}
-
 /* Of one rank the heavier one, and of exceptions the last: that is the one that ended it. What
  * other ranks say after the first may only follow from it. */
 static bool is_better(const struct complaint *best, const struct heard *line, enum weight weight)
@@ -191,7 +186,7 @@ static bool is_noise(struct complaints *c, const struct heard *line)
 {
 	size_t len = line->len < KNOWN_LINE_BYTES ? line->len : KNOWN_LINE_BYTES;
 
-	return strncmp(line->text, "lbrun: ", 7) == 0 || regexp_match(c->noise, line->text, len);
+	return text_begins_with(line->text, "lbrun: ") || regexp_match(c->noise, line->text, len);
 }
 
 /* Behind it comes what was made of an exception that says why itself. */
@@ -214,7 +209,7 @@ static enum weight weigh(enum traceback_part part, const struct complaint_row *r
 static bool says_cause(const char *text)
 {
 	text += strspn(text, " \t");
-	return begins_with(text, "cause: ") || begins_with(text, "Caused by:");
+	return text_begins_with(text, "cause: ") || text_begins_with(text, "Caused by:");
 }
 
 /* Is the line a part of `best`? */

@@ -6,14 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/text.h"
+
 void traceback_reset(struct traceback *t)
 {
 	*t = (struct traceback){ .rank = -1, .group_rank = -1 };
-}
-
-static bool begins_with(const char *text, const char *word)
-{
-	return strncmp(text, word, strlen(word)) == 0;
 }
 
 /* Exceptions that were raised together are drawn with a margin, which is taken off. Of them the
@@ -24,7 +21,7 @@ static enum traceback_part follow_group(struct traceback *t, struct heard *line)
 	const char *text = line->text + strspn(line->text, " ");
 	bool is_drawn = text > line->text && (*text == '+' || *text == '|');
 
-	if (is_drawn && strncmp(text + 1 + (text[1] == ' '), begins, sizeof(begins) - 1) == 0) {
+	if (is_drawn && text_begins_with(text + 1 + (text[1] == ' '), begins)) {
 		t->is_later &= *text == '|';
 		t->in_group = t->is_open = true;
 		t->aside = t->said;
@@ -73,14 +70,14 @@ static enum traceback_part follow_traceback(struct traceback *t, struct heard *l
 	if (follow_group(t, line) == TRACEBACK_INSIDE || begins_traceback(t, line))
 		return TRACEBACK_INSIDE;
 	/* it stood behind text without a newline, which is no mark */
-	if (strncmp(line->text, "  File \"", 8) == 0)
+	if (text_begins_with(line->text, "  File \""))
 		t->mark[0] = mark = 0;
 	if (!t->is_open || line->rank != t->rank || strncmp(line->text, t->mark, mark) != 0)
 		return TRACEBACK_NONE;
 	line->text += mark;
 	line->len -= mark;
-	if (strchr(" \t+|", line->text[0]) || begins_with(line->text, "│") ||
-	    begins_with(line->text, "╰─"))
+	if (strchr(" \t+|", line->text[0]) || text_begins_with(line->text, "│") ||
+	    text_begins_with(line->text, "╰─"))
 		return TRACEBACK_INSIDE;
 	t->is_open = false;
 	return TRACEBACK_END;
@@ -92,11 +89,12 @@ static bool is_rest_of_box(struct traceback *t, struct heard *line)
 {
 	enum box box = t->box;
 
-	t->box = begins_with(line->text, "╭─")                     ? BOX_BEGUN
-		 : box != BOX_NONE && begins_with(line->text, "│") ? BOX_TOLD
-								   : BOX_NONE;
+	t->box = text_begins_with(line->text, "╭─")                     ? BOX_BEGUN
+		 : box != BOX_NONE && text_begins_with(line->text, "│") ? BOX_TOLD
+									: BOX_NONE;
 	if (box != BOX_BEGUN || t->box != BOX_TOLD)
-		return t->box != BOX_NONE || (box == BOX_TOLD && begins_with(line->text, "╰─"));
+		return t->box != BOX_NONE ||
+		       (box == BOX_TOLD && text_begins_with(line->text, "╰─"));
 	line->text += strlen("│");
 	line->text += strspn(line->text, " ");
 	line->len = strlen(line->text);
