@@ -93,7 +93,8 @@ ctl/report      common/* ./base ./team ./code
 ctl/doctor      common/* ./base
 ctl             common/* ctl/base ctl/team
 worker/lbrun/complaints common/*
-worker/lbrun/trainer    common/*
+worker/lbrun/steps      common/*
+worker/lbrun/trainer    common/* ./steps
 worker/lbrun/end        common/* ./complaints ./trainer
 worker/lbrun/watch      common/* ./trainer ./end
 worker/lbrun/meter      common/* ./end

@@ -9,7 +9,7 @@
 #include "common/base/json.h"
 #include "worker/lbrun/trainer/escapes.h"
 #include "worker/lbrun/trainer/output_parser.h"
-#include "worker/lbrun/trainer/steps.h"
+#include "worker/lbrun/steps/steps.h"
 
 static char told[4096];
 

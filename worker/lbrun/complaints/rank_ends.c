@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* rank_ends.c - which rank's end ended the others: mostly the first, as far as the order is known. */
+/* rank_ends.c - which rank's end ended the others: mostly the first, as far as that is known. */
 #include "worker/lbrun/complaints/rank_ends.h"
 
 #include <signal.h>
@@ -95,7 +95,7 @@ static void take_named(void *arg, const char *name, const char *text, size_t len
 		*(int64_t *)arg = (int64_t)number;
 }
 
-/* --- which one counts ---------------------------------------------------------------------------- */
+/* --- which one counts ------------------------------------------------------------------------- */
 
 enum { FOLLOWERS_MOST = sizeof(((struct rank_ends *)0)->followers) / sizeof(int64_t) };
 

@@ -10,7 +10,7 @@
 #include "common/base/regexp.h"
 #include "common/base/text.h"
 #include "worker/lbrun/trainer/escapes.h"
-#include "worker/lbrun/trainer/steps.h"
+#include "worker/lbrun/steps/steps.h"
 
 static const struct prefix nobodys = { .rank = -1 };
 

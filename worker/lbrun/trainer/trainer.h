@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* trainer/ - the trainer as a process, and all that it says: socket, output, steps.
+/* trainer/ - the trainer as a process, and all that it says: socket and output.
  *
  * trainer.h - starting one process of the trainer. */
 #ifndef LBRUN_TRAINER_TRAINER_H

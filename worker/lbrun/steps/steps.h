@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* steps.h - steps in what a trainer prints, without being told how it prints them.
+/* steps/ - steps in what a trainer prints, without being told how it prints them. Pure: lines in,
+ * steps out; step_rows.h has the tables.
  *
- * Pure: lines in, steps out. step_rows.h has the tables. Where two kinds of line tell steps the one
+ * steps.h - the steps of one launch. Where two kinds of line tell steps the one
  * with losses counts, and among equals the one that told the last. What looks like an evaluation or
  * other work tells steps only where nothing else has for long. */
-#ifndef LBRUN_TRAINER_STEPS_H
-#define LBRUN_TRAINER_STEPS_H
+#ifndef LBRUN_STEPS_STEPS_H
+#define LBRUN_STEPS_STEPS_H
 
 #include <stdbool.h>
 #include <stddef.h>

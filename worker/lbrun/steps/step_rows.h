@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* step_rows.h - how trainers print their steps, as tables: a new framework is one row. */
-#ifndef LBRUN_TRAINER_STEP_ROWS_H
-#define LBRUN_TRAINER_STEP_ROWS_H
+#ifndef LBRUN_STEPS_STEP_ROWS_H
+#define LBRUN_STEPS_STEP_ROWS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* step_rows.c - the tables of step_rows.h. Escape sequences are gone when lines come here. */
-#include "worker/lbrun/trainer/step_rows.h"
+#include "worker/lbrun/steps/step_rows.h"
 
 #include <math.h>
 
