@@ -14,16 +14,10 @@
 /* runs/NAME/attempts/N of the run's newest attempt; owned by the caller. */
 char *job_folder(const struct run *run);
 
-/* Where the run's checkpoints are; owned by the caller. `dir` is runs/NAME. */
-char *job_checkpoint_dir(const struct run_spec *spec, const char *dir);
-/* How they are called. NULL with err, where the spec has become unreadable. */
-struct checkpoint_rules *job_checkpoint_rules(const struct run_spec *spec, struct err *err);
-
-/* The parts of the job, as job_submit hands them over; `text` is that of a batch script, or NULL.
- * Owned by the caller; argv is NULL-terminated. */
+/* job.sh, as job_submit hands it over; `text` is that of a batch script, or NULL. Owned by the
+ * caller. */
 char *job_script(const struct config *config, const struct scheduler *scheduler, const char *folder,
 		 const char *text);
-char **job_command(const struct config *config, const struct run *run);
 
 /* Writes attempts/N with attempt.json and job.sh, unless they are there with its token: whatever
  * its job is to find when it begins. node_mtbf_s: between troubles of one node, for those who

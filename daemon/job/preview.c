@@ -12,6 +12,7 @@
 #include "common/base/strv.h"
 #include "daemon/job/batch_job.h"
 #include "daemon/job/job.h"
+#include "daemon/job/job_params.h"
 #include "daemon/job/job_env.h"
 #include "daemon/job/launch_args.h"
 #include "slurm/batch/batch.h"

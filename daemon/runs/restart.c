@@ -22,6 +22,7 @@
 #include "daemon/job/batch_job.h"
 #include "daemon/runs/trainer_check.h"
 #include "daemon/job/job.h"
+#include "daemon/job/job_params.h"
 #include "daemon/runs/orders.h"
 #include "daemon/runs/probe.h"
 #include "daemon/runs/submission.h"
