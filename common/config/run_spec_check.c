@@ -12,7 +12,7 @@
 #include "common/checkpoint/checkpoints.h"
 #include "common/config/amounts.h"
 #include "common/config/run_spec.h"
-#include "common/run/attempt.h"
+#include "common/run/attempt_params.h"
 
 #define WEEK_MS (7 * 86400e3)
 

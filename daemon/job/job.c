@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "common/run/attempt.h"
+#include "common/run/attempt_params.h"
 #include "common/base/failpoint.h"
 #include "common/base/files.h"
 #include "common/base/mem.h"

@@ -9,7 +9,7 @@
 #include "common/base/mem.h"
 #include "common/base/paths.h"
 #include "common/checkpoint/checkpoints.h"
-#include "common/run/attempt.h"
+#include "common/run/attempt_params.h"
 #include "daemon/job/batch_job.h"
 #include "daemon/job/launch_args.h"
 

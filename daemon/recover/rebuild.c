@@ -14,6 +14,7 @@
 #include "common/base/mem.h"
 #include "common/base/paths.h"
 #include "common/run/attempt.h"
+#include "common/run/attempt_params.h"
 #include "common/run/attempt_folders.h"
 #include "common/run/order.h"
 #include "daemon/engine/state.h"

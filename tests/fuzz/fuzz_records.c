@@ -4,6 +4,7 @@
 #include "tests/fuzz/fuzz.h"
 
 #include "common/run/attempt.h"
+#include "common/run/attempt_params.h"
 #include "common/run/order.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "common/run/attempt.h"
+#include "common/run/attempt_params.h"
 #include "common/base/files.h"
 
 #define TOKEN "0123456789abcdef0123456789abcdef"

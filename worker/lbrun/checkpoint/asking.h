@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/run/attempt.h"
+#include "common/run/attempt_params.h"
 
 struct asking {
 	int64_t every_ms; /* 0 = never; SAVE_EVERY_AUTO = as loses least */

@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "common/run/attempt.h"
+#include "common/run/attempt_params.h"
 #include "common/checkpoint/checkpoints.h"
 #include "common/base/err.h"
 #include "common/checkpoint/retention.h"

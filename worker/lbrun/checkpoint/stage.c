@@ -16,6 +16,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "common/run/attempt.h"
 #include "common/base/clock.h"
 #include "common/base/failpoint.h"
 #include "common/base/files.h"

@@ -14,7 +14,7 @@
 
 #include "common/base/err.h"
 #include "common/checkpoint/checkpoints.h"
-#include "common/run/attempt.h"
+#include "common/run/attempt_params.h"
 #include "worker/lbrun/checkpoint/drain.h"
 #include "worker/lbrun/checkpoint/stage_plan.h"
 

@@ -25,7 +25,7 @@
 #include <sys/types.h>
 
 #include "common/checkpoint/handed.h"
-#include "common/run/attempt.h"
+#include "common/run/attempt_params.h"
 #include "worker/lbrun/end/ending.h"
 #include "worker/lbrun/end/stopping.h"
 

@@ -3,6 +3,7 @@
 #ifndef LBRUN_DECIDE_JUDGE_H
 #define LBRUN_DECIDE_JUDGE_H
 
+#include "common/run/attempt.h"
 #include "worker/lbrun/decide/decide.h"
 
 /* Could a launch in place do better? Not where a node broke this one, unless a spare has its

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/run/attempt.h"
+#include "common/run/attempt_params.h"
 #include "worker/lbrun/end/stopping.h"
 
 struct complaint;

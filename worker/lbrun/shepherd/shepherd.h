@@ -12,6 +12,7 @@
 #include <sys/types.h>
 
 #include "common/run/attempt.h"
+#include "common/run/attempt_params.h"
 #include "common/run/order.h"
 #include "worker/lbrun/rank/rank_term.h"
 #include "worker/lbrun/trainer/cache.h"

@@ -15,7 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/run/attempt.h"
+#include "common/run/attempt_params.h"
 
 /* where the ranks of a launch find each other */
 struct meeting {

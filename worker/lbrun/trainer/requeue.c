@@ -13,7 +13,7 @@
 #include "common/base/files.h"
 #include "common/base/mem.h"
 #include "common/base/paths.h"
-#include "common/run/attempt.h"
+#include "common/run/attempt_params.h"
 #include "worker/lbrun/trainer/own_call.h"
 
 enum { SCRIPT_MAX_BYTES = 4 * 1024 * 1024, EXIT_NOT_FOUND = 127 };

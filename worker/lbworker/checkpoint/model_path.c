@@ -16,6 +16,7 @@
 #include "common/base/paths.h"
 #include "common/manifest/manifest.h"
 #include "common/run/attempt.h"
+#include "common/run/attempt_params.h"
 #include "common/team/team.h"
 #include "worker/lbworker/checkpoint/retention.h"
 
