@@ -135,61 +135,79 @@ static void propagate(const char *list, struct strv *env)
 /* --- memory binding, frequencies -------------------------------------------------------------- */
 
 /* sbatch spells the words its own way, and in its own order. */
-static void add_mem_bind(const char *text, struct strv *env)
-{
-	static const struct {
-		const char *words[3], *shown;
-		bool is_type;
-	} known[] = {
-		{ { "v", "verbose" }, "verbose,", false },
-		{ { "p", "prefer" }, "prefer,", false },
-		{ { "sort" }, "sort,", false },
-		{ { "no", "none" }, "none", true },
-		{ { "rank" }, "rank", true },
-		{ { "local" }, "local", true },
-		{ { "map_mem" }, "map_mem:", true },
-		{ { "mask_mem" }, "mask_mem:", true },
-	};
-	enum { KNOWN = sizeof(known) / sizeof(known[0]) };
-	bool given[KNOWN] = { false };
-	const char *list = strpbrk(text, ":=");
-	struct buf out;
+static const struct {
+	const char *words[2], *shown;
+	bool is_type;
+} bind_words[] = {
+	{ { "v", "verbose" }, "verbose,", false },
+	{ { "p", "prefer" }, "prefer,", false },
+	{ { "sort" }, "sort,", false },
+	{ { "no", "none" }, "none", true },
+	{ { "rank" }, "rank", true },
+	{ { "local" }, "local", true },
+	{ { "map_mem" }, "map_mem:", true },
+	{ { "mask_mem" }, "mask_mem:", true },
+};
+enum { BIND_VERBOSE = 0, BIND_SORT = 2, BIND_MASK = 7, BIND_WORDS = 8 };
 
+static bool is_bind_word(size_t row, const char *text, size_t len)
+{
+	for (int w = 0; w < 2 && bind_words[row].words[w]; w++)
+		if (strlen(bind_words[row].words[w]) == len &&
+		    strncasecmp(text, bind_words[row].words[w], len) == 0)
+			return true;
+	return false;
+}
+
+/* Of the types the last counts. */
+static void find_bind_words(const char *text, bool given[BIND_WORDS])
+{
 	for (const char *at = text; *at;) {
 		size_t len = strcspn(at, ",:=");
 
-		for (size_t i = 0; i < KNOWN; i++) {
-			for (int w = 0; w < 3 && known[i].words[w]; w++) {
-				if (strlen(known[i].words[w]) != len ||
-				    strncasecmp(at, known[i].words[w], len) != 0)
-					continue;
-				for (size_t k = 0; known[i].is_type && k < KNOWN; k++)
-					given[k] = given[k] && !known[k].is_type;
-				given[i] = true;
-			}
+		for (size_t i = 0; i < BIND_WORDS; i++) {
+			if (!is_bind_word(i, at, len))
+				continue;
+			for (size_t k = 0; bind_words[i].is_type && k < BIND_WORDS; k++)
+				given[k] = given[k] && !bind_words[k].is_type;
+			given[i] = true;
 		}
 		at += len + (at[len] != '\0');
 	}
+}
+
+/* The list behind map_mem and mask_mem. */
+static void add_bind_list(struct buf *out, const char *list, bool are_masks)
+{
+	for (; *list; list++) { /* masks lose their "0x" */
+		if (are_masks && strncmp(list, "0x", 2) == 0)
+			list += 2;
+		buf_add(out, list, 1);
+	}
+}
+
+static void add_mem_bind(const char *text, struct strv *env)
+{
+	bool given[BIND_WORDS] = { false };
+	const char *list = strpbrk(text, ":=");
+	struct buf out;
+
+	find_bind_words(text, given);
 	buf_init(&out, strlen(text) + 64);
-	for (size_t i = 0; i < KNOWN; i++) {
+	for (size_t i = 0; i < BIND_WORDS; i++) {
 		if (given[i])
-			buf_add(&out, known[i].shown, strlen(known[i].shown));
+			buf_add(&out, bind_words[i].shown, strlen(bind_words[i].shown));
 	}
-	if (out.len > 0 && out.data[out.len - 1] == ':' && list) {
-		for (list++; *list; list++) { /* masks lose their "0x" */
-			if (given[KNOWN - 1] && strncmp(list, "0x", 2) == 0)
-				list += 2;
-			buf_add(&out, list, 1);
-		}
-	}
+	if (out.len > 0 && out.data[out.len - 1] == ':' && list)
+		add_bind_list(&out, list + 1, given[BIND_MASK]);
 	if (out.len > 0 && out.data[out.len - 1] == ',')
 		out.data[out.len - 1] = '\0';
 	if (out.len > 0) {
 		strv_set(env, xasprintf("SLURM_MEM_BIND=%s", out.data));
-		strv_set(env,
-			 xasprintf("SLURM_MEM_BIND_VERBOSE=%s", given[0] ? "verbose" : "quiet"));
+		strv_set(env, xasprintf("SLURM_MEM_BIND_VERBOSE=%s",
+					given[BIND_VERBOSE] ? "verbose" : "quiet"));
 	}
-	if (given[2])
+	if (given[BIND_SORT])
 		strv_set(env, xstrdup("SLURM_MEM_BIND_SORT=sort"));
 	buf_fini(&out);
 }

@@ -76,17 +76,54 @@ static int take_which(bool *averaged, const char *name, const char *value, struc
 /* Of eval, of generate, or of both. */
 enum { EVAL = 1, GENERATE = 2 };
 
+/* Where its value goes: one of these. */
+struct infer_option {
+	const char *name;
+	unsigned of;
+	const char **text;
+	int64_t *integer;
+	double *real;
+	double min; /* of a number */
+	bool is_share;
+};
+
+static int take_value(const struct infer_option *o, const char *value, struct err *err)
+{
+	double number;
+
+	if (o->text) {
+		*o->text = value;
+		return 0;
+	}
+	if (take_number(o->name, value, o->min, o->integer != NULL, &number, err))
+		return -1;
+	if (o->is_share && (number <= 0 || number > 1))
+		return err_set(err, ERR_USAGE,
+			       "%s: \"%.40s\" must be a share above 0, and at most 1", o->name,
+			       value);
+	if (o->integer)
+		*o->integer = (int64_t)number;
+	else
+		*o->real = number;
+	return 0;
+}
+
+static int take_cache(struct infer_arguments *a, const char *name, const char *value,
+		      struct err *err)
+{
+	static const char *const words[] = { "on", "off", NULL };
+	int word;
+
+	if (take_word(name, value, words, &word, err))
+		return -1;
+	a->no_cache = word == 1;
+	return 0;
+}
+
 static int take_option(struct infer_arguments *a, unsigned command, const char *name,
 		       const char *value, struct err *err)
 {
-	const struct {
-		const char *name;
-		unsigned of;
-		const char **text; /* where the value goes: one of these */
-		int64_t *integer;
-		double *real;
-		double min; /* of a number */
-	} options[] = {
+	const struct infer_option options[] = {
 		{ "--logits", .of = EVAL, .text = &a->logits },
 		{ "--samples", .of = EVAL, .integer = &a->samples, .min = 1 },
 		{ "--seq-len", .of = EVAL | GENERATE, .integer = &a->seq_len, .min = 1 },
@@ -97,45 +134,22 @@ static int take_option(struct infer_arguments *a, unsigned command, const char *
 		{ "--choices", .of = EVAL, .text = &a->choices },
 		{ "--scores", .of = EVAL, .text = &a->scores },
 		{ "--top-k", .of = GENERATE, .integer = &a->top_k, .min = 1 },
-		{ "--top-p", .of = GENERATE, .real = &a->top_p },
+		{ "--top-p", .of = GENERATE, .real = &a->top_p, .is_share = true },
 		{ "--tokenizer", .of = EVAL | GENERATE, .text = &a->tokenizer },
 		{ "--tokens", .of = GENERATE, .integer = &a->tokens, .min = 1 },
 		{ "--seed", .of = GENERATE, .integer = &a->seed },
 		{ "--temperature", .of = GENERATE, .real = &a->temperature },
 	};
 
-	if (strcmp(name, "--cache") == 0 && command == GENERATE) {
-		static const char *const words[] = { "on", "off", NULL };
-		int word;
-		if (take_word(name, value, words, &word, err))
-			return -1;
-		a->no_cache = word == 1;
-		return 0;
-	}
+	if (strcmp(name, "--cache") == 0 && command == GENERATE)
+		return take_cache(a, name, value, err);
 	if (strcmp(name, "--weights") == 0)
 		return take_which(&a->averaged, name, value, err);
 	if (strcmp(name, "--device") == 0 || strcmp(name, "--dtype") == 0)
 		return take_device(a, name, value, err);
 	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
-		double number;
-		if (strcmp(options[i].name, name) != 0 || !(options[i].of & command))
-			continue;
-		if (options[i].text) {
-			*options[i].text = value;
-			return 0;
-		}
-		if (take_number(name, value, options[i].min, options[i].integer != NULL, &number,
-				err))
-			return -1;
-		if (options[i].real == &a->top_p && (number <= 0 || number > 1))
-			return err_set(err, ERR_USAGE,
-				       "%s: \"%.40s\" must be a share above 0, and at most 1", name,
-				       value);
-		if (options[i].integer)
-			*options[i].integer = (int64_t)number;
-		else if (options[i].real)
-			*options[i].real = number;
-		return 0;
+		if (strcmp(options[i].name, name) == 0 && (options[i].of & command))
+			return take_value(&options[i], value, err);
 	}
 	return err_set(err, ERR_USAGE, "%s: %s has no such option", name,
 		       command == EVAL ? "eval" : "generate");
