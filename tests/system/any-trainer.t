@@ -119,6 +119,26 @@ for where in 0 1; do
 	like "$(lbctl events "poison$where")" 'checkpoint_suspect .*ckpt_30.*exit status 1' "which is said"
 done
 
+# --- no checkpoint is to blame for a port that is taken, or a module that is not there ------------
+cat >"$T/port.sh" <<'END'
+step=0
+[ -z "${LB_RESUME_FROM:-}" ] || step=${LB_RESUME_FROM##*_}
+echo "starting from $step"
+[ "$step" != 20 ] || [ -e port ] || { touch port; exec python3 -c 'raise OSError(98, "Address already in use")'; }
+[ "$step" != 20 ] || [ -e module ] || { touch module; exec python3 -c 'import no_such_module'; }
+while [ "$step" -lt 40 ]; do
+	step=$((step + 1))
+	echo "step $step/40 loss 1.0"
+	[ $((step % 10)) != 0 ] || echo "state of $step" >"$LB_CHECKPOINT_DIR/ckpt_$step"
+	[ $step != 25 ] || [ -e died ] || { touch died; exit 1; }
+done
+END
+mkdir "$T/port" && cd "$T/port" || exit 1
+ok "a trainer that finds its port taken" lbctl submit --name port --set restart.backoff_first=1s -- sh "$T/port.sh"
+run_reaches port completed 60
+is "$(starts port)" "starting from 0 starting from 20 starting from 20 starting from 20 " \
+	"the next launch takes the same checkpoint again"
+
 # --- a deterministic end is no progress, however often what lay behind it is saved again ----------
 cat >"$T/wall.sh" <<'END'
 step=0

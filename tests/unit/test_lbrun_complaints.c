@@ -413,6 +413,36 @@ static const char *unreached(const char *line, int64_t rank)
 	return node;
 }
 
+/* whatever checkpoint it is given */
+static void test_outside(void **state)
+{
+	static const struct {
+		const char *text;
+		bool is_outside;
+	} lines[] = {
+		{ TRACE "OSError: [Errno 98] Address already in use\n", true },
+		{ TRACE "torch.distributed.DistNetworkError: EADDRINUSE\n" TORCHRUN, true },
+		{ TRACE "ModuleNotFoundError: No module named 'torch'\n", true },
+		{ "CondaError: Run 'conda init' before 'conda activate'\n" TRACE
+		  "ModuleNotFoundError: No module named 'torch'\n",
+		  true },
+		{ TRACE "OSError: [Errno 98] Address already in use\n" TRACE "KeyError: 'w'\n",
+		  false },
+		{ TRACE "RuntimeError: CUDA error: out of memory\n", false },
+		{ TRACE "EOFError: Ran out of input\n", false },
+		{ TRACE "OSError: [Errno 5] Input/output error\n", false },
+	};
+
+	(void)state;
+	complaints_init(&c);
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+		complaints_reset(&c);
+		hear(lines[i].text, "", -1);
+		assert_int_equal(complaints_best(&c, now_ms)->is_outside, lines[i].is_outside);
+	}
+	complaints_fini(&c);
+}
+
 static void test_unreached(void **state)
 {
 	static const char gone[] =
@@ -550,9 +580,9 @@ static void test_hostile(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_deaths),    cmocka_unit_test(test_unreached),
-		cmocka_unit_test(test_srun_ends), cmocka_unit_test(test_ends),
-		cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_deaths),    cmocka_unit_test(test_outside),
+		cmocka_unit_test(test_unreached), cmocka_unit_test(test_srun_ends),
+		cmocka_unit_test(test_ends),      cmocka_unit_test(test_hostile),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -291,6 +291,10 @@ static void test_ends_of_ranks(void **state)
 			"node n3: Communication connection failure",
 		.weight = WEIGHT_KNOWN
 	};
+	struct complaint port = { .text = "OSError: [Errno 98] Address already in use",
+				  .rank = -1,
+				  .weight = WEIGHT_KNOWN,
+				  .is_outside = true };
 	const struct complaint own = { .text = "RuntimeError: all_reduce failed on node gpu07",
 				       .weight = WEIGHT_EXCEPTION };
 	struct launch_facts facts = { .wait_status = EXITED(137),
@@ -340,7 +344,20 @@ static void test_ends_of_ranks(void **state)
 	assert_non_null(strstr(end.text, "failed on node n3"));
 	assert_true(end.is_early);
 
+	/* any checkpoint would have met a taken port; a line that was survived says nothing */
+	facts = (struct launch_facts){ .wait_status = EXITED(1), .complaint = &port };
+	ending_decide(&facts, &end);
+	assert_true(end.is_early);
+	port.weight = WEIGHT_EVERYDAY;
+	ending_decide(&facts, &end);
+	assert_false(end.is_early);
+	port.weight = WEIGHT_KNOWN;
+	facts.wait_status = KILLED(SIGSEGV);
+	ending_decide(&facts, &end);
+	assert_false(end.is_early);
+
 	/* a trainer that has such words of its own has begun */
+	facts = (struct launch_facts){ .wait_status = EXITED(137), .rank_end = &killed };
 	facts.complaint = &own;
 	ending_decide(&facts, &end);
 	assert_non_null(strstr(end.text, "rank 2 on n2: killed by signal 9"));

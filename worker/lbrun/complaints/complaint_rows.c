@@ -2,9 +2,14 @@
 /* complaint_rows.c - the tables of complaint_rows.h. */
 #include "worker/lbrun/complaints/complaint_rows.h"
 
-#define KNOWN WEIGHT_KNOWN, false
-#define EVERYDAY WEIGHT_EVERYDAY, false
-#define FOLLOWS WEIGHT_FOLLOWS, false, NULL
+#define PLAIN COMPLAINT_PLAIN
+#define FRAMED COMPLAINT_FRAMED
+#define OUTSIDE COMPLAINT_OUTSIDE
+#define KNOWN WEIGHT_KNOWN, PLAIN
+#define KNOWN_OUTSIDE WEIGHT_KNOWN, OUTSIDE
+#define EVERYDAY WEIGHT_EVERYDAY, PLAIN
+#define EVERYDAY_OUTSIDE WEIGHT_EVERYDAY, OUTSIDE
+#define FOLLOWS WEIGHT_FOLLOWS, PLAIN, NULL
 #define NCCL_ADVICE \
 	"NCCL_DEBUG=INFO tells more; slurm.network sets what the fabric needs, lbctl doctor looks at versions"
 
@@ -31,19 +36,19 @@ const struct complaint_row complaint_rows[] = {
 	{"[Cc]onnection (?:reset|closed) by (?:remote )?peer|communicator was aborted|recvValue failed|"
 	 "remote process exited|Broken ?[Pp]ipe|ncclRemoteError|Socket Timeout", FOLLOWS},
 	/* JAX */
-	{"tasks are unhealthy|that another task died", WEIGHT_FOLLOWS, false,
+	{"tasks are unhealthy|that another task died", WEIGHT_FOLLOWS, PLAIN,
 	 "a task ended, or never reached the coordinator: look at what each did last"},
 	/* TensorFlow, each time that it begins on a node without GPUs; JAX, before it fails */
-	{"failed call to cuInit: (?!.*SYSTEM_NOT_READY)", WEIGHT_HINT, false, NO_GPU},
+	{"failed call to cuInit: (?!.*SYSTEM_NOT_READY)", WEIGHT_HINT, OUTSIDE, NO_GPU},
 	/* UCX, below MPI */
 	{"process_vm_\\w+\\(.*No such process|Endpoint timeout|"
 	 "Transport retry count exceeded", FOLLOWS},
 	{"[Ww]atchdog caught collective operation timeout|ProcessGroupNCCL's watchdog got stuck|"
-	 "signal due to a collective timeout|Timed out waiting \\d+ms for (?:recv|send) operation|failed to pass monitoredBarrier|DistStoreError: wait timeout", WEIGHT_FOLLOWS, false,
+	 "signal due to a collective timeout|Timed out waiting \\d+ms for (?:recv|send) operation|failed to pass monitoredBarrier|DistStoreError: wait timeout", WEIGHT_FOLLOWS, PLAIN,
 	 "a rank did not come to the same collective as the others: look at what each did last"},
-	{"NET/IB ?: Got completion from peer .*(?:error |status=)12\\b|[Uu]nresponsive (?:remote|receiver)", WEIGHT_FOLLOWS, false,
+	{"NET/IB ?: Got completion from peer .*(?:error |status=)12\\b|[Uu]nresponsive (?:remote|receiver)", WEIGHT_FOLLOWS, PLAIN,
 	 "the other side did not answer: its rank has ended, or a link between both is bad (ibstat)"},
-	{"ranks? \\d[\\w, .-]* (?:did not answer for|" COMPLAINT_NOT_BEGUN ") \\d+ s", WEIGHT_FOLLOWS, false,
+	{"ranks? \\d[\\w, .-]* (?:did not answer for|" COMPLAINT_NOT_BEGUN ") \\d+ s", WEIGHT_FOLLOWS, PLAIN,
 	 "that rank stands still, or its node does: what it printed last says where"},
 
 	{"^" COMPLAINT_NOT_LAUNCHED "\\S+ failed on node \\S+ (?:Communication|Unable to contact|Socket timed out|Connection|"
@@ -62,7 +67,7 @@ const struct complaint_row complaint_rows[] = {
 	{"/dev/shm.*No space left|No space left.*(?:/dev/shm|shm_)|"
 	 "(?:unable to|cannot|failed to) (?:open|mmap|write to|allocate|resize).{0,20} shared memory|"
 	 "[Ee]rror while creating shared memory segment|"
-	 "(?:out of|insufficient) shared memory", KNOWN,
+	 "(?:out of|insufficient) shared memory", KNOWN_OUTSIDE,
 	 "/dev/shm is full: fewer DataLoader workers, or a larger --shm-size of the container"},
 	{"(?i)oom[_-]kill|OOM Killed|Out of memory: Killed|exceeded (?:\\w+ )?memory limit", KNOWN,
 	 "the job's memory is used up: ask for more (slurm.mem), or hold less at once"},
@@ -72,9 +77,9 @@ const struct complaint_row complaint_rows[] = {
 	 "the host's memory is used up: ask for more (slurm.mem), or hold less at once"},
 
 	/* disks and files */
-	{"[Dd]isk quota exceeded|\\[Errno 122\\]", KNOWN,
+	{"[Dd]isk quota exceeded|\\[Errno 122\\]", KNOWN_OUTSIDE,
 	 "your quota is used up: remove something, or keep fewer checkpoints"},
-	{"No space left on device|\\[Errno 28\\]|ENOSPC|file write failed", KNOWN,
+	{"No space left on device|\\[Errno 28\\]|ENOSPC|file write failed", KNOWN_OUTSIDE,
 	 "a disk is full: df -h shows which; make room, or keep fewer checkpoints"},
 	{"Stale (?:NFS )?file handle|Cannot send after transport endpoint shutdown|Input/output error", KNOWN,
 	 "that file system failed on the node: its dmesg says more, slurm.exclude keeps the run away from it"},
@@ -82,19 +87,19 @@ const struct complaint_row complaint_rows[] = {
 	 "nobody may write there, as in a container's own folders: write below run.workdir, or mount a folder"},
 	{"Too many open files|\\[Errno 24\\]", KNOWN,
 	 "too many files are open: raise ulimit -n, or use fewer DataLoader workers"},
-	{"GLIBC(?:XX)?_[\\d.]+'? not found", KNOWN, "it was built for a newer system than the node's"},
+	{"GLIBC(?:XX)?_[\\d.]+'? not found", KNOWN_OUTSIDE, "it was built for a newer system than the node's"},
 	/* environment modules, Lmod, Spack, conda, mamba, a virtualenv: a script mostly goes on without */
 	{"Unable to locate a modulefile for |The following module\\(s\\) |matches no installed packages|"
 	 "^Environment(?:Name|Location)NotFound: |Run 'conda init' before |configured to use 'conda activate'|"
 	 "critical libmamba .*prefix does not exist|/activate: No such file or directory|"
-	 SHELL_LINE "(?:module|ml|spack|conda|mamba|micromamba): (?:command )?not found$", WEIGHT_HINT, false, NOT_SET_UP},
+	 SHELL_LINE "(?:module|ml|spack|conda|mamba|micromamba): (?:command )?not found$", WEIGHT_HINT, OUTSIDE, NOT_SET_UP},
 	{"ModuleNotFoundError: |ImportError: |error while loading shared libraries|"
-	 "cannot open shared object file(?!.*\\(ignored\\))", EVERYDAY, NOT_SET_UP},
+	 "cannot open shared object file(?!.*\\(ignored\\))", EVERYDAY_OUTSIDE, NOT_SET_UP},
 	{"not enough slots available in the system", KNOWN,
 	 "more ranks than the job's tasks: slurm.ntasks_per_node, or mpirun --oversubscribe"},
-	{LAUNCHER_MISSING, KNOWN, NOT_SET_UP},
+	{LAUNCHER_MISSING, KNOWN_OUTSIDE, NOT_SET_UP},
 	{"command not found$|^[^ ]+: (?:line )?\\d+: .*not found$|exec.*: No such file or directory|"
-	 "execvp error on file|was unable to (?:launch|find|start) the specified", EVERYDAY, NOT_SET_UP},
+	 "execvp error on file|was unable to (?:launch|find|start) the specified", EVERYDAY_OUTSIDE, NOT_SET_UP},
 	{"Error\\(s\\) in loading state_dict|size mismatch for ", KNOWN,
 	 "the checkpoint is one of another model: lbctl restart --from another step or scratch"},
 	{"FileNotFoundError|No such file or directory", EVERYDAY,
@@ -104,14 +109,14 @@ const struct complaint_row complaint_rows[] = {
 
 	/* the GPU */
 	{"CUDA driver version is insufficient|driver on your system is too old|"
-	 "forward compatibility was attempted|unsupported display driver", KNOWN,
+	 "forward compatibility was attempted|unsupported display driver", KNOWN_OUTSIDE,
 	 "the node's driver is too old for this CUDA: load another module, or a build for an older CUDA"},
 	{"liblbcuda\\.so has no code for", KNOWN, NULL},
 	{"no kernel image is available|is not compatible with the current PyTorch|"
-	 "named symbol not found|unsupported GPU architecture", KNOWN,
+	 "named symbol not found|unsupported GPU architecture", KNOWN_OUTSIDE,
 	 "this build does not know the GPU: H100 and H200 need CUDA 11.8 and NCCL 2.16 or newer"},
 	{"No CUDA GPUs are available|no CUDA-capable device|Found no NVIDIA driver|No visible GPU devices|"
-	 "not compiled with CUDA\\b", KNOWN, NO_GPU},
+	 "not compiled with CUDA\\b", KNOWN_OUTSIDE, NO_GPU},
 	{"^XID \\d+ of GPU -?\\d+, hardware", KNOWN,
 	 "the GPU is broken: slurm.exclude keeps the run away from the node; have it looked at"},
 	{"^XID \\d+ of GPU -?\\d+, application", KNOWN,
@@ -119,9 +124,9 @@ const struct complaint_row complaint_rows[] = {
 	{"uncorrectable (?:ECC|NVLink)|hardware stack error|fallen off the bus|GPU is lost|"
 	 "\\bXid\\b(?: ?\\([^)]*\\))?(?: error)?[:= ]+(?:38|44|46|48|54|61|62|64|74|79|95|110|119|120|140|143|144|145|149)\\b",
 	 KNOWN, "the GPU is broken: slurm.exclude keeps the run away from the node; have it looked at"},
-	{"invalid device ordinal", KNOWN,
+	{"invalid device ordinal", KNOWN_OUTSIDE,
 	 "the job has no such GPU: one rank for each (slurm.ntasks_per_node, slurm.gpus_per_node), as cuda:LOCAL_RANK"},
-	{"busy or unavailable|system not yet initialized", KNOWN,
+	{"busy or unavailable|system not yet initialized", KNOWN_OUTSIDE,
 	 "that GPU lets nobody in: nvidia-smi on the node says whether another process has it; slurm.exclude keeps away from it"},
 	{"LB_CUDA_WAIT=1 tells which", KNOWN, NULL},
 	{"HIP error: |Memory access fault by GPU|HSA_STATUS_ERROR_(?:MEMORY|EXCEPTION|ILLEGAL)", KNOWN,
@@ -131,46 +136,46 @@ const struct complaint_row complaint_rows[] = {
 	 "a kernel failed; with CUDA_LAUNCH_BLOCKING=1 in the environment the traceback shows which"},
 
 	/* the network */
-	{"[Aa]ddress already in use|EADDRINUSE|\\[Errno 98\\]", KNOWN,
+	{"[Aa]ddress already in use|EADDRINUSE|\\[Errno 98\\]", KNOWN_OUTSIDE,
 	 "somebody has that port: do not set MASTER_PORT (lbrun finds a free one), or set another"},
 	{"RendezvousConnectionError|RendezvousTimeoutError|client socket has (?:failed|timed out)|waiting for clients|"
-	 "TCPStore.*time[d ]*out", EVERYDAY, complaint_not_met},
-	{"NCCL WARN", WEIGHT_HINT, false, NCCL_ADVICE},
-	{"Duplicate GPU detected", KNOWN,
+	 "TCPStore.*time[d ]*out", EVERYDAY_OUTSIDE, complaint_not_met},
+	{"NCCL WARN", WEIGHT_HINT, PLAIN, NCCL_ADVICE},
+	{"Duplicate GPU detected", KNOWN_OUTSIDE,
 	 "two ranks took one GPU: each needs its own, as cuda:LOCAL_RANK, and no more ranks on a node than GPUs"},
-	{"ncclSystemError|ncclInternalError|ncclUnhandledCudaError|ncclInvalidUsage|NCCL error", WEIGHT_EXCEPTION, false,
+	{"ncclSystemError|ncclInternalError|ncclUnhandledCudaError|ncclInvalidUsage|NCCL error", WEIGHT_EXCEPTION, PLAIN,
 	 NCCL_ADVICE},
-	{"W&B API: permission denied|wandb\\.errors\\.\\w+: api_key not configured", KNOWN,
+	{"W&B API: permission denied|wandb\\.errors\\.\\w+: api_key not configured", KNOWN_OUTSIDE,
 	 "no access to it: a key belongs into run.env_file, as WANDB_API_KEY=..."},
-	{"GatedRepoError|40[13] Client Error|RepositoryNotFoundError", EVERYDAY,
+	{"GatedRepoError|40[13] Client Error|RepositoryNotFoundError", EVERYDAY_OUTSIDE,
 	 "no access to it: a token belongs into run.env_file, as HF_TOKEN=..."},
 	{"Name or service not known|Temporary failure in name resolution|Max retries exceeded|"
-	 "Network is unreachable|LocalEntryNotFoundError", EVERYDAY,
+	 "Network is unreachable|LocalEntryNotFoundError", EVERYDAY_OUTSIDE,
 	 "compute nodes often have no internet: download before, and set HF_HUB_OFFLINE=1"},
 
 	{"rank \\d+ \\([^)]*\\) has (?:another|other) .* than rank 0 \\(", KNOWN, NULL},
 
 	/* crashes, and the words of languages */
 	{"^srun: |^(?:mpirun|mpiexec|prterun)\\b|^\\[(?:mpiexec|proxy:)", FOLLOWS},
-	{"^Signal: Abort", WEIGHT_FOLLOWS, true, NULL},
-	{"^Fatal Python error: Aborted", WEIGHT_ERROR, true, NULL},
+	{"^Signal: Abort", WEIGHT_FOLLOWS, FRAMED, NULL},
+	{"^Fatal Python error: Aborted", WEIGHT_ERROR, FRAMED, NULL},
 	{"^Signal: |Fatal Python error: |^Segmentation fault|Caught signal \\d+ \\(|^signal \\(\\d+|\\*\\*\\* SIG|AddressSanitizer: ",
-	 WEIGHT_KNOWN, true, NULL},
-	{"^terminate called after throwing", WEIGHT_EXCEPTION, true, NULL},
+	 WEIGHT_KNOWN, FRAMED, NULL},
+	{"^terminate called after throwing", WEIGHT_EXCEPTION, FRAMED, NULL},
 	/* glog, absl and XLA, before they abort; before absl is initialized the time is one of Unix */
-	{"^F\\d{4} \\d\\d:\\d\\d:\\d+\\.|^" TF_PREFIX "F ", WEIGHT_EXCEPTION, false, NULL},
+	{"^F\\d{4} \\d\\d:\\d\\d:\\d+\\.|^" TF_PREFIX "F ", WEIGHT_EXCEPTION, PLAIN, NULL},
 	/* glibc, as it aborts */
 	{"^(?:\\w+\\(\\): )?(?:double free|invalid (?:next )?(?:pointer|size)|corrupted|mismatching|memory corruption|unaligned)\\b.{0,60}$|"
-	 "\\*\\*\\* (?:stack smashing|buffer overflow) detected", WEIGHT_EXCEPTION, true, NULL},
+	 "\\*\\*\\* (?:stack smashing|buffer overflow) detected", WEIGHT_EXCEPTION, FRAMED, NULL},
 	/* Ray; no rank's end, as the last of the log is printed once more behind it */
-	{"Job entrypoint command failed with exit code", WEIGHT_HINT, false, NULL},
-	{"unrecognized arguments: |following arguments are required|invalid choice: ", KNOWN, NULL},
+	{"Job entrypoint command failed with exit code", WEIGHT_HINT, PLAIN, NULL},
+	{"unrecognized arguments: |following arguments are required|invalid choice: ", KNOWN_OUTSIDE, NULL},
 	{"See root cause above", FOLLOWS},
 	{"^(?:In '.*': )?Could not (?:find|override|append|delete|load) '|(?:ORTE|PRTE) (?:was unable|has lost)|attempt to run as root|"
-	 "Assertion .* failed|^thread '.*'(?: \\(\\d+\\))? panicked|^panic: ", WEIGHT_EXCEPTION, false, NULL},
+	 "Assertion .* failed|^thread '.*'(?: \\(\\d+\\))? panicked|^panic: ", WEIGHT_EXCEPTION, PLAIN, NULL},
 	{"^(?:[A-Za-z_]\\w*\\.)*[A-Z]\\w*(?:Error|Exception|Interrupt|Exit|Failure)(?::|$)",
-	 WEIGHT_EXCEPTION, false, NULL},
-	{"(?i)\\b(?:error|fatal|exception|failed|aborted|aborting|cannot)\\b", WEIGHT_ERROR, false, NULL},
+	 WEIGHT_EXCEPTION, PLAIN, NULL},
+	{"(?i)\\b(?:error|fatal|exception|failed|aborted|aborting|cannot)\\b", WEIGHT_ERROR, PLAIN, NULL},
 };
 /* clang-format on */
 const size_t complaint_row_count = sizeof(complaint_rows) / sizeof(complaint_rows[0]);

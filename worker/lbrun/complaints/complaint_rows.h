@@ -19,11 +19,17 @@ enum weight {
 	WEIGHT_KNOWN,     /* we can say what it means */
 };
 
+enum complaint_kind {
+	COMPLAINT_PLAIN,
+	COMPLAINT_FRAMED,  /* a line soon after it says where */
+	COMPLAINT_OUTSIDE, /* what the trainer finds around it, whatever checkpoint it is given */
+};
+
 /* The first row that fits has the line. */
 struct complaint_row {
 	const char *pattern; /* PCRE2 */
 	enum weight weight;
-	bool has_frame;     /* a line soon after it says where */
+	enum complaint_kind kind;
 	const char *advice; /* what to do about it; NULL = it says so itself */
 };
 /* As our own trainer says that a rank never came: nothing of the training was touched before

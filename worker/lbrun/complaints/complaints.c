@@ -122,7 +122,8 @@ static void offer(struct complaints *c, const struct heard *line, enum weight we
 	if (!is_better(&c->best, line, weight))
 		return;
 	take(&c->best, line, weight, row ? row->advice : NULL);
-	c->frame_lines = row && row->has_frame ? FRAME_LINES : 0;
+	c->best.is_outside = row && row->kind == COMPLAINT_OUTSIDE;
+	c->frame_lines = row && row->kind == COMPLAINT_FRAMED ? FRAME_LINES : 0;
 	c->goes_on = is_heading(line->text);
 }
 
@@ -245,8 +246,11 @@ void complaints_hear(struct complaints *c, const struct heard *heard)
 		return;
 	if (go_on(c, &line))
 		return;
-	if (part == TRACEBACK_END && c->traceback.aside == ASIDE_NOT)
+	if (part == TRACEBACK_END && c->traceback.aside == ASIDE_NOT) {
 		c->raised_ms = line.now_ms;
+		/* what came before it was survived */
+		c->best.is_outside &= row && row->kind == COMPLAINT_OUTSIDE;
+	}
 	if (!c->traceback.is_ignored && (row || part == TRACEBACK_END))
 		offer(c, &line, weigh(part, row), row);
 	/* what is indented quotes a program, or goes on: below a warning, say */

@@ -26,6 +26,7 @@ struct complaint {
 	char node[65];      /* "" = not known */
 	int64_t rank;       /* -1 = not known */
 	int64_t at_ms;
+	bool is_outside; /* COMPLAINT_OUTSIDE */
 	char text[COMPLAINT_BYTES];
 };
 

@@ -262,6 +262,13 @@ static bool is_cut_short(const struct launch_facts *f, const struct ending *end)
 	return f->warned && end->exit_code == 0 && f->has_steps_left && f->has_come_further;
 }
 
+/* A port that is taken, a module that is not there: any checkpoint would have met the same. A line
+ * that is merely everyday may have been survived. */
+static bool is_outside(const struct complaint *c, enum cause cause)
+{
+	return cause == CAUSE_ERROR && c && c->is_outside && c->weight >= WEIGHT_EXCEPTION;
+}
+
 static const char though[] = ", though its script ended with status 0 (set -e -o pipefail)";
 
 void ending_decide(const struct launch_facts *f, struct ending *out)
@@ -316,7 +323,8 @@ void ending_decide(const struct launch_facts *f, struct ending *out)
 			 out->cause == CAUSE_TIMEOUT ? ", warned of its time limit" : "");
 		if (out->cause != CAUSE_COMPLETED && !is_mere_follower(f, out))
 			add_complaint(f->complaint, out);
-		out->is_early = is_unreached || strstr(said, COMPLAINT_NOT_BEGUN);
+		out->is_early = is_unreached || strstr(said, COMPLAINT_NOT_BEGUN) ||
+				is_outside(f->complaint, out->cause);
 	}
 	text_clean(out->text);
 }

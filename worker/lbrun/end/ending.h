@@ -43,11 +43,12 @@ struct launch_facts {
 
 struct ending {
 	enum cause cause;
-	int exit_code;                /* -1 = none */
-	int signal;                   /* 0 = none */
-	bool is_final;                /* a relaunch would meet the same */
-	bool is_node;                 /* a node is to blame, not the run */
-	bool is_early;                /* some rank never began: nobody looked at the checkpoint */
+	int exit_code; /* -1 = none */
+	int signal;    /* 0 = none */
+	bool is_final; /* a relaunch would meet the same */
+	bool is_node;  /* a node is to blame, not the run */
+	/* no checkpoint is to blame: some rank never began, or any would have met the same */
+	bool is_early;
 	char text[ENDING_TEXT_BYTES]; /* one line for people */
 };
 
