@@ -2,6 +2,7 @@
 /* test_reconcile.c - the ladder of a submission and every way an attempt can end, as a table of
  * facts and the decision they must give. */
 #include <signal.h>
+#include <string.h>
 
 #include "tests/unit/reconcile_facts.h"
 
@@ -642,6 +643,22 @@ static void a_wait_is_never_in_the_past(void **state)
 	}
 }
 
+static void an_end_without_a_record_is_told_as_such(void **state)
+{
+	static const struct job_status killed = {
+		.phase = JOB_ENDED, .cause = CAUSE_CRASH, .signal = 9, .state = "FAILED"
+	};
+	struct known known = { RUNNING, .f.seen = &killed, .a.ended_ms = A_MINUTE_AGO };
+	struct decision d = decide(&known);
+
+	(void)state;
+	assert_int_equal(d.kind, DECISION_END);
+	assert_int_equal(d.cause, CAUSE_CRASH);
+	assert_non_null(strstr(d.text, "lbrun"));
+	known.a.claimed = false;
+	assert_string_equal(decide(&known).text, "FAILED");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -650,6 +667,7 @@ int main(void)
 		cmocka_unit_test(a_switch_comes_first),
 		cmocka_unit_test(moves_are_legal),
 		cmocka_unit_test(a_wait_is_never_in_the_past),
+		cmocka_unit_test(an_end_without_a_record_is_told_as_such),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

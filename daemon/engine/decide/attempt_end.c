@@ -84,8 +84,12 @@ struct decision end_by_record(const struct facts *f)
  * far as a trainer, or nobody knows how far. */
 static struct decision end_by_word(const struct facts *f, const char *state)
 {
+	static const char silent[] = "lbrun, which watches the trainer in its job, was killed or "
+				     "died before it could write down why";
 	enum cause cause = scheduler_cause(f);
 
+	if (f->a->claimed && !f->is_array && (cause == CAUSE_CRASH || cause == CAUSE_ERROR))
+		state = silent;
 	if (is_nobodys_cancel(f) && f->a->claimed)
 		state = nobodys_cancel;
 	if (cause == CAUSE_COMPLETED || cause == CAUSE_NONE || is_nobodys_cancel(f))
