@@ -495,6 +495,9 @@ static void test_begun_again(void **state)
 	launch_told_step(&l, 11, NOW + 5, NOW + 6);
 	launch_told_step(&l, 8, NOW + 5, NOW + 7);
 	assert_true(l.has_begun_again);
+	/* those were the last lines of a log */
+	launch_told_step(&l, 11, NOW + 5, NOW + 7);
+	assert_false(l.has_begun_again);
 }
 
 /* --- a whole attempt -------------------------------------------------------------------------- */

@@ -218,7 +218,11 @@ void launch_told_step(struct launch *l, int64_t step, int64_t rank_end_ms, int64
 		l->step_told = step;
 		l->told_ms = now_ms;
 	}
-	l->has_begun_again |= step <= l->step_saved && rank_end_ms > l->told_ms - TOLD_LATE_MS;
+	if (step > l->step_saved)
+		/* a script that fails prints the last lines of its log again, mostly all at once */
+		l->has_begun_again = false;
+	else
+		l->has_begun_again |= rank_end_ms > l->told_ms - TOLD_LATE_MS;
 	l->has_come_further |= step > l->from_step;
 }
 
