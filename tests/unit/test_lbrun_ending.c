@@ -56,7 +56,7 @@ static const struct {
 	{{.wait_status = KILLED(SIGKILL), .oom = true}, CAUSE_OOM, -1, SIGKILL, 137},
 	{{.wait_status = EXITED(137), .oom = true}, CAUSE_OOM, 137, 0, 137},
 	{{.wait_status = EXITED(1), .oom = true}, CAUSE_ERROR, 1, 0, 1},
-	/* a shell stood around it, or a container; a program in Python, as conda run and pdm run are */
+	/* a shell stood around it, or a container; a program in Python, as pdm run is */
 	{{.wait_status = EXITED(137)}, CAUSE_CRASH, 137, 0, 137},
 	{{.wait_status = EXITED(139)}, CAUSE_CRASH, 139, 0, 139},
 	{{.wait_status = EXITED(143)}, CAUSE_ERROR, 143, 0, 143},

@@ -40,8 +40,8 @@ static bool is_violent(int signo)
 	return signo == SIGKILL || is_crash_signal(signo);
 }
 
-/* Also where a shell stood around it, which adds 128, or a program in Python (conda run, pdm run),
- * whose status is that of -9. What else such a program ends with may be its own. */
+/* Also where a shell stood around it, which adds 128, or a program in Python (pdm run): its status
+ * is that of -9. What else such a program ends with may be its own. */
 static int signal_behind(int signo, int exit_code)
 {
 	if (signo || exit_code <= 128)
