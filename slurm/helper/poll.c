@@ -231,15 +231,17 @@ static void mark_again(const slurm_job_info_t *job, const struct wire_row *row)
 	free(comment);
 }
 
-/* Waiting tasks share a record, which has no number of a task. */
+/* Waiting tasks share a record, which has no number of a task; that of those that were cancelled all
+ * at once has none at all. */
 static void note_tasks(const slurm_job_info_t *job, const struct wire_row *row)
 {
+	const char *several = job->array_task_str ? job->array_task_str : "";
 	char one[16];
 
 	if (job->array_job_id == 0)
 		return;
 	snprintf(one, sizeof(one), "%u", job->array_task_id);
-	cancelled_note(row, job->array_task_str ? job->array_task_str : one);
+	cancelled_note(row, job->array_task_id == NO_VAL ? several : one);
 }
 
 static void tell_jobs(struct answer *a, const job_info_msg_t *list, const char *ledger_id)

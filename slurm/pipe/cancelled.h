@@ -13,8 +13,8 @@ void cancelled_min_job_age(int64_t seconds);
 /* A poll begins. */
 void cancelled_turn(void);
 
-/* A record of an array: of these tasks, as Slurm prints them ("7", "3,5-9%2"). One that ends in
- * "..." was cut off, and says nothing. */
+/* A record of an array: of these tasks, as Slurm prints them ("7", "3,5-9%2"; "": it does not say).
+ * One that ends in "..." was cut off, and says nothing. */
 void cancelled_note(const struct wire_row *row, const char *tasks);
 
 /* All were noted: adds "cancelled" (wire.h) to the answer. */

@@ -137,6 +137,15 @@ is "$(begun_tasks some)" 00123456 "until the run is restarted"
 exits 0 "output that a script throws away" lbctl logs some
 is "$err" "lbctl: no output: the script sends it to /dev/null" "is told as that"
 
+# All that wait at once: what is left of them is a record without numbers.
+submit_tasks rest 0-4%2
+scancel "$(job rest 0)_[2-4]"
+wait_for 'lbctl events rest | grep -q task_cancelled' 60
+like "$(lbctl events rest)" 'task_cancelled .*: tasks 2-4; lbctl' "all tasks that wait are cancelled: those are told"
+touch "$LB_HOME/runs/rest/go.0" "$LB_HOME/runs/rest/go.1"
+run_reaches rest killed 60
+is "$(begun_tasks rest) $(attempts rest)" "001 2" "… and those that run go on"
+
 # One that ran is known to be cancelled once it has run for long. Accounting knows earlier, and of
 # those that nobody saw.
 submit_tasks ran 0-1
