@@ -137,7 +137,7 @@ static int take_attempt(const struct ledger_attempt *row, void *arg)
 		if (row->state == ATTEMPT_ENDED && row->cause != CAUSE_LAUNCH_FAIL)
 			run->ever_trained = true;
 		if (row->state == ATTEMPT_ENDED &&
-		    relaunch_was_in_vain(row->cause, row->ended_ms - row->started_ms))
+		    relaunch_was_in_vain(row->cause, row->ended_ms - row->started_ms, 0))
 			run->in_vain++;
 		else if (row->state == ATTEMPT_ENDED)
 			run->in_vain = 0;

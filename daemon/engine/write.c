@@ -211,23 +211,15 @@ static void write_start(struct engine *e, struct run *run)
 	watch_anew(run, engine_now(e));
 }
 
-/* For how long it ran: by the wall clock, which knows of it across lbd's starts, or by ours, which
- * nobody sets back. */
-static int64_t lasted_ms(const struct engine *e, const struct attempt *a)
-{
-	int64_t by_wall_ms = engine_wall(e) - a->started_ms;
-	int64_t watched_ms = engine_now(e) - a->watching_since_ms;
-
-	return watched_ms > by_wall_ms ? watched_ms : by_wall_ms;
-}
-
 /* Counts the launch that lbrun could not tell of itself. */
 static void count_untold(struct engine *e, struct run *run, const struct decision *d)
 {
 	struct attempt *a = &run->attempt;
+	bool was_in_vain = relaunch_was_in_vain(d->cause, engine_wall(e) - a->started_ms,
+						engine_now(e) - a->watching_since_ms);
 	struct err err = { 0 };
 
-	if (a->state == ATTEMPT_RUNNING && !relaunch_was_in_vain(d->cause, lasted_ms(e, a)))
+	if (a->state == ATTEMPT_RUNNING && !was_in_vain)
 		run->in_vain = 0;
 	else if (!d->has_no_eligible_node && !d->is_short) /* these: another try, and no pause */
 		run->in_vain++;

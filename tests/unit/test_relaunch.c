@@ -31,15 +31,22 @@ static void attempts_in_vain_pause(void **state)
 	static const int64_t want_s[] = { 0, 0, 60, 120, 240, 480 };
 	static const struct {
 		enum cause cause;
-		int64_t lasted_ms;
+		int64_t lasted_ms, watched_ms;
 		bool in_vain;
 	} rows[] = {
-		{ CAUSE_PREEMPTED, 500, true },       { CAUSE_TIMEOUT, 500, true },
-		{ CAUSE_NODE_FAIL, 500, true },       { CAUSE_PREEMPTED, 19999, true },
-		{ CAUSE_PREEMPTED, -3600000, false }, { CAUSE_PREEMPTED, 20000, false },
-		{ CAUSE_TIMEOUT, 3600000, false },    { CAUSE_CRASH, 500, false },
-		{ CAUSE_ERROR, 500, false },          { CAUSE_COMPLETED, 500, false },
-		{ CAUSE_KILLED, 500, false },
+		{ CAUSE_PREEMPTED, 500, 500, true },
+		{ CAUSE_TIMEOUT, 500, 0, true },
+		{ CAUSE_NODE_FAIL, 500, 500, true },
+		{ CAUSE_PREEMPTED, 19999, 19999, true },
+		{ CAUSE_PREEMPTED, 500, 20000, false },
+		{ CAUSE_PREEMPTED, 20000, 0, false },
+		{ CAUSE_TIMEOUT, 3600000, 0, false },
+		{ CAUSE_CRASH, 500, 500, false },
+		{ CAUSE_ERROR, 500, 500, false },
+		{ CAUSE_COMPLETED, 500, 500, false },
+		{ CAUSE_KILLED, 500, 500, false },
+		/* the clock was set back, and an lbd before this one saw it start */
+		{ CAUSE_TIMEOUT, -3600000, 0, false },
 	};
 
 	(void)state;
@@ -51,7 +58,8 @@ static void attempts_in_vain_pause(void **state)
 		assert_int_equal(relaunch_decide(&f, &policy).backoff_ms, want_s[n] * 1000);
 	}
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		assert_int_equal(relaunch_was_in_vain(rows[i].cause, rows[i].lasted_ms),
+		assert_int_equal(relaunch_was_in_vain(rows[i].cause, rows[i].lasted_ms,
+						      rows[i].watched_ms),
 				 rows[i].in_vain);
 }
 

@@ -64,12 +64,13 @@ bool relaunch_counts(const struct policy *policy, enum cause cause, bool blame_r
 	return verdict_of(policy, cause, blame_run) == VERDICT_COUNT_IT;
 }
 
-bool relaunch_was_in_vain(enum cause cause, int64_t lasted_ms)
+bool relaunch_was_in_vain(enum cause cause, int64_t lasted_ms, int64_t watched_ms)
 {
 	enum { AT_ONCE_MS = 20 * 1000 };
 
-	/* a wall clock may be set back */
-	return table[cause].verdict == VERDICT_AGAIN && lasted_ms >= 0 && lasted_ms < AT_ONCE_MS;
+	/* less than nothing: the clock was set back */
+	return table[cause].verdict == VERDICT_AGAIN && lasted_ms >= 0 && lasted_ms < AT_ONCE_MS &&
+	       watched_ms < AT_ONCE_MS;
 }
 
 /* The trainer's own doing, as far as causes tell. */

@@ -34,7 +34,8 @@ struct relaunch relaunch_decide(const struct relaunch_facts *f, const struct pol
 bool relaunch_counts(const struct policy *policy, enum cause cause, bool blame_run);
 
 /* Was an attempt that started over at once, and is not to count? Then it was in vain: a script that
- * asks for a requeue in its first line, a partition that preempts whatever comes. Milliseconds. */
-bool relaunch_was_in_vain(enum cause cause, int64_t lasted_ms);
+ * asks for a requeue in its first line, a partition that preempts whatever comes. It lasted so long
+ * by the wall clock, which may have been set since, and while this lbd watched. */
+bool relaunch_was_in_vain(enum cause cause, int64_t lasted_ms, int64_t watched_ms);
 
 #endif
