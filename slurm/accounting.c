@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "common/base/mem.h"
+#include "slurm/batch/sbatch_values.h"
 #include "slurm/job_result.h"
 #include "slurm/reasons.h"
 
@@ -32,16 +33,18 @@ static bool number_of(const char *text, int64_t max, int64_t *out)
 	return end != text && *end == '\0' && *out >= 0 && *out <= max;
 }
 
-/* "12", and of an array "12_3" or "12_[4-9]"; its steps ("12.batch") are not asked for. *task is -1
- * where it is not one. */
-static bool id_of(char *text, int64_t *id, int64_t *task)
+/* "12", and of an array "12_3" or "12_[4-9%2]"; its steps ("12.batch") are not asked for. No tasks
+ * where it is not one, or they cannot be told. */
+static bool id_of(char *text, int64_t *id, struct sbatch_indices *tasks)
 {
 	char *of_array = strchr(text, '_');
 
-	*task = -1;
-	if (of_array && !number_of(of_array + 1, UINT32_MAX, task))
-		*task = -1;
-	text[strcspn(text, "_")] = '\0';
+	if (of_array) {
+		*of_array++ = '\0';
+		of_array += *of_array == '[';
+		of_array[strcspn(of_array, "]")] = '\0';
+		sbatch_array(of_array, SBATCH_ARRAY_MAX, tasks, NULL);
+	}
 	return number_of(text, UINT32_MAX, id) && *id > 0;
 }
 
@@ -101,7 +104,7 @@ static bool cut(char *line, char *fields[FIELDS])
 struct row {
 	struct job_status job; /* of one that is over */
 	struct slurm_word word;
-	int64_t task; /* -1: none, or several */
+	struct sbatch_indices tasks; /* owned */
 	bool is_over;
 };
 
@@ -112,7 +115,7 @@ static bool row_parse(const char *text, struct row *row)
 	bool is_good;
 
 	*row = (struct row){ .job.exit_code = -1 };
-	is_good = cut(line, fields) && id_of(fields[0], &id, &row->task) &&
+	is_good = cut(line, fields) && id_of(fields[0], &id, &row->tasks) &&
 		  slurm_state_from_word(fields[1], &row->word.state) &&
 		  status_of(fields[2], &row->word.exit_code) &&
 		  number_of(fields[7], INT64_MAX, &row->job.ref.submit_time);
@@ -137,6 +140,7 @@ bool accounting_line_parse(const char *text, struct job_status *out)
 	bool is_over = row_parse(text, &row) && row.is_over;
 
 	*out = is_over ? row.job : (struct job_status){ .exit_code = -1 };
+	free(row.tasks.items);
 	return is_over;
 }
 
@@ -206,10 +210,6 @@ struct rows {
 
 static void add_row(struct rows *to, const struct row *row)
 {
-	if (!row->is_over) {
-		to->is_more = true;
-		return;
-	}
 	if (to->count == to->cap) {
 		to->cap = to->cap ? 2 * to->cap : 4;
 		to->items = xrealloc(to->items, to->cap * sizeof(to->items[0]));
@@ -226,10 +226,15 @@ static struct rows rows_of(const char *text, const struct job_ref *job)
 		size_t len = strcspn(line, "\n");
 		char *copy = xstrndup(line, len);
 		struct row row;
+		bool is_good = row_parse(copy, &row);
+		bool is_its = is_good && row.job.ref.job_id == job->job_id &&
+			      row.job.ref.submit_time == job->submit_time;
 
-		if (row_parse(copy, &row) && row.job.ref.job_id == job->job_id &&
-		    row.job.ref.submit_time == job->submit_time)
+		if (is_its && row.is_over)
 			add_row(&rows, &row);
+		else
+			free(row.tasks.items);
+		rows.is_more |= is_its && !row.is_over;
 		free(copy);
 		line += len + (line[len] == '\n');
 	}
@@ -256,30 +261,48 @@ static struct job_status stands_for(const struct rows *rows, const struct job_re
 	return found;
 }
 
-/* As "cancelled" of a poll (wire.h), and by whom. That Slurm has not seen it start proves nothing
- * here: what the controller forgot is not told. */
-static json_t *cancelled_tasks(const struct rows *rows)
+/* As "cancelled" of a poll (wire.h), and by whom those that ran. That Slurm has not seen one start
+ * proves nothing here: what the controller forgot is not told. */
+static void add_cancelled(json_t *list, const struct row *row)
 {
-	json_t *list = json_array();
+	if (row->job.cause != CAUSE_KILLED || !row->job.has_canceller)
+		return;
+	if (row->tasks.count == 1)
+		json_array_append_new(list, json_pack("[IbIIiI]", (json_int_t)row->tasks.items[0],
+						      1, (json_int_t)row->job.start_time,
+						      (json_int_t)row->job.end_time, 0,
+						      (json_int_t)row->job.canceller));
+	for (size_t i = 0; i < row->tasks.count && row->tasks.count > 1; i++)
+		json_array_append_new(list, json_pack("[I]", (json_int_t)row->tasks.items[i]));
+}
+
+static json_t *body_of(const struct rows *rows)
+{
+	json_t *cancelled = json_array(), *known = json_array();
 
 	for (size_t i = 0; i < rows->count; i++) {
-		const struct row *row = &rows->items[i];
+		const struct sbatch_indices *tasks = &rows->items[i].tasks;
 
-		if (row->task >= 0 && row->job.cause == CAUSE_KILLED && row->job.has_canceller)
-			json_array_append_new(list, json_pack("[IbIIiI]", (json_int_t)row->task, 1,
-							      (json_int_t)row->job.start_time,
-							      (json_int_t)row->job.end_time, 0,
-							      (json_int_t)row->job.canceller));
+		add_cancelled(cancelled, &rows->items[i]);
+		for (size_t k = 0; k < tasks->count; k++)
+			json_array_append_new(known, json_integer(tasks->items[k]));
 	}
-	return list;
+	return json_pack("{s:o, s:o, s:b}", "cancelled", cancelled, "known", known, "more",
+			 rows->is_more);
+}
+
+static void rows_free(struct rows *rows)
+{
+	for (size_t i = 0; i < rows->count; i++)
+		free(rows->items[i].tasks.items);
+	free(rows->items);
 }
 
 static void answer_one(const char *text, const struct question *q)
 {
 	struct rows rows = rows_of(text, &q->job);
 	struct job_status found = stands_for(&rows, &q->job);
-	json_t *body = json_pack("{s:o, s:b}", "cancelled", cancelled_tasks(&rows), "more",
-				 rows.is_more);
+	json_t *body = body_of(&rows);
 	struct scheduler_reply reply = {
 		.result = rows.count > 0 ? SCHEDULER_OK : SCHEDULER_GONE,
 		.text = "",
@@ -291,7 +314,7 @@ static void answer_one(const char *text, const struct question *q)
 
 	q->done(q->arg, &reply);
 	json_decref(body);
-	free(rows.items);
+	rows_free(&rows);
 }
 
 /* `text` NULL: there is no answer. Callbacks may ask anew, and may close us. */
@@ -393,22 +416,24 @@ static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
 }
 
 /* The times as numbers: as texts they would depend on the time zone, and be twice there in
- * autumn. */
+ * autumn. Lists of tasks as long as they are. */
 static char **environment(void)
 {
-	static char time_format[] = "SLURM_TIME_FORMAT=%s";
+	static char time_format[] = "SLURM_TIME_FORMAT=%s", whole_lists[] = "SLURM_BITSTR_LEN=0";
 	size_t count = 0, kept = 0;
 	char **env;
 
 	while (environ[count])
 		count++;
-	env = xcalloc(count + 2, sizeof(env[0]));
+	env = xcalloc(count + 3, sizeof(env[0]));
 	for (size_t i = 0; i < count; i++)
 		if (strncmp(environ[i], "SLURM_TIME_FORMAT=", 18) != 0 &&
 		    strncmp(environ[i], "SLURM_CLUSTERS=", 15) != 0 &&
+		    strncmp(environ[i], "SLURM_BITSTR_LEN=", 17) != 0 &&
 		    strncmp(environ[i], "SACCT_", 6) != 0)
 			env[kept++] = environ[i];
-	env[kept] = time_format;
+	env[kept++] = time_format;
+	env[kept] = whole_lists;
 	return env;
 }
 

@@ -106,8 +106,8 @@ struct scheduler_reply {
 		jobs;
 	size_t job_count;
 	/* why, outages: what is known, by the names in wire.h; NULL: nothing. recall: "cancelled",
-	 * of an array as in a poll, each task with the uid of who did it behind; "more": it has
-	 * tasks that are not over. */
+	 * of an array as in a poll, each task that ran with the uid of who did it behind; "known":
+	 * the tasks of which it knows anything; "more": some are not over. */
 	const json_t *body;
 };
 

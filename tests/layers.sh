@@ -49,7 +49,7 @@ common/gpu        ./base
 common/host       ./base
 common/config     ./base ./run ./checkpoint
 sql             common/*
-slurm           common/*
+slurm           common/* ./batch
 slurm/batch     common/*
 slurm/local     common/* slurm ./batch
 slurm/pipe      common/* slurm ./batch

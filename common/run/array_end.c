@@ -80,15 +80,29 @@ static bool was_left_out(const char *attempt, int64_t task)
 	return was;
 }
 
-/* Of those that were cancelled before they began in this attempt nothing else tells. */
-static int64_t count_unbegun(const char *attempt, const struct tasks *begun,
-			     const struct tasks *cancelled)
+size_t array_unbegun(const char *attempt, int64_t *tasks, size_t count)
 {
-	int64_t count = 0;
+	struct tasks begun;
+	size_t unbegun = 0;
 
-	for (size_t i = 0; i < cancelled->count; i++)
-		count += !is_among_int64(begun->items, begun->count, cancelled->items[i]) &&
-			 !was_left_out(attempt, cancelled->items[i]);
+	begun.items = array_task_folders(attempt, &begun.count);
+	for (size_t i = 0; i < count; i++)
+		if (!is_among_int64(begun.items, begun.count, tasks[i]) &&
+		    !was_left_out(attempt, tasks[i]))
+			tasks[unbegun++] = tasks[i];
+	free(begun.items);
+	return unbegun;
+}
+
+static size_t count_unbegun(const char *attempt, const struct tasks *of)
+{
+	int64_t *tasks = xcalloc(of->count + 1, sizeof(tasks[0]));
+	size_t count;
+
+	for (size_t i = 0; i < of->count; i++)
+		tasks[i] = of->items[i];
+	count = array_unbegun(attempt, tasks, of->count);
+	free(tasks);
 	return count;
 }
 
@@ -153,7 +167,8 @@ void array_end_write(const char *attempt, int64_t all, const char *token)
 
 	cancelled.items = array_tasks_cancelled(run_dir, &cancelled.count);
 	begun.items = array_task_folders(attempt, &begun.count);
-	sum.ended += count_unbegun(attempt, &begun, &cancelled);
+	/* of those that were cancelled before they began nothing else tells */
+	sum.ended += (int64_t)count_unbegun(attempt, &cancelled);
 	/* ends are files, of which an array may have thousands: read once all have begun */
 	if (sum.ended + (int64_t)begun.count >= all)
 		add_tasks(&sum, attempt, &begun, &cancelled);

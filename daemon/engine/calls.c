@@ -157,6 +157,8 @@ static void take_memory(struct engine *e, struct run *run, struct attempt *a,
 		return;
 	if (a == &run->attempt)
 		engine_note_cancelled(e, run, json_object_get(reply->body, "cancelled"));
+	if (a == &run->attempt && !js_bool(reply->body, "more", false))
+		engine_note_unknown(e, run, json_object_get(reply->body, "known"));
 	a->recalled = (struct recalled){
 		.cause = job->cause,
 		.exit_code = job->exit_code,

@@ -183,5 +183,8 @@ void engine_count_tasks(struct engine *e, struct run *run);
 void engine_tell_failed_tasks(struct engine *e, struct run *run);
 /* What a poll says of tasks that were cancelled (slurm/wire.h, "cancelled"). */
 void engine_note_cancelled(struct engine *e, struct run *run, const json_t *tasks);
+/* The array is over, and of these tasks alone accounting knows anything: others that never began
+ * were cancelled as they waited. */
+void engine_note_unknown(struct engine *e, struct run *run, const json_t *known);
 
 #endif

@@ -148,23 +148,58 @@ static void tell_cancelled(struct engine *e, struct run *run, const int64_t *tas
 	e->written |= WROTE_LINES;
 }
 
+/* Ascending. */
+static void note(struct engine *e, struct run *run, int64_t *tasks, size_t count)
+{
+	size_t news = 0;
+
+	if (count > 0 && e->world->tasks_cancelled && may_be_anothers(e, run))
+		news = e->world->tasks_cancelled(e->world->self, run, tasks, count);
+	if (news == 0)
+		return;
+	tell_cancelled(e, run, tasks, news);
+	run->attempt.has_exit = false; /* it was made anew */
+	run->next_look_ms = 0;
+	engine_wake(e, run);
+}
+
 void engine_note_cancelled(struct engine *e, struct run *run, const json_t *tasks)
 {
 	int64_t *cancelled = xcalloc(json_array_size(tasks) + 1, sizeof(cancelled[0]));
 	const json_t *task;
-	size_t count = 0, news = 0, i;
+	size_t count = 0, i;
 
 	json_array_foreach(tasks, i, task)
 		if (is_users(run, task))
 			cancelled[count++] = json_integer_value(json_array_get(task, 0));
 	qsort(cancelled, count, sizeof(cancelled[0]), compare_int64);
-	if (count > 0 && e->world->tasks_cancelled && may_be_anothers(e, run))
-		news = e->world->tasks_cancelled(e->world->self, run, cancelled, count);
-	if (news > 0) {
-		tell_cancelled(e, run, cancelled, news);
-		run->attempt.has_exit = false; /* it was made anew */
-		run->next_look_ms = 0;
-		engine_wake(e, run);
-	}
+	note(e, run, cancelled, count);
 	free(cancelled);
+}
+
+/* Slurm itself cancels those whose dependency failed. */
+static bool may_depend(const struct engine *e, const struct run *run)
+{
+	return e->world->depends && e->world->depends(e->world->self, run);
+}
+
+void engine_note_unknown(struct engine *e, struct run *run, const json_t *known)
+{
+	size_t known_count = json_array_size(known), count = 0, unknown = 0, i;
+	int64_t *had = xcalloc(known_count + 1, sizeof(had[0])), *tasks = NULL;
+	const json_t *task;
+
+	json_array_foreach(known, i, task)
+		had[i] = json_integer_value(task);
+	qsort(had, known_count, sizeof(had[0]), compare_int64);
+	if (known_count > 0 && e->world->tasks_unbegun && !may_depend(e, run))
+		tasks = e->world->tasks_unbegun(e->world->self, run, &count);
+	for (i = 0; i < count; i++)
+		if (!is_among_int64(had, known_count, tasks[i]))
+			tasks[unknown++] = tasks[i];
+	/* else it has not heard yet of some that began */
+	if ((int64_t)(known_count + unknown) == run->target_step)
+		note(e, run, tasks, unknown);
+	free(tasks);
+	free(had);
 }

@@ -16,6 +16,7 @@
 #include "common/base/strv.h"
 #include "daemon/job/job_env.h"
 #include "slurm/batch/batch.h"
+#include "slurm/batch/sbatch_values.h"
 
 enum { SCRIPT_MAX_BYTES = 4 * 1024 * 1024 };
 
@@ -261,6 +262,22 @@ void batch_job_bounds(const struct config *config, const struct run *run, char *
 		*limit_ms = js_int(job.fields, "time_limit", 0) * 60 * 1000;
 	}
 	batch_job_clear(&job);
+}
+
+int64_t *batch_job_tasks(const struct config *config, const struct run *run, size_t *count)
+{
+	struct sbatch_indices tasks = { 0 };
+	struct err quiet = { 0 };
+	struct batch_job job;
+	const char *array = NULL;
+
+	if (batch_job_read(&job, config, run, &quiet) == 0)
+		array = js_str(job.fields, "array_inx", NULL);
+	if (array)
+		sbatch_array(array, SBATCH_ARRAY_MAX, &tasks, NULL);
+	batch_job_clear(&job);
+	*count = tasks.count;
+	return tasks.items;
 }
 
 /* --- the script ------------------------------------------------------------------------------- */

@@ -41,6 +41,10 @@ void batch_job_set_output(struct batch_job *job, const struct run *run, const ch
 /* Does the job wait for how others end, so that it may never be allowed to begin? */
 bool batch_job_may_be_doomed(const struct config *config, const struct run *run);
 
+/* The tasks of its job, ascending; owned by the caller, NULL and *count 0: it is no array, or spec
+ * or script cannot be read. */
+int64_t *batch_job_tasks(const struct config *config, const struct run *run, size_t *count);
+
 /* The reservations that its job may use, comma-separated, NULL: none, owned by the caller; and its
  * time limit, 0: none was named. Nothing where spec or script cannot be read. */
 void batch_job_bounds(const struct config *config, const struct run *run, char **reservations,

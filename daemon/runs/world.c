@@ -285,6 +285,17 @@ static size_t real_tasks_cancelled(void *self, const struct run *run, int64_t *t
 	return news;
 }
 
+static int64_t *real_tasks_unbegun(void *self, const struct run *run, size_t *count)
+{
+	const struct lbd *lbd = self;
+	int64_t *tasks = batch_job_tasks(&lbd->config, run, count);
+	char *folder = job_folder(run);
+
+	*count = array_unbegun(folder, tasks, *count);
+	free(folder);
+	return tasks;
+}
+
 static int64_t real_spool(void *self, const struct run *run, int64_t *offset, int64_t max_bytes,
 			  int (*on_line)(const struct spool_line *line, void *arg),
 			  void (*on_bad)(int64_t at, const struct err *why, void *arg), void *arg,
@@ -325,6 +336,7 @@ void world_init(struct world *world, struct lbd *lbd)
 		.failed_tasks = real_failed_tasks,
 		.task_ended = real_task_ended,
 		.tasks_cancelled = real_tasks_cancelled,
+		.tasks_unbegun = real_tasks_unbegun,
 		.spool = real_spool,
 	};
 }

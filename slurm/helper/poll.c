@@ -231,8 +231,8 @@ static void mark_again(const slurm_job_info_t *job, const struct wire_row *row)
 	free(comment);
 }
 
-/* Waiting tasks share a record, which has no number of a task; that of those that were cancelled all
- * at once has none at all. */
+/* Waiting tasks share a record, which has no number of a task; that of those that were cancelled
+ * all at once has none at all. */
 static void note_tasks(const slurm_job_info_t *job, const struct wire_row *row)
 {
 	const char *several = job->array_task_str ? job->array_task_str : "";

@@ -164,6 +164,26 @@ is "$(begun_tasks ran) $(attempts ran)" "001 2" "one that ran is not run again w
 like "$(lbctl events ran)" 'task_cancelled .*: task 1; lbctl restart' "… and that is told"
 : >"$T/answer"
 
+# So it does of one that waited: it has no line for that.
+submit_tasks away 0-3%2
+array=$(job away 0)
+lbd_stop
+scancel "${array}_3"
+{
+	echo "cat <<'LINES'"
+	for task in 0 1 2; do
+		echo "${array}_$task|COMPLETED|0:0|None|100|101|n1|$(submitted "$array")"
+	done
+	echo LINES
+} >"$T/answer"
+touch "$LB_HOME/runs/away/go.0" "$LB_HOME/runs/away/go.1"
+wait_for '[ -s "$LB_HOME/runs/away/attempts/1/task-0/exit.json" ] && [ -s "$LB_HOME/runs/away/attempts/1/task-2/exit.json" ]' 60
+lbd_start
+run_reaches away killed 90
+is "$(begun_tasks away) $(attempts away)" "0012 2" "one that waited is not run again where accounting never saw it begin"
+like "$(lbctl events away)" 'task_cancelled .*: task 3; lbctl restart' "… and that is told"
+: >"$T/answer"
+
 # Whatever had failed before, who cancels an array wants no other one.
 submit_tasks whole 0-3%2
 touch "$LB_HOME/runs/whole/go.0"
