@@ -11,8 +11,8 @@
  * run's own fault; of equals the first. Two that do so at once write the same. */
 void array_end_write(const char *attempt, int64_t all, const char *token);
 
-/* Those of its tasks, ascending, of which nothing tells that they began in this attempt: moved to the
- * front; so many. */
+/* Those of its tasks, ascending, of which nothing tells that they began in this attempt: moved to
+ * the front; so many. */
 size_t array_unbegun(const char *attempt, int64_t *tasks, size_t count);
 
 #endif

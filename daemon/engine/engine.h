@@ -87,8 +87,8 @@ struct world {
 	/* Somebody cancelled these tasks of its newest attempt: which of them is news comes first;
 	 * so many. Its exit record is made where nothing else is to come; together with `tasks`. */
 	size_t (*tasks_cancelled)(void *self, const struct run *run, int64_t *tasks, size_t count);
-	/* The tasks of its newest attempt, ascending, of which no file tells that they began; owned by
-	 * the caller, NULL: none is known. */
+	/* The tasks of its newest attempt, ascending, of which no file tells that they began; owned
+	 * by the caller, NULL: none is known. */
 	int64_t *(*tasks_unbegun)(void *self, const struct run *run, size_t *count);
 	/* As spool_read or spool_read_plain, on the spool of the run's newest attempt. */
 	int64_t (*spool)(void *self, const struct run *run, int64_t *offset, int64_t max_bytes,
