@@ -179,12 +179,12 @@ int array_record_weight(uint32_t state, uint32_t reason, bool has_nodes, int64_t
 	uint32_t base = state & SJ_MASK;
 	bool is_last = end_time >= ends->otherwise && end_time + TOGETHER_S >= ends->last;
 
-	if (state & (SJ_COMPLETING | SJ_CONFIGURING))
-		return 7;
 	if (base == SJ_RUNNING || base == SJ_SUSPENDED)
-		return base == SJ_RUNNING ? 9 : 8;
+		return state & SJ_CONFIGURING ? 8 : base == SJ_SUSPENDED ? 9 : 10;
 	if (base == SJ_PENDING)
-		return reason == SR_DEPENDENCY_NEVER ? 5 : 6;
+		return reason == SR_DEPENDENCY_NEVER ? 5 : 7;
+	if (state & SJ_COMPLETING)
+		return 6;
 	if (is_cancelled(state, reason))
 		return !is_last ? 0 : has_nodes ? 3 : 4;
 	return base == SJ_COMPLETE ? 1 : 2;

@@ -56,7 +56,8 @@ struct array_ends {
 void array_ends_add(struct array_ends *ends, uint32_t state, uint32_t reason, int64_t end_time);
 
 /* The tasks of an array are one job to lbd, and the record with the most weight stands for all:
- * what any of them still does counts first, then that they were cancelled, if the last to end were,
+ * what any of them still does, or waits for, counts first: one that leaves its node is over, and
+ * others may take long to follow it there. Then that they were cancelled, if the last to end were,
  * and rather of one that waited; then what failed. One that never starts waits for nothing. Pending
  * tasks may share a record, so that an array has from one to as many as it has tasks. */
 int array_record_weight(uint32_t state, uint32_t reason, bool has_nodes, int64_t end_time,
