@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "common/base/mem.h"
+#include "tests/sim/run_numbers.h"
 
 enum {
 	FENCE_MS = 3 * 1000,    /* two trainers of one run at most for so long */
@@ -29,8 +30,10 @@ void broken(struct check *c, int run, int64_t at_ms, const char *promise)
 {
 	if (c->broken++ >= STORY_LINES)
 		return;
-	fprintf(c->out, "seed %llu: run r%02d: %s\n", (unsigned long long)c->end->seed, run,
-		promise);
+	fprintf(c->out, "seed %llu: run r%02d", (unsigned long long)c->end->seed, run_of(run));
+	if (task_of(run) >= 0)
+		fprintf(c->out, ", task %d", task_of(run));
+	fprintf(c->out, ": %s\n", promise);
 	history_print(c->history, run, at_ms, HISTORY_LINES, c->out);
 }
 
@@ -57,6 +60,7 @@ static int64_t uptime(const struct check *c, int64_t now_ms)
 static void on_trainer(struct check *c, struct view *v, const struct fact *f, int change)
 {
 	struct attempt_view *a = attempt_of(v, f->attempt);
+	const struct view *run = owner_of(c, f->run);
 
 	v->trainers += change;
 	if (v->trainers > 1 && v->both_ms == 0)
@@ -67,25 +71,25 @@ static void on_trainer(struct check *c, struct view *v, const struct fact *f, in
 			broken(c, f->run, f->at_ms, "two trainers at the same time");
 		v->both_ms = 0;
 	}
-	if (change > 0 && v->final_ms && f->kind == FACT_TRAINER_STARTED)
+	if (change > 0 && run->final_ms && f->kind == FACT_TRAINER_STARTED)
 		broken(c, f->run, f->at_ms, "a trainer was started although the run is over");
 	if (v->must_not_run && f->kind == FACT_TRAINER_STARTED)
 		broken(c, f->run, f->at_ms, "a run began although what it depends on failed");
-	if (change > 0 && v->state == RUN_HELD && f->kind == FACT_TRAINER_STARTED)
+	if (change > 0 && run->state == RUN_HELD && f->kind == FACT_TRAINER_STARTED)
 		broken(c, f->run, f->at_ms, "a trainer was started although the run is held");
 	if (f->kind == FACT_TRAINER_THAWED) {
 		v->thawed_ms = f->at_ms;
 		a->hung_ms = a->hung_ms ? f->at_ms : 0;
 	}
-	if (f->kind == FACT_TRAINER_GONE && v->final_ms && f->at_ms - v->final_ms > STOPPED_MS &&
-	    f->at_ms - v->thawed_ms > STOPPED_MS)
+	if (f->kind == FACT_TRAINER_GONE && run->final_ms &&
+	    f->at_ms - run->final_ms > STOPPED_MS && f->at_ms - v->thawed_ms > STOPPED_MS)
 		broken(c, f->run, f->at_ms, "a trainer went on although the run was over");
 }
 
 /* lbrun looks once more right before. */
 static void check_start(struct check *c, struct view *v, const struct fact *f)
 {
-	if (v->newest_claim > f->attempt)
+	if (owner_of(c, f->run)->newest_claim > f->attempt)
 		broken(c, f->run, f->at_ms,
 		       "a trainer was started although a newer attempt has the run");
 	if (attempt_of(v, f->attempt)->is_ordered)
@@ -101,7 +105,7 @@ static void on_trainer_ended(struct check *c, struct view *v, const struct fact 
 
 	a->trainer_gone_ms = f->at_ms;
 	a->is_training = false;
-	v->completed |= cause == CAUSE_COMPLETED;
+	v->completed |= cause == CAUSE_COMPLETED && !v->is_array;
 	v->may_fail |= f->b / 1000 % 10 == 1;
 	if (f->b / 100 % 10 == 0 && cause != CAUSE_TIMEOUT) {
 		v->bad += f->b / 10000 % 10 == 0; /* what a full disk ended counts for nothing */
@@ -115,7 +119,7 @@ static void on_trainer_ended(struct check *c, struct view *v, const struct fact 
 		broken(c, f->run, f->at_ms, "a silent trainer was left alone");
 	a->hung_ms = 0;
 	/* the last attempt may begin with one failure less than allowed */
-	if (v->surely_bad > c->end->max_without_progress + c->end->in_place)
+	if (v->surely_bad > c->end->max_without_progress + c->end->in_place && task_of(f->run) < 0)
 		broken(c, f->run, f->at_ms,
 		       "more launches without progress than the budget allows");
 }
@@ -132,7 +136,7 @@ static void check_lost_lines(struct check *c, const struct fact *f)
 static void begin_anew(struct view *v)
 {
 	v->final_ms = 0;
-	v->completed = v->may_be_killed = v->may_fail = v->must_not_run = false;
+	v->completed = v->may_be_killed = v->may_fail = v->must_not_run = v->may_be_ended = false;
 	v->bad = v->surely_bad = 0;
 }
 
@@ -226,7 +230,7 @@ static bool is_ignored_cancel(const struct check *c, const struct attempt_view *
 static void on_cancelled(struct view *v, struct attempt_view *a, const struct fact *f)
 {
 	v->may_be_killed = true;
-	if (a->started_ms > 0 && f->at_ms - a->started_ms > LONG_MS)
+	if (a->started_ms > 0 && f->at_ms - a->started_ms > LONG_MS && !v->is_array)
 		a->cancelled_ms = f->at_ms;
 }
 
@@ -240,12 +244,12 @@ static void on_ended(struct check *c, struct view *v, const struct fact *f)
 
 	a->ended_ms = f->at_ms;
 	/* gone without having begun: perhaps because the other failed */
-	v->may_fail |= a->depends && a->started_ms == 0;
+	v->may_fail |= a->depends && !a->is_claimed;
 	v->bad += a->is_training || a->trainer_gone_ms == 0;
 	if (!is_settled && (enum cause)f->a != a->said)
 		broken(c, f->run, f->at_ms, "the ledger has another cause than lbrun's record");
 	/* of several nodes Slurm does not say which */
-	if (a->has_node && (a->has_blamed || !a->is_spread) &&
+	if (a->has_node && !v->is_array && (a->has_blamed || !a->is_spread) &&
 	    (f->a == CAUSE_NODE_FAIL || (f->a == CAUSE_LAUNCH_FAIL && a->is_refused))) {
 		v->failed_attempt = f->attempt;
 		v->failed_ms = f->at_ms;
@@ -298,6 +302,7 @@ static void on_fact(struct check *c, struct view *v, const struct fact *f)
 {
 	struct attempt_view *a = attempt_of(v, f->attempt);
 
+	check_array(c, v, f);
 	switch ((enum fact_kind)f->kind) {
 	case FACT_SUBMITTED:
 		v->is_acked = true;
@@ -383,6 +388,7 @@ static void on_fact(struct check *c, struct view *v, const struct fact *f)
 		a->is_ordered = f->a > ORDER_RUN;
 		break;
 	case FACT_CLAIMED:
+		a->is_claimed = true;
 		if (f->attempt > v->newest_claim)
 			v->newest_claim = f->attempt;
 		break;
@@ -458,7 +464,7 @@ int history_check(const struct history *h, const struct world_end *end, FILE *ou
 {
 	struct check c = { .history = h, .end = end, .out = out };
 
-	c.views = xcalloc((size_t)end->runs, sizeof(*c.views));
+	c.views = xcalloc(ALL_RUNS, sizeof(*c.views));
 	for (int run = 0; run < end->runs; run++)
 		c.views[run].backoff_up_ms = c.views[run].checkpoint = -1;
 	for (size_t i = 0; i < h->count; i++) {
@@ -468,7 +474,7 @@ int history_check(const struct history *h, const struct world_end *end, FILE *ou
 			on_lbd(&c, &h->facts[i]);
 	}
 	check_ledger(&c);
-	for (int run = 0; run < end->runs; run++) {
+	for (int run = 0; run < ALL_RUNS; run++) {
 		if (c.views[run].trainers > 0)
 			broken(&c, run, INT64_MAX, "a trainer lives on at the end");
 		free(c.views[run].attempts);

@@ -23,6 +23,7 @@ struct attempt_view {
 	int64_t hung_ms;      /* since when its watched trainer is silent; 0: it is not */
 	int64_t hung_most_ms; /* and for how long it may be */
 	bool depends;         /* its job is to wait for another */
+	bool is_claimed;      /* an lbrun began */
 	bool is_refused;      /* the check before the launch found its node broken */
 	bool is_ordered;      /* an order to end lies in its folder */
 	bool is_warned;       /* of its time limit */
@@ -65,9 +66,16 @@ struct view { /* of one run */
 	int64_t both_ms; /* since when there are two; 0: there are not */
 	/* since the run was created or restarted */
 	bool completed, may_be_killed, may_fail;
-	bool must_not_run;             /* lbd saw that what it depends on failed */
-	int refused;                   /* attempts in a row that ended by such a check */
-	int64_t bad, surely_bad;       /* launches without progress since the last progress */
+	bool must_not_run;       /* lbd saw that what it depends on failed */
+	int refused;             /* attempts in a row that ended by such a check */
+	int64_t bad, surely_bad; /* launches without progress since the last progress */
+	bool is_array;
+	int64_t attempt;      /* its newest */
+	bool may_be_ended;    /* somebody cancelled all of it, or ordered that */
+	bool is_done;         /* a task that is marked as that */
+	bool is_cancelled;    /* one of which lbd has heard that somebody cancelled it */
+	int64_t cancelled_ms; /* when that was, in this attempt; 0: it was not */
+	int64_t cancelled_attempt;
 	struct seen_checkpoint *saved; /* those on the disk; owned */
 	size_t saved_count, saved_cap;
 };
@@ -92,6 +100,10 @@ struct attempt_view *attempt_of(struct view *v, int64_t number);
 
 /* checker_checkpoints.c: one that failed is not tried for ever, and no more is lost than must be */
 void check_checkpoint(struct check *c, struct view *v, const struct fact *f);
+
+/* checker_arrays.c: of the array that a task is of; else the run itself */
+struct view *owner_of(struct check *c, int run);
+void check_array(struct check *c, struct view *v, const struct fact *f);
 
 /* checker_ledger.c: every acknowledged run is there and over, with all its acknowledged progress */
 void check_ledger(struct check *c);

@@ -52,6 +52,7 @@ void climate_draw(struct climate *w, struct rng *rng)
 		.tick_ms = rng_range(rng, 3, 9) * HOUR,
 		.queue_ms = rng_range(rng, 30, 480) * SECOND,
 		.start_crash = chance(rng, 0.2),
+		.task_cancel = mean_days(rng, 1),
 	};
 }
 

@@ -14,6 +14,7 @@
 #include "common/base/files.h"
 #include "common/base/mem.h"
 #include "common/base/paths.h"
+#include "tests/sim/arrays.h"
 #include "tests/sim/handler_taps.h"
 #include "tests/sim/ledger_taps.h"
 #include "tests/sim/scheduler_calls.h"
@@ -78,10 +79,24 @@ static int world_spec(void *self, const char *run_dir, struct run_spec *out, str
 		.leave = true,
 		.watch.node_ms = sim->people[run_index(run_dir)].is_spread ? NODE_TIMEOUT_MS : 0,
 	};
+	if (sim->people[run_index(run_dir)].is_array)
+		out->script = xstrdup("array.slurm");
 	out->never_on_exit_codes.items = xcalloc(1, sizeof(int64_t));
 	out->never_on_exit_codes.items[0] = NEVER_EXIT_CODE;
 	out->never_on_exit_codes.count = 1;
 	return 0;
+}
+
+static int array_tasks(const struct sim *sim, const struct run *run)
+{
+	return sim->people[run_index(run->name)].is_array ? TASKS : 0;
+}
+
+/* Of the attempt, or of a task of it. */
+static void make_folder(struct sim *sim, const struct run *run, int number, int64_t delay_ms)
+{
+	disk_make_folder(&sim->disk, number, run->attempt.number, run->attempt.job.token, delay_ms)
+		->without_progress = run->failures;
 }
 
 static struct folder *folder_of(const struct sim *sim, const struct run *run)
@@ -98,10 +113,10 @@ static int world_submit(void *self, const struct run *run, const char *ledger, s
 	(void)err;
 	if (daemon_dies_here(sim))
 		return 0;
-	disk_make_folder(&sim->disk, run_index(run->name), run->attempt.number,
-			 run->attempt.job.token,
-			 rng_chance(&sim->rng, 0.3) ? rng_range(&sim->rng, 0, 2000) : 0)
-		->without_progress = run->failures;
+	make_folder(sim, run, run_index(run->name),
+		    rng_chance(&sim->rng, 0.3) ? rng_range(&sim->rng, 0, 2000) : 0);
+	for (int task = 0; task < array_tasks(sim, run); task++)
+		make_folder(sim, run, task_number(run_index(run->name), task), 0);
 	fields = json_object();
 	js_set_int(fields, "attempt", run->attempt.number);
 	js_set_int(fields, "min_nodes", run->attempt.asks_fewer ? 1 : NODES_OF_A_RUN);
@@ -113,12 +128,14 @@ static int world_submit(void *self, const struct run *run, const char *ledger, s
 
 static int world_retell(void *self, const struct run *run, struct err *err)
 {
-	const struct sim *sim = self;
+	struct sim *sim = self;
 	struct folder *folder = folder_of(sim, run);
 
 	(void)err;
 	if (folder)
 		folder->without_progress = run->failures;
+	for (int task = 0; folder && task < array_tasks(sim, run); task++)
+		make_folder(sim, run, task_number(folder->run, task), 0);
 	return 0;
 }
 
@@ -149,6 +166,15 @@ static int world_save(void *self, const struct run *run, struct err *err)
 	return 0;
 }
 
+/* why: as in FACT_ORDER_LEFT */
+static void leave_order(struct sim *sim, struct folder *folder, enum run_order order, int why)
+{
+	folder->order = order;
+	folder->goes_on = why != 0;
+	sim_fact(sim, FACT_ORDER_LEFT, folder->run, folder->number, order, why);
+	lbrun_notice(sim, folder);
+}
+
 static int world_order(void *self, const struct run *run, struct err *err)
 {
 	struct sim *sim = self;
@@ -160,24 +186,24 @@ static int world_order(void *self, const struct run *run, struct err *err)
 		return err_set(err, ERR_IO, "the disk is full");
 	if (daemon_dies_here(sim))
 		return 0;
-	folder->order = goes_on ? ORDER_STOP : run->wanted;
-	folder->goes_on = goes_on;
-	sim_fact(sim, FACT_ORDER_LEFT, folder->run, folder->number, folder->order,
-		 !goes_on                             ? 0
-		 : run->attempt.leaving.begins_ms > 0 ? 2
-						      : 1);
-	lbrun_notice(sim, folder);
+	leave_order(sim, folder, goes_on ? ORDER_STOP : run->wanted,
+		    !goes_on                             ? 0
+		    : run->attempt.leaving.begins_ms > 0 ? 2
+							 : 1);
+	for (int task = 0; task < array_tasks(sim, run); task++)
+		leave_order(sim,
+			    disk_folder(&sim->disk, task_number(folder->run, task), folder->number),
+			    run->wanted, 0);
 	return 0;
 }
 
-static int world_end_all(void *self, const struct run *run, struct err *err)
+/* number: of the run, or of a task of it */
+static int end_survivors(struct sim *sim, int number, int64_t newest, struct err *err)
 {
-	struct sim *sim = self;
-	int64_t newest = run->attempt.number;
 	int rc = 0;
 
 	for (int64_t n = newest; n >= 1 && n > newest - SURVIVORS; n--) {
-		struct folder *folder = disk_folder(&sim->disk, run_index(run->name), n);
+		struct folder *folder = disk_folder(&sim->disk, number, n);
 
 		if (folder == NULL || folder->exited_ms || sim->daemon.is_dead)
 			continue;
@@ -185,11 +211,18 @@ static int world_end_all(void *self, const struct run *run, struct err *err)
 			rc = err_set(err, ERR_IO, "the disk is full");
 			continue;
 		}
-		folder->order = ORDER_KILL_NOW;
-		folder->goes_on = false;
-		sim_fact(sim, FACT_ORDER_LEFT, folder->run, folder->number, folder->order, 0);
-		lbrun_notice(sim, folder);
+		leave_order(sim, folder, ORDER_KILL_NOW, 0);
 	}
+	return rc;
+}
+
+static int world_end_all(void *self, const struct run *run, struct err *err)
+{
+	int number = run_index(run->name);
+	int rc = end_survivors(self, number, run->attempt.number, err);
+
+	for (int task = 0; task < array_tasks(self, run); task++)
+		rc |= end_survivors(self, task_number(number, task), run->attempt.number, err);
 	return rc;
 }
 
@@ -214,6 +247,8 @@ static bool world_exited(void *self, const struct run *run, struct attempt_exit 
 	const struct sim *sim = self;
 	const struct folder *f = folder_of(sim, run);
 
+	if (array_tasks(sim, run) > 0)
+		return array_exited(sim, run, out);
 	if (f == NULL || f->exited_ms == 0 || f->exited_ms + f->delay_ms > sim->now_ms)
 		return false;
 	*out = f->exit;
@@ -414,6 +449,8 @@ void daemon_start(struct sim *sim)
 	d->down_ms += sim->now_ms - d->down_since_ms;
 	d->engine = engine_create(d->ledger, sim->is_local ? NULL : &sim->slurm.base,
 				  sim->is_local ? &sim->slurm.base : NULL, &d->world, &d->times);
+	world_add_arrays(sim);
+	array_forget_polls();
 	/* nobody has told it yet */
 	sim->slurm.base.ages_held = false;
 	engine_on_news(d->engine, on_news, sim);

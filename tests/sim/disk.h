@@ -12,6 +12,7 @@
 #include "common/checkpoint/handed.h"
 #include "common/run/attempt.h"
 #include "common/run/spool.h"
+#include "tests/sim/run_numbers.h"
 
 struct sim;
 
@@ -74,7 +75,7 @@ struct run_files {
 };
 
 struct disk {
-	struct run_files runs[20];
+	struct run_files runs[ALL_RUNS];
 	uint64_t stamps; /* given out so far */
 	int64_t full_until_ms;
 };

@@ -2,6 +2,7 @@
 /* faults.c - what befalls a world until it becomes quiet. */
 #include <signal.h>
 
+#include "tests/sim/arrays.h"
 #include "tests/sim/sim.h"
 
 static void fault(struct sim *sim, enum fault what, int run)
@@ -318,7 +319,7 @@ static void admin_cancel(struct sim *sim)
 	if (job == NULL)
 		return;
 	job_fact(sim, FACT_JOB_CANCELLED, job);
-	job_cancel(sim, job, uids[rng_range(&sim->rng, 0, 2)]);
+	array_cancel(sim, job, uids[rng_range(&sim->rng, 0, 2)], ALL_TASKS);
 }
 
 static void admin_requeue(struct sim *sim)
@@ -327,7 +328,7 @@ static void admin_requeue(struct sim *sim)
 
 	if (job == NULL || job->status.phase != JOB_RUNNING)
 		return;
-	sim_fact(sim, FACT_FAULT, job->run, job->number, FAULT_REQUEUED, 0);
+	sim_fact(sim, FACT_FAULT, task_number(job->run, job->task), job->number, FAULT_REQUEUED, 0);
 	job_requeue(sim, job);
 }
 
@@ -407,6 +408,7 @@ static const struct {
 	{ offsetof(struct climate, broken_node), broken_node },
 	{ offsetof(struct climate, outage), outage },
 	{ offsetof(struct climate, cut), cut },
+	{ offsetof(struct climate, task_cancel), array_cancel_some },
 };
 
 static double mean_of(const struct sim *sim, size_t which)

@@ -48,6 +48,8 @@ bool handler_ask(struct sim *sim, enum verb verb, json_t *args)
 void __wrap_request_answer(struct request *request, json_t *data);
 void __wrap_request_refuse(struct request *request, const struct err *err);
 void __wrap_request_end(void *request, json_t *data, const struct err *why);
+int64_t __real_clock_mono_ms(void);
+int64_t __wrap_clock_mono_ms(void);
 int64_t __real_clock_wall_ms(void);
 int64_t __wrap_clock_wall_ms(void);
 int __wrap_file_sync(const char *path, struct err *err);
@@ -74,6 +76,12 @@ void __wrap_request_end(void *request, json_t *data, const struct err *why)
 		__wrap_request_refuse(request, why);
 	else
 		__wrap_request_answer(request, data);
+}
+
+int64_t __wrap_clock_mono_ms(void)
+{
+	return taps.sim ? taps.sim->now_ms + taps.sim->daemon.mono_offset_ms
+			: __real_clock_mono_ms();
 }
 
 int64_t __wrap_clock_wall_ms(void)

@@ -7,6 +7,7 @@
 
 #include "common/base/mem.h"
 #include "common/run/run_state.h"
+#include "tests/sim/run_numbers.h"
 
 static const char *const fault_names[FAULT_COUNT] = {
 	[FAULT_CONTROLLER_CRASH] = "the controller crashes",
@@ -58,6 +59,7 @@ static const struct {
 	enum detail detail;
 } kinds[FACT_COUNT] = {
 	[FACT_SUBMITTED] = { "person  submitted", NOTHING },
+	[FACT_ARRAY] = { "person  … an array", NOTHING },
 	[FACT_ORDERED] = { "person  ordered", ORDER },
 	[FACT_RESTARTED] = { "person  restarted", NOTHING },
 	[FACT_SAVE_ASKED] = { "person  asked for a checkpoint", NOTHING },
@@ -79,6 +81,7 @@ static const struct {
 	[FACT_DEPENDENCY_FAILED] = { "slurm   what the job depends on has failed", JOB },
 	[FACT_REFUSED] = { "slurm   submission refused", NOTHING },
 	[FACT_JOB_CANCELLED] = { "slurm   job cancelled by an administrator", JOB },
+	[FACT_TASK_CANCELLED] = { "slurm   task cancelled by an administrator", NOTHING },
 	[FACT_OVERTAKEN] = { "slurm   ends the job for maintenance", NOTHING },
 	[FACT_ROOM] = { "slurm   tells whether nodes are free", ID },
 	[FACT_ORDER_LEFT] = { "lbd     left an order", ORDER },
@@ -107,6 +110,7 @@ static const struct {
 	[FACT_SAVED] = { "disk    checkpoint", STAMP },
 	[FACT_DROPPED] = { "disk    checkpoint dropped", STAMP },
 	[FACT_EXITED] = { "lbrun   exit record", EXIT },
+	[FACT_TASK_DONE] = { "lbrun   marks the task as done", NOTHING },
 	[FACT_DAEMON_UP] = { "lbd     starts", NOTHING },
 	[FACT_DAEMON_DOWN] = { "lbd     is gone", NOTHING },
 	[FACT_FAULT] = { "fault  ", WHICH },
@@ -199,6 +203,8 @@ static void print_fact(const struct fact *f, FILE *out)
 
 	fprintf(out, "  %3lldd %02lld:%02lld:%02lld.%03lld  %s", ms / 86400000, ms / 3600000 % 24,
 		ms / 60000 % 60, ms / 1000 % 60, ms % 1000, kinds[f->kind].text);
+	if (task_of(f->run) >= 0)
+		fprintf(out, " task=%d", task_of(f->run));
 	if (f->attempt > 0)
 		fprintf(out, " attempt=%d", (int)f->attempt);
 	print_detail(f, out);
@@ -206,6 +212,12 @@ static void print_fact(const struct fact *f, FILE *out)
 }
 
 enum { NEAR_MS = 60 * 1000 };
+
+/* It, a task of it, or the array whose task it is. */
+static bool concerns(const struct fact *f, int run)
+{
+	return f->run == run || (f->run >= 0 && run >= 0 && run_of(f->run) == run_of(run));
+}
 
 /* Of what is no run's own, the facts that happened close to one of this run's. */
 static bool is_near(const struct history *h, size_t at, size_t end, int run)
@@ -215,10 +227,10 @@ static bool is_near(const struct history *h, size_t at, size_t end, int run)
 	if (run < 0 || facts[at].kind == FACT_QUIET)
 		return true;
 	for (size_t i = at; i < end && facts[i].at_ms - facts[at].at_ms < NEAR_MS; i++)
-		if (facts[i].run == run)
+		if (concerns(&facts[i], run))
 			return true;
 	for (size_t i = at; i-- > 0 && facts[at].at_ms - facts[i].at_ms < NEAR_MS;)
-		if (facts[i].run == run)
+		if (concerns(&facts[i], run))
 			return true;
 	return false;
 }
@@ -230,11 +242,11 @@ void history_print(const struct history *h, int run, int64_t until_ms, size_t li
 	while (end > 0 && h->facts[end - 1].at_ms > until_ms)
 		end--;
 	for (first = end; first > 0 && found < limit; first--)
-		found += h->facts[first - 1].run == run;
+		found += concerns(&h->facts[first - 1], run);
 	for (; first < end; first++) {
 		const struct fact *f = &h->facts[first];
 
-		if (f->run == run || (f->run < 0 && is_near(h, first, end, run)))
+		if (concerns(f, run) || (f->run < 0 && is_near(h, first, end, run)))
 			print_fact(f, out);
 	}
 }

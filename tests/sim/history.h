@@ -11,6 +11,7 @@
 enum fact_kind {
 	/* people, acknowledged by lbd; a: order */
 	FACT_SUBMITTED,
+	FACT_ARRAY, /* that is one */
 	FACT_ORDERED,
 	FACT_RESTARTED,
 	FACT_SAVE_ASKED,
@@ -34,6 +35,7 @@ enum fact_kind {
 	FACT_DEPENDENCY_FAILED, /* the job will never start, or is cancelled for it */
 	FACT_REFUSED,           /* a submission */
 	FACT_JOB_CANCELLED,     /* by an administrator */
+	FACT_TASK_CANCELLED,    /* of an array; a: it ran, b: for so many ms */
 	FACT_OVERTAKEN, /* its node was taken for maintenance; a: known since, b: it was well */
 	FACT_ROOM,      /* a: as many nodes are free as the run lacks */
 	/* lbd put it into the folder; a: order, b: the run goes on, 2: as its node is reserved */
@@ -64,6 +66,7 @@ enum fact_kind {
 	FACT_FROM_DOUBTFUL, /* the same, but the next lbrun may not know */
 	FACT_LINES_LOST,    /* a: so many that the disk never took; b: since when lbrun waited */
 	FACT_EXITED,        /* a: cause, b: last seq */
+	FACT_TASK_DONE,     /* of an array: marked as that */
 	/* checkpoints on the disk; a: stamp, b: step */
 	FACT_SAVED,
 	FACT_DROPPED, /* there were too many */

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "common/base/mem.h"
+#include "tests/sim/arrays.h"
 #include "tests/sim/lbrun_process.h"
 #include "tests/sim/sim.h"
 
@@ -40,6 +41,8 @@ static void die(struct sim *sim, struct lbrun *p)
 	if (p->has_begun && p->facts.claim == CLAIM_OURS && !p->facts.is_recorded &&
 	    !disk_is_full(&sim->disk, sim->now_ms))
 		lbrun_write_exit(sim, p, &killed);
+	if (p->has_begun && p->facts.claim == CLAIM_OURS)
+		task_leave(sim, p);
 	lbrun_leave(sim, p);
 	job_report(sim, p->job, EXIT_KILLED);
 }
@@ -72,7 +75,8 @@ static struct next decide(struct sim *sim, const struct lbrun *p)
 	struct shepherd_facts seen;
 
 	if (sim->control == CONTROL_NONE || sim->control == CONTROL_PLAIN_SUBMIT ||
-	    sim->control == CONTROL_NO_NODES || sim->control == CONTROL_NO_OUTAGES)
+	    sim->control == CONTROL_NO_NODES || sim->control == CONTROL_NO_OUTAGES ||
+	    sim->control == CONTROL_NO_MARKS || sim->control == CONTROL_NO_SCANCEL)
 		return shepherd_decide(&p->facts, &p->policy, sim->now_ms);
 	seen = p->facts;
 	if (sim->control == CONTROL_NO_CLAIM)
@@ -267,9 +271,14 @@ static void on_begin(struct sim *sim, void *arg, uint64_t stamp)
 		agenda_add(&sim->agenda, p->frozen_until_ms, on_begin, p, 0);
 		return;
 	}
+	if (task_enter(sim, p)) {
+		lbrun_leave(sim, p);
+		job_report(sim, p->job, 0);
+		return;
+	}
 	read_params(sim, p);
 	p->has_begun = true;
-	p->facts.newest_claim = lbrun_files(sim, p)->newest_claim;
+	p->facts.newest_claim = sim->disk.runs[run_of(p->run)].newest_claim;
 	lbrun_turn(sim, p);
 }
 
@@ -281,9 +290,9 @@ void lbrun_start(struct sim *sim, struct job *job)
 	p->next = all->all;
 	all->all = p;
 	p->job = job;
-	p->run = job->run;
+	p->run = task_number(job->run, job->task);
 	p->node = job->node;
-	p->folder = disk_folder(&sim->disk, job->run, job->number);
+	p->folder = disk_folder(&sim->disk, p->run, job->number);
 	p->full_ms = INT64_MIN;
 	p->trainer.hung_at_ms = INT64_MAX;
 	job->lbrun = p;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "common/base/mem.h"
+#include "tests/sim/arrays.h"
 #include "tests/sim/lbrun_process.h"
 #include "tests/sim/sim.h"
 #include "worker/lbrun/decide/judge.h"
@@ -35,7 +36,7 @@ static void on_poke(struct sim *sim, void *arg, uint64_t stamp)
 	char name[16];
 
 	(void)arg;
-	snprintf(name, sizeof(name), "r%02u", (unsigned)stamp);
+	snprintf(name, sizeof(name), "r%02d", run_of((int)stamp));
 	if (sim->daemon.engine)
 		engine_poke(sim->daemon.engine, name);
 	daemon_settle(sim);
@@ -161,7 +162,7 @@ void lbrun_look(struct sim *sim, struct lbrun *p)
 {
 	struct shepherd_facts *f = &p->facts;
 
-	f->newest_claim = lbrun_files(sim, p)->newest_claim;
+	f->newest_claim = sim->disk.runs[run_of(p->run)].newest_claim;
 	f->older_may_live = f->launch.number == 0 && older_may_live(sim, p);
 	f->older_left_ranks = f->launch.number == 0 && p->policy.is_srun &&
 			      older_left_ranks(sim, p);
@@ -214,5 +215,6 @@ void lbrun_write_exit(struct sim *sim, struct lbrun *p, const struct ending *end
 	};
 	snprintf(f->exit.token, sizeof(f->exit.token), "%s", f->token);
 	f->exited_ms = sim->now_ms;
+	task_write_exit(sim, p);
 	lbrun_fact(sim, p, FACT_EXITED, end->cause, f->exit.last_seq);
 }

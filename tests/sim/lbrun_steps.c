@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "common/base/mem.h"
+#include "tests/sim/arrays.h"
 #include "tests/sim/lbrun_process.h"
 #include "tests/sim/sim.h"
 
@@ -195,6 +196,8 @@ static void act_leave(struct sim *sim, struct lbrun *p)
 {
 	if (p->kept_count > 0)
 		lbrun_fact(sim, p, FACT_LINES_LOST, (int64_t)p->kept_count, p->facts.closed_ms);
+	if (p->facts.is_recorded)
+		task_leave(sim, p);
 	lbrun_leave(sim, p);
 	job_report(sim, p->job, ending_exit_status(&p->facts.ending));
 }
@@ -202,9 +205,11 @@ static void act_leave(struct sim *sim, struct lbrun *p)
 /* Some die before they have written it. */
 static void act_record(struct sim *sim, struct lbrun *p)
 {
+	bool is_marked = task_mark(sim, p, &p->facts.ending);
+
 	if (rng_chance(&sim->rng, sim->climate.no_record)) {
 		act_leave(sim, p);
-	} else if (!disk_is_full(&sim->disk, sim->now_ms)) {
+	} else if (is_marked && !disk_is_full(&sim->disk, sim->now_ms)) {
 		lbrun_write_exit(sim, p, &p->facts.ending);
 		p->facts.is_recorded = true;
 	}

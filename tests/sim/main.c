@@ -32,6 +32,8 @@ static const char *const control_names[CONTROL_COUNT] = {
 	[CONTROL_NO_WORDS] = "no-words",
 	[CONTROL_NO_LEASE] = "no-lease",
 	[CONTROL_NO_RANKS] = "no-ranks",
+	[CONTROL_NO_MARKS] = "no-marks",
+	[CONTROL_NO_SCANCEL] = "no-scancel",
 };
 
 struct options {

@@ -49,6 +49,8 @@ static void on_submit(struct sim *sim, void *arg, uint64_t stamp)
 	sim->people[run].state = PERSON_LIVE;
 	sim->people[run].failed_until_ms = sim->now_ms + rng_range(&sim->rng, 0, MIN_JOB_AGE_MS);
 	sim_fact(sim, FACT_SUBMITTED, run, 0, 0, 0);
+	if (sim->people[run].is_array)
+		sim_fact(sim, FACT_ARRAY, run, 0, 0, 0);
 }
 
 /* --- kill and restart ------------------------------------------------------------------------- */
@@ -158,6 +160,20 @@ static void on_person(struct sim *sim, void *arg, uint64_t stamp)
 		  on_person, arg, stamp);
 }
 
+static void be_array(struct sim *sim, int run)
+{
+	struct person *p = &sim->people[run];
+
+	p->is_array = true;
+	p->at_once = (int)rng_range(&sim->rng, 1, TASKS);
+	p->checks_nodes = p->is_spread = p->may_shrink = p->loses_nodes = false;
+	p->dependency = DEPENDENCY_NONE;
+	for (int task = 0; task < TASKS; task++) {
+		sim->people[task_number(run, task)] = *p;
+		sim->people[task_number(run, task)].target_step = rng_range(&sim->rng, 1, 600);
+	}
+}
+
 void people_begin(struct sim *sim)
 {
 	for (int run = 0; run < RUNS; run++) {
@@ -179,6 +195,8 @@ void people_begin(struct sim *sim)
 		if (rng_chance(&sim->rng, 0.05) && !sim->is_local)
 			p->dependency = rng_chance(&sim->rng, 0.5) ? DEPENDENCY_WAITS
 								   : DEPENDENCY_KILLS;
+		if (run < ARRAYS && rng_chance(&sim->rng, 0.5) && !sim->is_local)
+			be_array(sim, run);
 		sim_after(sim, rng_exp(&sim->rng, 0.5 * DAY), on_submit, NULL, (uint64_t)run);
 		sim_after(sim, rng_exp(&sim->rng, 1.0 * DAY), on_person, NULL, (uint64_t)run);
 	}
@@ -186,11 +204,12 @@ void people_begin(struct sim *sim)
 
 void people_rest(struct sim *sim)
 {
-	for (int run = 0; run < RUNS; run++) {
+	for (int run = 0; run < ALL_RUNS; run++) {
 		int64_t soon = sim->disk.runs[run].checkpoint_step + 300;
 
 		if (sim->people[run].target_step > soon)
 			sim->people[run].target_step = soon;
-		sim_after(sim, HOUR, on_person, NULL, (uint64_t)run);
+		if (run < RUNS)
+			sim_after(sim, HOUR, on_person, NULL, (uint64_t)run);
 	}
 }

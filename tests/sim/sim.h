@@ -27,10 +27,10 @@
 #include "tests/sim/disk.h"
 #include "tests/sim/history.h"
 #include "tests/sim/lbrun_model.h"
+#include "tests/sim/run_numbers.h"
 #include "tests/sim/slurm_model.h"
 
 enum {
-	RUNS = 20,
 	FAULT_DAYS = 30,
 	QUIET_DAYS = 7,           /* within which every run must have come to its end */
 	BEGIN_MS = 1000 * SECOND, /* "0" often means "never" */
@@ -71,6 +71,8 @@ enum negative_control {
 	CONTROL_NO_WORDS,   /* lbrun, again: that srun says it ends a launch */
 	CONTROL_NO_LEASE,   /* ranks on other nodes: that nobody answers them */
 	CONTROL_NO_RANKS,   /* lbrun: that such ranks of an older attempt may run */
+	CONTROL_NO_MARKS,   /* that a task of an array is done, or was cancelled */
+	CONTROL_NO_SCANCEL, /* lbd: that somebody cancelled one */
 	CONTROL_COUNT
 };
 
@@ -78,7 +80,7 @@ enum negative_control {
 struct climate {
 	double controller_crash, controller_freeze, cold_start; /* mean ms between two */
 	double node_fault, preemption, admin_cancel, admin_requeue, lbrun_kill;
-	double daemon_crash, clock_jump, reboot, disk_full, broken_node, outage, cut;
+	double daemon_crash, clock_jump, reboot, disk_full, broken_node, outage, cut, task_cancel;
 	double crash_point; /* chance that lbd dies at one */
 	double forgetting;  /* chance that a change kills the controller before it is saved */
 	double start_crash; /* the same of a job's start */
@@ -95,7 +97,7 @@ enum run_of_person { PERSON_BEFORE, PERSON_LIVE };
 
 enum dependency { DEPENDENCY_NONE, DEPENDENCY_WAITS, DEPENDENCY_KILLS };
 
-struct person { /* one for each run */
+struct person { /* one for each run, and for each task of an array */
 	enum run_of_person state;
 	int64_t target_step;
 	bool never_again;  /* its trainer may end with NEVER_EXIT_CODE */
@@ -111,6 +113,8 @@ struct person { /* one for each run */
 	bool is_unwatched;          /* its spec has no hang timeouts */
 	enum dependency dependency; /* on a job that failed */
 	int64_t failed_until_ms;    /* Slurm remembers that it did until then */
+	bool is_array;
+	int at_once; /* so many of its tasks */
 };
 
 struct sim {
@@ -127,7 +131,7 @@ struct sim {
 	struct slurm_model slurm;
 	struct lbruns lbruns;
 	struct daemon_model daemon;
-	struct person people[RUNS];
+	struct person people[ALL_RUNS];
 };
 
 /* Runs the world of this seed to its end. 0, or the number of broken promises (told to `out`). */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/base/mem.h"
+#include "tests/sim/arrays.h"
 #include "tests/sim/scheduler_calls.h"
 #include "tests/sim/sim.h"
 
@@ -12,6 +13,8 @@ enum { SLOTS = 2 }; /* jobs on one node */
 
 void job_set_word(struct job *job, uint32_t state, uint32_t reason, uint32_t exit_code)
 {
+	job->state = state;
+	job->reason = reason;
 	set_status(&job->status, state, reason, exit_code);
 }
 
@@ -65,15 +68,21 @@ void job_forget(struct sim *sim, struct job *job)
 	unknow(sim, job);
 }
 
+void job_add(struct sim *sim, struct job *job)
+{
+	job->next = sim->slurm.jobs;
+	sim->slurm.jobs = job;
+	know(&sim->slurm, job);
+}
+
 struct job *job_make(struct sim *sim, int run, int64_t number, const char *token,
 		     const char *ledger_id, int64_t warn_ms, uint64_t excluded, bool needs_all)
 {
 	struct slurm_model *s = &sim->slurm;
 	struct job *job = xcalloc(1, sizeof(*job));
 
-	job->next = s->jobs;
-	s->jobs = job;
 	job->run = run;
+	job->task = -1;
 	job->number = number;
 	job->made_ms = sim->now_ms;
 	job->warn_ms = warn_ms;
@@ -86,27 +95,31 @@ struct job *job_make(struct sim *sim, int run, int64_t number, const char *token
 	job->status.ref.submit_time = EPOCH_S + sim->now_ms / SECOND;
 	job->first_submit_time = job->status.ref.submit_time;
 	job_set_word(job, SJ_PENDING, SR_HELD_USER, 0);
-	know(s, job);
+	job_add(sim, job);
+	if (sim->people[run].is_array)
+		array_make(sim, job);
 	job_fact(sim, FACT_JOB_MADE, job);
 	if (sim->people[run].dependency != DEPENDENCY_NONE)
 		job_fact(sim, FACT_JOB_DEPENDS, job);
 	if (sim->control == CONTROL_PLAIN_SUBMIT)
-		job_release(sim, job);
+		array_release(sim, job);
 	return job;
 }
 
 struct job *job_find(struct sim *sim, const struct job_ref *ref)
 {
 	struct slurm_model *s = &sim->slurm;
+	struct job *found = NULL;
 
 	for (size_t i = 0; i < s->known_count; i++) {
 		const struct job_ref *at = &s->known[i]->status.ref;
+		bool is_it = at->job_id == ref->job_id && at->submit_time == ref->submit_time &&
+			     strcmp(at->token, ref->token) == 0;
 
-		if (at->job_id == ref->job_id && at->submit_time == ref->submit_time &&
-		    strcmp(at->token, ref->token) == 0)
-			return s->known[i];
+		if (is_it && (found == NULL || !job_is_live(found)))
+			found = s->known[i];
 	}
-	return NULL;
+	return found;
 }
 
 /* --- start ------------------------------------------------------------------------------------ */
@@ -237,7 +250,9 @@ static void on_start(struct sim *sim, void *arg, uint64_t stamp)
 		sim_after(sim, MINUTE, on_start, job, stamp);
 		return;
 	}
-	node = is_answering(sim) && job->lbrun == NULL ? free_node(sim, job->excluded) : -1;
+	node = is_answering(sim) && job->lbrun == NULL && array_has_room(sim, job)
+		       ? free_node(sim, job->excluded)
+		       : -1;
 	if (node >= 0)
 		start_on(sim, job, node);
 	else
@@ -275,6 +290,7 @@ static void on_freed(struct sim *sim, void *arg, uint64_t stamp)
 	if (job->stamp != stamp)
 		return;
 	job->status.phase = JOB_ENDED;
+	job->state &= SJ_MASK;
 	leave_node(sim, job);
 	sim_after(sim, MIN_JOB_AGE_MS + rng_range(&sim->rng, 0, MINUTE), on_purge, job, stamp);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* slurm_model.c - the calls: when they take effect, and what the caller is told, if anything. */
 #include "common/base/json.h"
-#include "tests/sim/slurm_model.h"
+#include "tests/sim/arrays.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -87,9 +87,22 @@ static void do_submit(struct sim *sim, struct call_record *c)
 			 ->status.ref;
 }
 
+static void signal_task(struct sim *sim, struct job *job, void *arg)
+{
+	int signo = *(int *)arg;
+
+	if (job->status.phase < JOB_RUNNING)
+		array_cancel(sim, job, OWNER_UID, 1u << job->task);
+	else if (job->status.phase == JOB_RUNNING && job->lbrun)
+		lbrun_signal(sim, job->lbrun, signo);
+}
+
+/* Those of its tasks that wait are cancelled. */
 static void do_signal(struct sim *sim, struct call_record *c, struct job *job)
 {
-	if (job->status.phase != JOB_RUNNING) {
+	if (job->task >= 0) {
+		array_each(sim, job, signal_task, &c->signo);
+	} else if (job->status.phase != JOB_RUNNING) {
 		c->result = SCHEDULER_REFUSED;
 		c->text = "the job does not run";
 	} else if (job->lbrun) {
@@ -105,12 +118,35 @@ static void do_poll(struct sim *sim, struct call_record *c)
 		c->row_cap = 2 * s->known_count;
 		c->rows = xrealloc(c->rows, c->row_cap * sizeof(*c->rows));
 	}
+	c->row_count = 0;
 	for (size_t i = 0; i < s->known_count; i++) {
-		c->rows[i] = s->known[i]->status;
-		c->rows[i].controller_start = EPOCH_S + s->down_until_ms / SECOND;
-		c->rows[i].has_canceller = false; /* only accounting knows */
+		struct job_status *row = &c->rows[c->row_count];
+
+		if (array_is_outweighed(sim, s->known[i]))
+			continue;
+		*row = s->known[i]->status;
+		row->controller_start = EPOCH_S + s->down_until_ms / SECOND;
+		row->has_canceller = false; /* only accounting knows */
+		c->row_count++;
 	}
-	c->row_count = s->known_count;
+	if (c->life == sim->daemon.life && sim->control != CONTROL_NO_SCANCEL)
+		c->body = array_tell_cancelled(sim);
+}
+
+static void make_room(struct call_record *c)
+{
+	if (c->row_cap == 0) {
+		c->row_cap = 8;
+		c->rows = xcalloc(c->row_cap, sizeof(*c->rows));
+	}
+}
+
+static void recall_array(struct sim *sim, struct call_record *c)
+{
+	make_room(c);
+	c->row_count = 1;
+	if (!sim->climate.has_accounting || !array_recall(sim, &c->ref, &c->rows[0], &c->body))
+		c->result = SCHEDULER_GONE;
 }
 
 /* Accounting keeps what ended, whoever has forgotten it since; what just vanished ended nowhere. */
@@ -123,14 +159,15 @@ static void do_recall(struct sim *sim, struct call_record *c)
 		       job->status.ref.submit_time != ref->submit_time ||
 		       strcmp(job->status.ref.token, ref->token) != 0))
 		job = job->next;
+	if (job && job->task >= 0) {
+		recall_array(sim, c);
+		return;
+	}
 	if (job == NULL || job->status.phase != JOB_ENDED || !sim->climate.has_accounting) {
 		c->result = SCHEDULER_GONE;
 		return;
 	}
-	if (c->row_cap == 0) {
-		c->row_cap = 8;
-		c->rows = xcalloc(c->row_cap, sizeof(*c->rows));
-	}
+	make_room(c);
 	c->rows[0] = job->status;
 	c->row_count = 1;
 }
@@ -174,9 +211,9 @@ static void do_on_job(struct sim *sim, struct call_record *c)
 		c->result = SCHEDULER_GONE;
 		c->text = "no such job";
 	} else if (c->op == OP_RELEASE) {
-		job_release(sim, job);
+		array_release(sim, job);
 	} else if (c->op == OP_CANCEL) {
-		job_cancel(sim, job, OWNER_UID);
+		array_cancel(sim, job, OWNER_UID, ALL_TASKS);
 	} else {
 		do_signal(sim, c, job);
 	}

@@ -31,11 +31,15 @@ enum {
 struct job {
 	struct job *next; /* all of this world; owned by the model */
 	int run;
+	int task;       /* of an array; -1: of none */
 	int64_t number; /* of the attempt */
 	struct job_status status;
+	uint32_t state, reason;    /* the same in Slurm's words */
 	int64_t first_submit_time; /* a requeue makes it a new one */
 	uint64_t stamp;            /* counts up whenever planned events are void */
 	bool is_known;             /* to the controller */
+	bool keeps_record;         /* it was cancelled, and the controller tells of it */
+	bool is_nameless;          /* a record of several tasks, which it does not name */
 	bool is_counted;           /* in busy of its node */
 	bool is_doubled;           /* a controller that forgot its start will start it again */
 	int64_t made_ms, released_ms, started_ms;
@@ -77,6 +81,8 @@ void slurm_fini(struct slurm_model *slurm);
 /* slurm_jobs.c: the life of a job */
 struct job *job_make(struct sim *sim, int run, int64_t number, const char *token,
 		     const char *ledger_id, int64_t warn_ms, uint64_t excluded, bool needs_all);
+/* Another one. */
+void job_add(struct sim *sim, struct job *job);
 struct job *job_find(struct sim *sim, const struct job_ref *ref);
 void job_release(struct sim *sim, struct job *job);
 /* It was on the machine that went down: its processes are gone, and nobody saw how. */
