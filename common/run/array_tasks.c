@@ -138,13 +138,18 @@ bool array_task_is_cancelled(const char *run_dir, const char *task)
 
 bool array_task_cancelled(const char *run_dir, int64_t task)
 {
-	char name[40], *number = name + strlen("cancelled-");
+	char name[40], *number = name + strlen("cancelled-"), *path;
 
 	snprintf(name, sizeof(name), "cancelled-%lld", (long long)task);
-	if (array_task_is_done(run_dir, number) || array_task_is_cancelled(run_dir, number))
+	if (array_task_is_done(run_dir, number) || array_task_is_cancelled(run_dir, number) ||
+	    put(run_dir, name, "", NULL) < 0)
 		return false;
-	put(run_dir, name, "", NULL);
-	return true;
+	if (!array_task_is_done(run_dir, number))
+		return true;
+	path = cancelled_path(run_dir, number); /* it got done meanwhile */
+	unlink(path);
+	free(path);
+	return false;
 }
 
 int64_t *array_tasks_cancelled(const char *run_dir, size_t *count)

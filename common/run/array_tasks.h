@@ -31,7 +31,7 @@ int array_task_done(const char *run_dir, const char *task, struct err *err);
 /* All are to be run again. 0, or -1 with err. */
 int array_tasks_forget(const char *run_dir, struct err *err);
 /* Somebody cancelled it in the scheduler: it is not run again until the run is restarted. True:
- * that is new. */
+ * that is new, and on the disk. */
 bool array_task_cancelled(const char *run_dir, int64_t task);
 bool array_task_is_cancelled(const char *run_dir, const char *task);
 /* As array_task_folders. */
