@@ -110,13 +110,16 @@ static void add_tasks(struct sum *sum, const char *attempt, const struct tasks *
 		      const struct tasks *cancelled)
 {
 	for (size_t i = 0; i < begun->count; i++) {
-		char *folder = path_join("%s/task-%lld", attempt, (long long)begun->items[i]);
+		int64_t task = begun->items[i];
+		char *folder = path_join("%s/task-%lld", attempt, (long long)task);
 		struct attempt_exit e;
 
-		if (is_among_int64(cancelled->items, cancelled->count, begun->items[i]))
+		if (was_left_out(attempt, task))
+			; /* begun once more when it was done: it is counted already */
+		else if (is_among_int64(cancelled->items, cancelled->count, task))
 			sum->ended++;
 		else if (attempt_exit_read(folder, &e, NULL) == 0)
-			add(sum, begun->items[i], &e);
+			add(sum, task, &e);
 		free(folder);
 	}
 }

@@ -8,6 +8,9 @@
 #include "common/base/files.h"
 #include "common/run/array_end.h"
 #include "common/run/array_tasks.h"
+#include "common/run/attempt.h"
+
+#define TOKEN "0123456789abcdef0123456789abcdef"
 
 static void what_is_done_was_not_cancelled(void **state)
 {
@@ -46,12 +49,41 @@ static void what_left_nothing_has_not_begun(void **state)
 	assert_int_equal(tasks[1], 6);
 }
 
+static void end_task(const char *folder)
+{
+	struct attempt_exit e = { .cause = CAUSE_COMPLETED, .token = TOKEN, .text = "done" };
+
+	assert_int_equal(folder_make(folder, 0755, NULL), 0);
+	assert_int_equal(attempt_exit_write(folder, &e, NULL), 0);
+}
+
+/* Slurm may start one again that is done already, in the same attempt: then it has both marks. */
+static void each_task_ends_once(void **state)
+{
+	struct attempt_exit e;
+
+	(void)state;
+	mkdir("twice", 0755);
+	mkdir("twice/attempts", 0755);
+	mkdir("twice/attempts/1", 0755);
+	end_task("twice/attempts/1/task-0");
+	end_task("twice/attempts/1/task-1");
+	write_text("twice/attempts/1/done-0", "");
+	array_end_write("twice/attempts/1", 3, TOKEN);
+	assert_int_equal(attempt_exit_read("twice/attempts/1", &e, NULL), -1);
+	end_task("twice/attempts/1/task-2");
+	array_end_write("twice/attempts/1", 3, TOKEN);
+	assert_int_equal(attempt_exit_read("twice/attempts/1", &e, NULL), 0);
+	assert_string_equal(e.text, "all 3 tasks completed");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_done_was_not_cancelled),
 		cmocka_unit_test(what_cannot_be_marked_is_no_news),
 		cmocka_unit_test(what_left_nothing_has_not_begun),
+		cmocka_unit_test(each_task_ends_once),
 	};
 
 	return cmocka_run_group_tests_name("tasks of arrays", tests, NULL, NULL);
