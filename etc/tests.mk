@@ -91,7 +91,7 @@ SIM_TAPS := ledger_run_insert ledger_run_move ledger_run_set_wanted ledger_attem
 	    ledger_prequeued_insert ledger_prequeued_take ledger_attempt_set_job \
 	    ledger_attempt_set_excluded ledger_attempt_released ledger_attempt_started \
 	    ledger_attempt_end ledger_attempt_set_spool ledger_commit ledger_commit_first \
-	    request_answer request_refuse request_end trainer_request_write clock_wall_ms clock_mono_ms file_write_atomic file_sync folder_sync
+	    request_answer request_refuse request_end trainer_request_write clock_wall_ms clock_mono_ms file_write_atomic file_write_visible file_sync folder_sync
 SEEDS    ?= 500
 $(B)/sim: $(call objects,tests/sim/*.c) $(B)/daemon.a $(B)/slurm.a $(B)/sql.a $(B)/lbrun.a $(B)/common.a
 	$(call say,LINK) $(CC) $(LDFLAGS) $(SIM_TAPS:%=-Wl,--wrap=%) -o $@ $^ $(LIBS_lbd)

@@ -26,6 +26,13 @@ static bool is_frozen(const struct sim *sim, int node)
 	return sim->now_ms < sim->slurm.nodes[node].frozen_until_ms;
 }
 
+static bool thaws(const struct sim *sim, int node)
+{
+	int64_t thawed_ms = sim->slurm.nodes[node].frozen_until_ms;
+
+	return thawed_ms > 0 && !is_frozen(sim, node) && sim->now_ms - thawed_ms < SECOND;
+}
+
 static bool are_connected(const struct sim *sim, int a, int b)
 {
 	return a == b || !(is_cut(sim, a) || is_cut(sim, b));
@@ -57,14 +64,18 @@ static bool has_company(const struct sim *sim, const struct far *far)
 
 static void tell(struct sim *sim, struct far *far)
 {
-	bool is_alone = false;
+	bool is_alone = false, has_thawed = false;
 
-	for (int i = 0; i < FAR_RANKS; i++)
-		is_alone |= runs(sim, &far->ranks[i]);
+	for (int i = 0; i < FAR_RANKS; i++) {
+		bool is_running = runs(sim, &far->ranks[i]);
+
+		is_alone |= is_running;
+		has_thawed |= is_running && thaws(sim, far->ranks[i].node);
+	}
 	is_alone &= !has_company(sim, far);
 	if (is_alone != far->is_alone)
 		lbrun_fact(sim, far->p, is_alone ? FACT_RANKS_ALONE : FACT_RANKS_QUIET, far->launch,
-			   0);
+			   is_alone && has_thawed);
 	far->is_alone = is_alone;
 }
 

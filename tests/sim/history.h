@@ -53,7 +53,8 @@ enum fact_kind {
 	FACT_TRAINER_ENDED,
 	FACT_TRAINER_FROZEN,
 	FACT_TRAINER_THAWED,
-	FACT_RANKS_ALONE, /* those on other nodes run, and nothing does beside lbrun */
+	/* those on other nodes run, and nothing does beside lbrun; b: their node was frozen */
+	FACT_RANKS_ALONE,
 	FACT_RANKS_QUIET,
 	FACT_UNHEARD, /* one of them ends, for nobody answers it, and leaves a note */
 	FACT_TRAINER_HUNG,

@@ -96,3 +96,16 @@ int __wrap_file_write_atomic(const char *path, const void *data, size_t len, mod
 		return err_set(err, ERR_IO, "the disk is full");
 	return __real_file_write_atomic(path, data, len, mode, err);
 }
+
+int __real_file_write_visible(const char *path, const void *data, size_t len, mode_t mode,
+			      struct err *err);
+int __wrap_file_write_visible(const char *path, const void *data, size_t len, mode_t mode,
+			      struct err *err);
+
+int __wrap_file_write_visible(const char *path, const void *data, size_t len, mode_t mode,
+			      struct err *err)
+{
+	if (is_full_for(path))
+		return err_set(err, ERR_IO, "the disk is full");
+	return __real_file_write_visible(path, data, len, mode, err);
+}
