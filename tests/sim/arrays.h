@@ -63,7 +63,7 @@ void task_leave(struct sim *sim, const struct lbrun *p);
 /* --- lbd's world (world_arrays.c) ------------------------------------------------------------- */
 
 void world_add_arrays(struct sim *sim);
-bool array_exited(const struct sim *sim, const struct run *run, struct attempt_exit *out);
+bool array_exited(const struct sim *sim, int run, int64_t number, struct attempt_exit *out);
 /* attempts/N of the run, which is made; owned by the caller. */
 char *array_folder(const struct sim *sim, int run, int64_t number);
 

@@ -413,8 +413,7 @@ static void on_fact(struct check *c, struct view *v, const struct fact *f)
 	case FACT_TRAINER_FROZEN:
 		on_trainer(c, v, f, -1);
 		break;
-	case FACT_RANKS_ALONE: /* who was never answered has no lease that could be over */
-		v->thawed_ms = f->b ? f->at_ms : v->thawed_ms;
+	case FACT_RANKS_ALONE:
 		on_trainer(c, v, f, 1);
 		break;
 	case FACT_RANKS_QUIET:

@@ -204,8 +204,11 @@ static int end_survivors(struct sim *sim, int number, int64_t newest, struct err
 
 	for (int64_t n = newest; n >= 1 && n > newest - SURVIVORS; n--) {
 		struct folder *folder = disk_folder(&sim->disk, number, n);
+		struct attempt_exit ended;
 
 		if (folder == NULL || folder->exited_ms || sim->daemon.is_dead)
+			continue;
+		if (task_of(number) >= 0 && array_exited(sim, run_of(number), n, &ended))
 			continue;
 		if (disk_is_full(&sim->disk, sim->now_ms)) {
 			rc = err_set(err, ERR_IO, "the disk is full");
@@ -248,7 +251,7 @@ static bool world_exited(void *self, const struct run *run, struct attempt_exit 
 	const struct folder *f = folder_of(sim, run);
 
 	if (array_tasks(sim, run) > 0)
-		return array_exited(sim, run, out);
+		return array_exited(sim, run_index(run->name), run->attempt.number, out);
 	if (f == NULL || f->exited_ms == 0 || f->exited_ms + f->delay_ms > sim->now_ms)
 		return false;
 	*out = f->exit;

@@ -26,13 +26,6 @@ static bool is_frozen(const struct sim *sim, int node)
 	return sim->now_ms < sim->slurm.nodes[node].frozen_until_ms;
 }
 
-static bool thaws(const struct sim *sim, int node)
-{
-	int64_t thawed_ms = sim->slurm.nodes[node].frozen_until_ms;
-
-	return thawed_ms > 0 && !is_frozen(sim, node) && sim->now_ms - thawed_ms < SECOND;
-}
-
 static bool are_connected(const struct sim *sim, int a, int b)
 {
 	return a == b || !(is_cut(sim, a) || is_cut(sim, b));
@@ -46,12 +39,15 @@ static bool is_heard(struct sim *sim, const struct far *far, const struct far_ra
 
 /* --- do they run? ----------------------------------------------------------------------------- */
 
+/* Who was never answered has no lease, and has not met the others either: it stands in its first
+ * collective. */
 static bool runs(const struct sim *sim, const struct far_rank *r)
 {
+	bool has_met = r->lease.answered_ms >= 0;
 	bool is_leased = sim->control == CONTROL_NO_LEASE ||
 			 lease_step(&r->lease, sim->now_ms) == LEASE_RUN;
 
-	return r->lives && !is_frozen(sim, r->node) && is_leased;
+	return r->lives && !is_frozen(sim, r->node) && is_leased && has_met;
 }
 
 static bool has_company(const struct sim *sim, const struct far *far)
@@ -64,18 +60,14 @@ static bool has_company(const struct sim *sim, const struct far *far)
 
 static void tell(struct sim *sim, struct far *far)
 {
-	bool is_alone = false, has_thawed = false;
+	bool is_alone = false;
 
-	for (int i = 0; i < FAR_RANKS; i++) {
-		bool is_running = runs(sim, &far->ranks[i]);
-
-		is_alone |= is_running;
-		has_thawed |= is_running && thaws(sim, far->ranks[i].node);
-	}
+	for (int i = 0; i < FAR_RANKS; i++)
+		is_alone |= runs(sim, &far->ranks[i]);
 	is_alone &= !has_company(sim, far);
 	if (is_alone != far->is_alone)
 		lbrun_fact(sim, far->p, is_alone ? FACT_RANKS_ALONE : FACT_RANKS_QUIET, far->launch,
-			   is_alone && has_thawed);
+			   0);
 	far->is_alone = is_alone;
 }
 

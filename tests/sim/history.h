@@ -53,8 +53,7 @@ enum fact_kind {
 	FACT_TRAINER_ENDED,
 	FACT_TRAINER_FROZEN,
 	FACT_TRAINER_THAWED,
-	/* those on other nodes run, and nothing does beside lbrun; b: their node was frozen */
-	FACT_RANKS_ALONE,
+	FACT_RANKS_ALONE, /* those on other nodes run, and nothing does beside lbrun */
 	FACT_RANKS_QUIET,
 	FACT_UNHEARD, /* one of them ends, for nobody answers it, and leaves a note */
 	FACT_TRAINER_HUNG,

@@ -67,9 +67,9 @@ char *array_folder(const struct sim *sim, int run, int64_t number)
 	return folder;
 }
 
-bool array_exited(const struct sim *sim, const struct run *run, struct attempt_exit *out)
+bool array_exited(const struct sim *sim, int run, int64_t number, struct attempt_exit *out)
 {
-	char *folder = array_folder(sim, run_index(run->name), run->attempt.number);
+	char *folder = array_folder(sim, run, number);
 	bool has = attempt_exit_read(folder, out, NULL) == 0;
 
 	free(folder);
