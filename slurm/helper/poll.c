@@ -294,6 +294,7 @@ void op_poll(const json_t *request, struct answer *a)
 	} else if (errno == SLURM_NO_CHANGE_IN_DATA && have) {
 		js_set_int(a->body, "last", (int64_t)have);
 		js_set_bool(a->body, "same", true);
+		cancelled_same();
 	} else {
 		slurm_failed(a, -1, false, "listing the jobs");
 	}

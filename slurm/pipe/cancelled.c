@@ -117,6 +117,11 @@ void cancelled_turn(void)
 	told = json_object();
 }
 
+void cancelled_same(void)
+{
+	next.made_ms = clock_mono_ms();
+}
+
 static json_t *list_of(const char *token)
 {
 	json_t *list = json_object_get(told, token);

@@ -12,6 +12,8 @@ void cancelled_min_job_age(int64_t seconds);
 
 /* A poll begins. */
 void cancelled_turn(void);
+/* All is as in the last one. */
+void cancelled_same(void);
 
 /* A record of an array: of these tasks, as Slurm prints them ("7", "3,5-9%2"; "": it does not say).
  * One that ends in "..." was cut off, and says nothing. */

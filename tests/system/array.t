@@ -56,6 +56,21 @@ is "$(lbctl status tasks --json | json attempts.0.cause)" lost "as nobody knows 
 is "$(sort "$run/started" | tr '\n' ' ')" "0 1 1 2 " "what had completed is not done again"
 is "$(lbctl status tasks --json | json step)" 3 "and all are done"
 
+# Slurm says that nothing has changed, for longer than it remembers what has ended; then somebody
+# cancels what waits.
+lbctl submit --name quiet --array=0-2%1 tasks.slurm >/dev/null
+wait_for '[ -e "$LB_HOME/runs/quiet/up.0" ]' 60
+array=$(lbctl status quiet --json | json attempts.0.job_id)
+for task in 1 2; do
+	# shellcheck disable=SC2034 # the condition has it
+	due=$(($(uptime_ms) + 5000))
+	wait_for '[ "$(uptime_ms)" -ge $due ]' 20
+	scancel "${array}_$task"
+done
+wait_for 'lbctl events quiet | grep -c "task_cancelled.*: task [12];" | grep -qx 2' 30 &&
+	passed "tasks that are cancelled when nothing had changed for long are told of"
+lbctl kill --now quiet >/dev/null
+
 # sbatch tries again by itself, for longer than lbd waits.
 [ "${LB_TEST_SLURM:-}" != commands ] || done_testing
 sed -i 's/^MaxJobCount=.*/MaxJobCount=3/' "$cluster/slurm.conf"
