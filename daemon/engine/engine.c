@@ -78,6 +78,16 @@ static struct todo **step_prequeued(struct engine *e, struct run *run, struct to
 	return tail;
 }
 
+/* Files of a job that waits are looked at seldom: once more before one is given up as never
+ * begun. */
+static bool has_begun_meanwhile(struct engine *e, struct run *run, int64_t now_ms)
+{
+	if (run->attempt.claimed)
+		return false;
+	engine_look_at_files(e, run, now_ms);
+	return run->attempt.claimed;
+}
+
 /* Steps one run as far as it goes before an act; that act is the end of its turn. */
 static struct todo **step(struct engine *e, struct run *run, struct todo **tail)
 {
@@ -103,6 +113,8 @@ static struct todo **step(struct engine *e, struct run *run, struct todo **tail)
 			look_for_warnings(e, run);
 			return step_prequeued(e, run, tail, now_ms);
 		}
+		if (d.kind == DECISION_END && has_begun_meanwhile(e, run, now_ms))
+			continue;
 		log_debug("%s: decision=%s", run->name, decision_name(d.kind));
 		if (d.kind == DECISION_MOVE && !engine_end_survivors(e, run, d.to)) {
 			run->wake_ms = now_ms + SURVIVORS_AGAIN_MS;
