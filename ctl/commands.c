@@ -244,7 +244,7 @@ const struct command commands[] = {
 	{"why", "RUN", "why it waits: the reason, who is ahead, what would start sooner",
 	 "lbctl why brisk-otter-39\n"
 	 "lbctl why brisk-otter-39 --json | jq -r '.sooner[].text'\n",
-	 json_options, 1, 1, OPERANDS_NAMES, why_run},
+	 json_options, 1, 1, OPERANDS_RUN, why_run},
 	{"follow", "RUN", "watch a run live until it ends",
 	 "lbctl follow brisk-otter-39\n"
 	 "lbctl follow brisk-otter-39 --json >progress.jsonl\n",
@@ -280,17 +280,17 @@ const struct command commands[] = {
 	 "lbctl restart brisk-otter-39\n"
 	 "lbctl restart brisk-otter-39 --from 1200 --set optimizer.lr=1e-4\n"
 	 "lbctl restart brisk-otter-39 --from scratch\n",
-	 restart_options, 1, 1, OPERANDS_NAMES, restart_run},
+	 restart_options, 1, 1, OPERANDS_RUN, restart_run},
 	{"audit", "RUN [--interval STEP] [--other-nodes] [--follow]",
 	 "compute what a run has saved once more: the same bits, or whose fault",
 	 "lbctl audit brisk-otter-39 --follow\n"
 	 "lbctl audit brisk-otter-39 --interval 4000 --other-nodes\n",
-	 audit_options, 1, 1, OPERANDS_NAMES, audit_run},
+	 audit_options, 1, 1, OPERANDS_RUN, audit_run},
 	{"check", "[--nodes LIST | --partition NAME --count N | RUN] [-- OPTION OF lbworker check...]",
 	 "are nodes fit to train on? memory, a product, disk, links, clocks, sums",
 	 "lbctl check --nodes n[1-4]\n"
 	 "lbctl check brisk-otter-39\n",
-	 check_options, 0, 1, OPERANDS_NAMES, check_run},
+	 check_options, 0, 1, OPERANDS_RUN, check_run},
 	{"compare", "GROUP", "the runs of a group side by side: what differs, and how they do",
 	 "lbctl compare sweep\n"
 	 "lbctl compare sweep --json | jq '.runs | min_by(.min_loss).name'\n",
@@ -329,7 +329,7 @@ const struct command commands[] = {
 	{"advise", "RUN", "how often it should save, by what saving costs it and how often trouble comes",
 	 "lbctl advise brisk-otter-39\n"
 	 "lbctl advise brisk-otter-39 --json | jq .best_interval_s\n",
-	 json_options, 1, 1, OPERANDS_NAMES, advise_run},
+	 json_options, 1, 1, OPERANDS_RUN, advise_run},
 	{"cron", "[ls | run NAME | enable NAME | disable NAME]",
 	 "periodic jobs: last result, next time, why not",
 	 "lbctl cron\n"
@@ -368,11 +368,11 @@ const struct command commands[] = {
 	 order_options, 1, ANY_NUMBER, OPERANDS_SELECT, save_run},
 	{"stacks", "RUN", "write down where a running trainer's processes are; it goes on then",
 	 "lbctl stacks brisk-otter-39\n",
-	 no_options, 1, 1, OPERANDS_NAMES, stacks_run},
+	 no_options, 1, 1, OPERANDS_RUN, stacks_run},
 	{"wait", "RUN [--timeout DURATION]", "wait until a run ends; the exit status says how",
 	 "lbctl wait brisk-otter-39 && ./evaluate.sh\n"
 	 "lbctl wait brisk-otter-39 --timeout 1h30m\n",
-	 wait_options, 1, 1, OPERANDS_NAMES, wait_run},
+	 wait_options, 1, 1, OPERANDS_RUN, wait_run},
 	{"daemon", "start [--in-slurm] | stop | restart | status | logs [-f]",
 	 "start and stop lbd; where it runs, since when",
 	 "lbctl daemon start\n"

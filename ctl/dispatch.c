@@ -19,11 +19,10 @@ static int check_operand(const struct ctl *ctl, const char *word, struct err *er
 
 	if (command->operands == OPERANDS_NAMES)
 		return name_check(word, err);
-	if (command->operands == OPERANDS_MANY)
-		return selector_parse(word, &selector, err);
 	if (team_word(word, user, &selector, err) < 0)
 		return -1;
-	if (command->operands == OPERANDS_LOOK && !selector_is_one(&selector))
+	if ((command->operands == OPERANDS_LOOK || command->operands == OPERANDS_RUN) &&
+	    !selector_is_one(&selector))
 		return err_set(err, ERR_USAGE,
 			       "%s: \"%s\" may be many runs: name one; lbctl ls '%s' lists them",
 			       command->name, word, word);
@@ -75,6 +74,28 @@ static int check_operands(struct ctl *ctl, struct err *err)
 	for (size_t i = 0; i < o->count; i++) {
 		if (check_operand(ctl, o->words[i], err) < 0)
 			return -1;
+	}
+	return 0;
+}
+
+/* Where only runs here will do, OWNER/RUN is RUN, as for all other commands, or is told whose. */
+static int keep_to_own(struct ctl *ctl, struct err *err)
+{
+	enum operand_kind kind = ctl->command->operands;
+
+	if (kind != OPERANDS_RUN && kind != OPERANDS_MANY)
+		return 0;
+	for (size_t i = 0; i < ctl->operands.count; i++) {
+		const char *word = ctl->operands.words[i], *slash = strchr(word, '/');
+
+		if (slash && !team_is_mine(ctl, word))
+			return err_set(err, ERR_USAGE,
+				       "%s: %s is a colleague's, and this is for runs of your own "
+				       "lbd; lbctl status, follow, logs, events and checkpoints "
+				       "show it",
+				       ctl->command->name, word);
+		if (slash)
+			ctl->operands.words[i] = slash + 1;
 	}
 	return 0;
 }
@@ -141,7 +162,7 @@ static int dispatch(struct ctl *ctl, int argc, char **argv, struct err *err)
 	}
 	if (ctl->command->run != help_run && client_init(&ctl->client, ctl->options.home, err) < 0)
 		return -1;
-	return ctl->command->run(ctl, err);
+	return keep_to_own(ctl, err) < 0 ? -1 : ctl->command->run(ctl, err);
 }
 
 int ctl_main(int argc, char **argv)

@@ -34,8 +34,9 @@ struct ctl {
 };
 
 enum operand_kind {
-	OPERANDS_NAMES,  /* of runs here, or of what else the command is about */
-	OPERANDS_MANY,   /* selectors, of runs here alone */
+	OPERANDS_NAMES,  /* of what the command is about: a group, nodes, entries */
+	OPERANDS_RUN,    /* a run here; OWNER/RUN, too, where that is here */
+	OPERANDS_MANY,   /* selectors, of runs here alone, likewise */
 	OPERANDS_SELECT, /* selectors (common/team/selector.h), also OWNER/SELECTOR */
 	OPERANDS_LOOK,   /* a run, also a colleague's: OWNER/RUN */
 };

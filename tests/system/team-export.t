@@ -223,6 +223,13 @@ exits 3 "a colleague who tells of nothing" as_member lbctl kill nobody/first
 exits 2 "a name that is none" as_member lbctl kill "../../first"
 exits 0 "the owner's own goes to lbd" as $owner lbctl hold $owner/first
 like "$out" "^first " "by its socket"
+for what in why restart wait; do
+	exits 2 "$what of a colleague's run" as_member lbctl $what $owner/first
+	like "$err" "$owner/first is a colleague's" "is refused as that"
+done
+exits 0 "why of the owner's own" as $owner lbctl why $owner/first
+like "$out" "^first  (held|stopping)" "is of the run here"
+exits 0 "and so is a report" as $owner lbctl report "$owner/fi*" -o "$T/pages/own.html"
 told first held
 
 # --- files that are not what they seem ------------------------------------------------------------
