@@ -26,11 +26,17 @@
 
 enum { POLL_MS = 1000, CHUNK = 64 * 1024, LINES_MAX = 10 * 1000 * 1000 };
 
+/* which file lies at a path: a number is given away again, so when it was made counts, too */
+struct file_id {
+	dev_t device;
+	ino_t inode;     /* 0: it was not opened yet */
+	int64_t born_ns; /* 0: this file system does not know */
+};
+
 /* one file: an attempt's, or that of a task of an array */
 struct place {
 	int64_t attempt, task, offset;
-	dev_t device; /* and the file's number there; 0 = it was not opened yet */
-	ino_t inode;
+	struct file_id file;
 };
 
 struct logs {
@@ -194,15 +200,37 @@ static int print_compressed(struct logs *l, const char *path, struct err *err)
 	return rc;
 }
 
+static struct file_id file_id_of(int fd, const struct stat *st)
+{
+	struct file_id id = { .device = st->st_dev, .inode = st->st_ino };
+	struct statx more;
+
+	if (statx(fd, "", AT_EMPTY_PATH, STATX_BTIME, &more) == 0 && (more.stx_mask & STATX_BTIME))
+		id.born_ns = more.stx_btime.tv_sec * 1000000000 + more.stx_btime.tv_nsec;
+	return id;
+}
+
+static bool is_same(const struct file_id *a, const struct file_id *b)
+{
+	return a->inode == b->inode && a->device == b->device && a->born_ns == b->born_ns;
+}
+
 /* A script may name one file for the output of all its attempts. */
-static bool is_read_already(const struct logs *l, const struct stat *st)
+static bool is_read_already(const struct logs *l, const struct file_id *file)
 {
 	for (const struct place *p = l->places; p < l->at; p++)
-		if (p->inode == st->st_ino && p->device == st->st_dev)
+		if (is_same(&p->file, file))
 			return true;
-	l->at->inode = st->st_ino;
-	l->at->device = st->st_dev;
 	return false;
+}
+
+/* What was emptied, or removed and made anew, for the next attempt perhaps, is read from its
+ * beginning. */
+static void note_file(struct logs *l, const struct file_id *file, int64_t size)
+{
+	if (size < l->offset || (l->at->file.inode && !is_same(&l->at->file, file)))
+		l->offset = 0;
+	l->at->file = *file;
 }
 
 /* A script may name it as its output. */
@@ -220,6 +248,7 @@ static int print_new(struct logs *l, const char *path, struct err *err)
 	static char chunk[CHUNK];
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	struct stat st = { 0 };
+	struct file_id file;
 	ssize_t n = 0;
 	int rc = 0;
 
@@ -231,12 +260,12 @@ static int print_new(struct logs *l, const char *path, struct err *err)
 		l->is_discarded |= is_null(&st);
 		return is_null(&st) ? 0 : err_set(err, ERR_IO, "%s: not a regular file", path);
 	}
-	if (is_read_already(l, &st)) {
+	file = file_id_of(fd, &st);
+	if (is_read_already(l, &file)) {
 		close(fd);
 		return 0;
 	}
-	if (st.st_size < l->offset)
-		l->offset = 0; /* it was emptied, for the next attempt perhaps */
+	note_file(l, &file, st.st_size);
 	while (!interrupted() && (n = pread(fd, chunk, sizeof(chunk), l->offset)) > 0) {
 		print_bytes(l, chunk, (size_t)n);
 		l->offset += n;

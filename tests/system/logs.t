@@ -96,4 +96,19 @@ is "$(lbctl logs --err bar | wc -l)" 3 "and ends with what was raised"
 exits 2 "a bad expression is refused" lbctl logs --grep '(' bar
 like "$err" 'bad regular expression' "in a line"
 ok "it is ended" lbctl kill --now bar
+
+# --- a file that is made anew, as scripts do with one for all attempts ---------------------------
+lbctl submit --name anew --set restart.in_place=0 --set restart.backoff_first=30m \
+	--wrap 'echo of the first; exit 1' >/dev/null
+run_reaches anew backoff 20
+lbctl logs -f anew >"$T/anew.shown" 2>/dev/null &
+follow=$!
+wait_for 'grep -q "of the first" "$T/anew.shown"' 20
+anew=$runs/anew/attempts/1/out.log
+rm "$anew"
+seq 101 200 >"$anew"	# it may well get the number of the one that is gone
+wait_for 'grep -q 200 "$T/anew.shown"' 20
+is "$(grep -c '^[12][0-9][0-9]$' "$T/anew.shown")" 100 "logs -f shows all of it"
+kill $follow
+ok "it is ended, too" lbctl kill --now anew
 done_testing
