@@ -261,6 +261,18 @@ static void sort_indices(struct sbatch_indices *list)
 	list->count = kept;
 }
 
+/* "%2", once, behind any of them, is for all; "%" is what an empty variable leaves, and no limit. */
+static bool take_limit(const char **at, int64_t *limit)
+{
+	if (**at != '%')
+		return true;
+	++*at;
+	if (*limit > 0)
+		return false;
+	*limit = sbatch_digits(at);
+	return **at == ',' || **at == ']' || **at == '\0';
+}
+
 /* Lists are often printed by a loop: as Slurm takes them, with a comma at the end, or blanks behind
  * commas. */
 int sbatch_array(const char *text, int64_t max, struct sbatch_indices *out, struct err *err)
@@ -275,17 +287,12 @@ int sbatch_array(const char *text, int64_t max, struct sbatch_indices *out, stru
 	at += *at == '[';
 	at += strspn(at, separators);
 	do {
-		good = add_indices(&all, &at, max, out != NULL);
+		good = add_indices(&all, &at, max, out != NULL) && take_limit(&at, &all.limit);
 		is_more = *at == ',';
 		at += is_more ? strspn(at, separators) : 0;
 	} while (good && is_more && isdigit((unsigned char)*at));
 	at += good && *at == ']';
-	if (good && *at == '%') {
-		at++;
-		good = isdigit((unsigned char)*at);
-		all.limit = sbatch_digits(&at);
-	}
-	if (!good || *at != '\0') {
+	if (!good || !take_limit(&at, &all.limit) || *at != '\0') {
 		free(all.items);
 		return err_set(err, ERR_USAGE, "\"%.60s\": %s, at most %lld of them", text, what,
 			       (long long)max);

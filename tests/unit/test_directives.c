@@ -326,6 +326,32 @@ static void test_moments(void **state)
 	}
 }
 
+/* What Slurm 22.05 makes of each. */
+static void test_array_limits(void **state)
+{
+	static const struct {
+		const char *text;
+		int count, limit; /* -1: refused; Slurm takes more, but nobody means that */
+	} cases[] = {
+		{ "1-3%2", 3, 2 },   { "[1-3]%2", 3, 2 }, { "1-3%2,5", 4, 2 },
+		{ "1-3%", 3, 0 },    { "1-3%,5", 4, 0 },  { "1-3%2,5%1", 0, -1 },
+		{ "%3", 0, -1 },     { "1-3%a", 0, -1 },  { "1-3%2%4", 0, -1 },
+		{ "1-3%-1", 0, -1 }, { "1-3 %2", 0, -1 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct sbatch_indices all = { 0 };
+		int rc = sbatch_array(cases[i].text, SBATCH_ARRAY_MAX, &all, NULL);
+
+		if ((rc < 0) != (cases[i].limit < 0) ||
+		    (rc == 0 && ((int)all.count != cases[i].count || all.limit != cases[i].limit)))
+			fail_msg("%s: %d, %zu tasks, %d at once", cases[i].text, rc, all.count,
+				 (int)all.limit);
+		free(all.items);
+	}
+}
+
 static void test_table(void **state)
 {
 	(void)state;
@@ -348,7 +374,7 @@ int main(void)
 		cmocka_unit_test(test_empty),          cmocka_unit_test(test_refusals),
 		cmocka_unit_test(test_moments),        cmocka_unit_test(test_table),
 		cmocka_unit_test(test_plugin_options), cmocka_unit_test(test_plugin_option_names),
-		cmocka_unit_test(test_unread),
+		cmocka_unit_test(test_unread),         cmocka_unit_test(test_array_limits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
