@@ -39,6 +39,7 @@ signal_before = "30s"
 pattern = "step-{step}"
 END
 ok "a run whose job is too short" lbctl submit "$T/run.toml"
+lbctl submit --name cut --array=3 --time=1 --set restart.policy.timeout=stop --wrap 'sleep 1000' >/dev/null
 run_reaches r1 running 30
 run_reaches r1 completed 150
 status=$(lbctl status r1 --json)
@@ -49,4 +50,7 @@ is "$(echo "$status" | json attempts.1.resumed_from_step)" \
 	"$(echo "$status" | json attempts.0.launches.0.last_step)" \
 	"the second one went on just there"
 like "$(lbctl events r1)" "the job's time limit is near" "the events say why"
+run_reaches cut failed 60
+like "$(lbctl events cut)" "task_failed +task 3: timeout: the job's time limit came; " "so do those of an array whose task Slurm ended"
+like "$(lbctl status cut)" "attempt 1: timeout, " "and its status"
 done_testing

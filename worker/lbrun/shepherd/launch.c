@@ -392,6 +392,16 @@ static bool steps_were_warned(const struct shepherd *s)
 	return left_ms >= 0 && left_ms <= s->params.warn_ms + EARLIER_MS;
 }
 
+/* Slurm's SIGTERM does not say what it is for. */
+static bool was_limit(struct shepherd *s)
+{
+	if (!s->policy.in_slurm || s->facts.stop.why != STOP_SIGNALLED || s->facts.is_warned ||
+	    !slurm_is_at_limit(s->folder))
+		return false;
+	snprintf(s->stop_text, sizeof(s->stop_text), "the job's time limit came");
+	return true;
+}
+
 /* So it is in the grace that a partition gives: a trainer that saves then, and exits with 0, is not
  * done, and one that SIGTERM kills is not started again in what is left of the job. One that has
  * told its last step is done. */
@@ -424,7 +434,7 @@ void launch_drain(struct shepherd *s)
 	if (s->usage.folder)
 		usage_look(&s->usage);
 	weigh_memory(l);
-	s->facts.is_warned |= steps_were_warned(s);
+	s->facts.is_warned |= steps_were_warned(s) || was_limit(s);
 	l->is_preempted = steps_were_preempted(s);
 	l->is_requeue_asked |= s->params.is_script && requeue_was_asked(s->folder);
 	l->is_submitted = s->params.is_script && requeue_was_submitted(s->folder);

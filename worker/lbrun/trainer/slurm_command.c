@@ -83,17 +83,34 @@ char *slurm_this_job(void)
 	return job ? xstrdup(job) : NULL;
 }
 
-bool slurm_is_preempted(const char *folder)
+/* "KEY=VALUE KEY=VALUE ..." of the job. Owned by the caller. */
+static char *this_job_told(const char *folder)
 {
-	static const char key[] = " PreemptTime=";
 	char *job = slurm_this_job();
 	char *text = slurm_command_output(
 		(const char *[]){ "scontrol", "--oneliner", "show", "job", job, NULL }, folder);
+
+	free(job);
+	return text;
+}
+
+bool slurm_is_preempted(const char *folder)
+{
+	static const char key[] = " PreemptTime=";
+	char *text = this_job_told(folder);
 	const char *at = strstr(text, key);
 	bool is = at && isdigit((unsigned char)at[sizeof(key) - 1]); /* "None" */
 
 	free(text);
-	free(job);
+	return is;
+}
+
+bool slurm_is_at_limit(const char *folder)
+{
+	char *text = this_job_told(folder);
+	bool is = strstr(text, " Reason=TimeLimit ") != NULL;
+
+	free(text);
 	return is;
 }
 
