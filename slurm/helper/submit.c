@@ -58,16 +58,12 @@ static void confirm(struct answer *a, const char *name, const char *comment, uin
 	slurm_free_job_info_msg(list);
 }
 
-/* "Resource temporarily unavailable" is all that Slurm says. */
 static void wait_for_room(struct answer *a)
 {
 	slurm_conf_t *conf = NULL;
 
 	slurm_load_ctl_conf(0, &conf);
-	answer_set(a, SCHEDULER_DOWN,
-		   "Slurm holds as many jobs as it may: MaxJobCount=%u, of which each task of an "
-		   "array is one",
-		   conf ? conf->max_job_cnt : 0);
+	limit_no_room(a, conf ? conf->max_job_cnt : 0);
 	libslurm_free_conf(conf);
 }
 

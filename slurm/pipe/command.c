@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,14 +15,20 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "common/base/clock.h"
 #include "common/base/mem.h"
 #include "common/base/strv.h"
 #include "common/host/limits.h"
 #include "slurm/wire.h"
 
-enum { STATUS_NOT_STARTED = 126 };
+enum {
+	STATUS_NOT_STARTED = 126,
+	LOOK_MS = 50,
+	ASLEEP_MS = 900, /* so long nobody who sleeps for a second has done anything */
+};
 
 extern char **environ;
 
@@ -32,8 +39,13 @@ child(char *const *words, char *const *env, const char *folder, int out, int err
 {
 	int null = open("/dev/null", O_RDONLY);
 
+	sigset_t none;
+
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	setpgid(0, 0); /* a site's wrapper is ended with what it has started */
 	signal(SIGPIPE, SIG_DFL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
 	if (null >= 0 && dup2(null, 0) == 0 && dup2(out, 1) == 1 && dup2(errors, 2) == 2 &&
 	    (!folder || chdir(folder) == 0)) {
 		/* sbatch tells Slurm of its own: they are to be the submitter's */
@@ -110,22 +122,67 @@ static void in_one_line(char *text, char out[COMMAND_SAID_BYTES])
 	}
 }
 
-void command_run(char *const *words, char *const *env, const char *folder, struct said *said)
+static bool has_said(int errors, const char *says)
+{
+	char text[COMMAND_SAID_BYTES];
+	ssize_t n = pread(errors, text, sizeof(text) - 1, 0);
+
+	text[n > 0 ? n : 0] = '\0';
+	return strstr(text, says) != NULL;
+}
+
+/* Its end wakes us at once: SIGCHLD is blocked. Who is stopped meanwhile, or late, proves
+ * nothing. */
+static int await_once(pid_t pid, const sigset_t *chld, int errors, const char *says)
+{
+	const struct timespec pause = { .tv_nsec = LOOK_MS * 1000000L };
+	int64_t silent_ms = clock_mono_ms(), now_ms = silent_ms;
+	siginfo_t ended = { 0 };
+	bool sleeps = false;
+
+	while (!sleeps) {
+		if (waitid(P_PID, (id_t)pid, &ended, WEXITED | WNOHANG | WNOWAIT) < 0 ||
+		    ended.si_pid == pid)
+			return await(pid);
+		silent_ms = now_ms;
+		sigtimedwait(chld, NULL, &pause);
+		now_ms = clock_mono_ms();
+		sleeps = has_said(errors, says);
+	}
+	kill(-pid, SIGKILL);
+	now_ms = clock_mono_ms();
+	return await(pid) == COMMAND_KILLED && now_ms - silent_ms < ASLEEP_MS ? COMMAND_SLEEPS
+									      : COMMAND_KILLED;
+}
+
+void command_run_once(char *const *words, char *const *env, const char *folder, const char *says,
+		      struct said *said)
 {
 	int out = memfd_create("out", MFD_CLOEXEC), errors = memfd_create("errors", MFD_CLOEXEC);
-	pid_t pid = out >= 0 && errors >= 0 ? fork() : -1;
+	sigset_t chld, before;
 	char *text;
 	size_t len;
+	pid_t pid;
 
 	*said = (struct said){ .status = COMMAND_NOT_STARTED };
+	sigemptyset(&chld);
+	sigaddset(&chld, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &chld, &before);
+	pid = out >= 0 && errors >= 0 ? fork() : -1;
 	if (pid == 0)
 		child(words, env, folder, out, errors);
 	if (pid > 0)
-		said->status = await(pid);
+		said->status = says ? await_once(pid, &chld, errors, says) : await(pid);
+	sigprocmask(SIG_SETMASK, &before, NULL);
 	said->out = read_back(out, WIRE_MAX_REPLY, &said->len);
 	text = read_back(errors, COMMAND_SAID_BYTES - 1, &len);
 	in_one_line(text, said->errors);
 	free(text);
+}
+
+void command_run(char *const *words, char *const *env, const char *folder, struct said *said)
+{
+	command_run_once(words, env, folder, NULL, said);
 }
 
 void command_ask(const char *const *words, struct said *said)

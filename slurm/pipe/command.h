@@ -8,6 +8,7 @@
 #include "common/base/strv.h"
 
 enum {
+	COMMAND_SLEEPS = -3,      /* it was ended as it slept, before it tried again */
 	COMMAND_NOT_STARTED = -2, /* there is no such program, or no folder, or no process */
 	COMMAND_KILLED = -1,      /* it ended by a signal: it may have done what it was to do */
 	COMMAND_SAID_BYTES = 4096,
@@ -26,7 +27,12 @@ struct said {
  * command's own limits. It dies with us. `folder`: where it runs; NULL: here. `env` and `words` are
  * borrowed. */
 void command_run(char *const *words, char *const *env, const char *folder, struct said *said);
-/* The same here, in the environment of command_env. */
+/* The same, but it does not try again: once its errors contain `says`, behind which it sleeps for a
+ * second or longer, it is ended; COMMAND_SLEEPS where that was in time for sure, else
+ * COMMAND_KILLED. */
+void command_run_once(char *const *words, char *const *env, const char *folder, const char *says,
+		      struct said *said);
+/* As command_run, here, in the environment of command_env. */
 void command_ask(const char *const *words, struct said *said);
 void said_clear(struct said *said);
 

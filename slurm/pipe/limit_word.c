@@ -76,3 +76,15 @@ int limit_refuse_array(struct answer *a, const char *array, int64_t max_size,
 	return answer_set(a, SCHEDULER_REFUSED, "--array=%.100s: Slurm says: %s%s%s", array,
 			  LIMIT_ARRAY_WORDS, index, tasks);
 }
+
+int limit_no_room(struct answer *a, int64_t max)
+{
+	char number[30] = "";
+
+	if (max > 0)
+		snprintf(number, sizeof(number), "=%lld", (long long)max);
+	return answer_set(a, SCHEDULER_DOWN,
+			  "Slurm holds as many jobs as it may: MaxJobCount%s, of which each task "
+			  "of an array is one",
+			  number);
+}

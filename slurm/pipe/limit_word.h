@@ -37,4 +37,8 @@ int limit_wait(struct answer *a, const char *limit);
 int limit_refuse_array(struct answer *a, const char *array, int64_t max_size,
 		       const char *parameters);
 
+/* The controller takes no more jobs for now: "Resource temporarily unavailable" is all that it
+ * says. `max`: how many it may hold; 0: not known. */
+int limit_no_room(struct answer *a, int64_t max);
+
 #endif

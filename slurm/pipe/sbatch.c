@@ -11,7 +11,12 @@
 #include "common/base/mem.h"
 #include "common/base/strv.h"
 #include "slurm/pipe/command.h"
+#include "slurm/pipe/limit_word.h"
 #include "slurm/pipe/sbatch.h"
+
+/* It tries again for two minutes, and nobody could say whether it had done something when lbd no
+ * longer waits. */
+#define SLEEPS "temporarily unable to accept job, sleeping"
 
 static void add_all(struct strv *l, const json_t *array, size_t from)
 {
@@ -115,6 +120,8 @@ static int job_of(const struct said *said, struct answer *a, words_judge judge, 
 {
 	if (said->status == COMMAND_NOT_STARTED)
 		return answer_set(a, SCHEDULER_DOWN, "sbatch cannot be started");
+	if (said->status == COMMAND_SLEEPS)
+		return limit_no_room(a, 0);
 	if (said->status > 0)
 		return judge(a, said->errors, "sbatch");
 	*job_id = said->status < 0 ? 0 : number_in(said->out);
@@ -134,7 +141,7 @@ static void run(struct strv *words, const json_t *request, const char *setting, 
 	env_make(&env, request);
 	if (setting)
 		strv_set(&env, xstrdup(setting));
-	command_run(words->items, env.items, folder, said);
+	command_run_once(words->items, env.items, folder, SLEEPS, said);
 	strv_free(words->items);
 	strv_free(env.items);
 	free(folder);
