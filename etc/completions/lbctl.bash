@@ -73,7 +73,8 @@ _lbctl()
 	sync) options+=" --to --project --python --every"; words=$(_lbctl_words all selectors) ;;
 	report) options+=" --output --team --week"; words="$(_lbctl_words all groups selectors)" ;;
 	top) options+=" --demo --record --replay" ;;
-	status | why | follow | events | diff) options+=" --json"; words=$(_lbctl_words runs team) ;;
+	status | follow | events | diff) options+=" --json"; words=$(_lbctl_words runs team) ;;
+	why) options+=" --json"; words=$(_lbctl_words runs) ;;
 	logs) options+=" --follow --lines --grep --err --attempt --json"; words=$(_lbctl_words runs team) ;;
 	kill) options+=" --now --reason --dry-run --yes"; words=$(_lbctl_words runs selectors team) ;;
 	stop | hold | release | save) options+=" --reason --dry-run --yes"; words=$(_lbctl_words runs selectors team) ;;
