@@ -80,6 +80,11 @@ const char *run_state_name(enum run_state state)
 	return name_of(run_states, RUN_STATE_COUNT, state);
 }
 
+const char *run_state_phrase(enum run_state state)
+{
+	return state == RUN_BACKOFF ? "in backoff" : run_state_name(state);
+}
+
 const char *attempt_state_name(enum attempt_state state)
 {
 	return name_of(attempt_states, ATTEMPT_STATE_COUNT, state);

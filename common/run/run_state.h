@@ -75,6 +75,8 @@ enum run_order {
 };
 
 const char *run_state_name(enum run_state state);
+/* Behind "is": "running", "in backoff". */
+const char *run_state_phrase(enum run_state state);
 const char *attempt_state_name(enum attempt_state state);
 const char *cause_name(enum cause cause);
 const char *run_order_name(enum run_order order);

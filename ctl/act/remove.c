@@ -49,7 +49,21 @@ static bool is_listed(const struct removal *r, const json_t *run)
 	return false;
 }
 
-/* A name means that run, live or not: lbd refuses then, and says what to do. */
+/* As lbd would, but before anybody is asked. */
+static void refuse(const struct ctl *ctl, struct removal *r, const json_t *run)
+{
+	const char *name = js_str(run, "name", "");
+	enum run_state state = run_state_from_name(js_str(run, "state", NULL));
+	char *text = xasprintf("%s is %s: only a run that is over can be removed; end it with: "
+			       "lbctl kill %s",
+			       name, run_state_phrase(state), name);
+
+	complain(ctl, text);
+	worse(r, ERR_LOCKED);
+	free(text);
+}
+
+/* A name means that run, live or not; what else means many, those that are over. */
 static size_t add_matching(const struct ctl *ctl, struct removal *r,
 			   const struct selector *selector)
 {
@@ -65,7 +79,9 @@ static size_t add_matching(const struct ctl *ctl, struct removal *r,
 		if ((!is_named && !run_is_over(run)) || !is_old(ctl, run))
 			continue;
 		count++;
-		if (!is_listed(r, run))
+		if (!run_is_over(run))
+			refuse(ctl, r, run);
+		else if (!is_listed(r, run))
 			json_array_append(r->runs, run);
 	}
 	return count;

@@ -198,7 +198,7 @@ static int check(struct request *r, const struct ledger_run *run, const char *na
 		return err_set(err, ERR_LOCKED,
 			       "%s is %s: only a run that is over can be removed; end it "
 			       "with: lbctl kill %s",
-			       name, run_state_name(run->state), name);
+			       name, run_state_phrase(run->state), name);
 	if (lstat(run->dir, &st) == 0 && S_ISLNK(st.st_mode))
 		return err_set(err, ERR_LOCKED,
 			       "%s is still on the file system where $LB_HOME was before; fetch it "

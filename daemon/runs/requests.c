@@ -76,7 +76,7 @@ static json_t *write_request(struct request *r, const struct chosen *run, bool *
 
 	if (state != RUN_RUNNING) {
 		err_set(err, ERR_LOCKED, "%s is %s: there is no trainer to ask", run->name,
-			run_state_name(state));
+			run_state_phrase(state));
 		return NULL;
 	}
 	dir = path_join("%s", run->row->dir); /* the row is the ledger's until the next call */

@@ -82,6 +82,12 @@ static int find(struct restart *s, struct err *err)
 
 	if (request_run(s->request, &run, err) < 0)
 		return -1;
+	if (run.state == RUN_BACKOFF)
+		return err_set(err, ERR_LOCKED,
+			       "%s is in backoff: lbd starts it again by itself, and lbctl why "
+			       "says when; to have it otherwise: lbctl hold %s, then lbctl "
+			       "restart %s",
+			       run_name(s), run_name(s), run_name(s));
 	if (!run_state_is_final(run.state) && run.state != RUN_HELD)
 		return err_set(
 			err, ERR_LOCKED, "%s is %s%s", run_name(s), run_state_name(run.state),

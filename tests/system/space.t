@@ -129,6 +129,8 @@ lbctl rm --yes few bytes all quick >/dev/null
 exits 4 "a live run stays" lbctl rm --yes live
 like "$err" "live is running: only a run that is over can be removed; end it with: lbctl kill live" \
 	"with what helps"
+exits 4 "also where nothing would be done" lbctl rm --dry-run live
+is "$out" "" "and it is not shown as one that would go"
 lbctl submit --name waits --after live --after-ok one --set slurm.time=1h -- true >/dev/null
 exits 4 "a run that another one waits for stays" lbctl rm --yes one
 like "$err" "waits waits for how one ended" "which is said"
@@ -139,9 +141,9 @@ like "$err" "onee: no such run; did you mean one\?" "with the nearest"
 exits 3 "a glob that means nothing" lbctl rm --yes 'none-*'
 exits 2 "away from a terminal nothing goes" lbctl rm one
 like "$err" "that removes 1 run for good, [0-9]+ KiB: look with --dry-run, then say --yes" "unasked"
-exits 0 "--dry-run" lbctl rm --dry-run one 'sweep-*' live
+exits 0 "--dry-run" lbctl rm --dry-run one 'sweep-*'
 like "$out" "^sweep-1  completed, ended ([0-9]+m)?[0-9]+s ago, [0-9]+ KiB" "shows what would go"
-like "$out" "^4 runs, .*; nothing was done" "and the sum"
+like "$out" "^3 runs, .*; nothing was done" "and the sum"
 exits 6 "a colleague's run is theirs" lbctl rm --yes somebody/one
 like "$err" "only somebody can remove runs of somebody" "which is said"
 exits 2 "prune wants to know how old" lbctl prune
