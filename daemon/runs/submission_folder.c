@@ -112,12 +112,12 @@ int spec_check_job(const struct run *run, const json_t *fields, struct err *err)
 	const struct scheduler *to = run->scheduler;
 	const struct job_request job = { .fields = fields };
 
-	if (to == NULL || to->ops->check == NULL)
-		return 0;
 	if (json_object_get(fields, "array_inx") && !run->spec.script)
 		return err_set(err, ERR_USAGE,
 			       "--array: only a script can be an array; for runs of a "
 			       "command: lbctl submit --sweep");
+	if (to == NULL || to->ops->check == NULL)
+		return 0;
 	return to->ops->check(to, &job, err);
 }
 
@@ -185,6 +185,16 @@ static void note_unread(struct submission *s, const struct batch_job *job)
 			s->spec.script, line);
 }
 
+/* A command gets few variables in any case. */
+static void note_export(struct submission *s, const json_t *fields)
+{
+	const char *list = js_str(fields, "export", NULL);
+
+	if (list && !s->note && strcasecmp(list, "NONE") != 0)
+		s->note = xasprintf("--export means nothing to a command: what else it needs goes "
+				    "into run.env_file, as lines of NAME=value");
+}
+
 /* Every option is understood now, not when the job is due. */
 static int check_options(struct submission *s, struct err *err)
 {
@@ -198,6 +208,8 @@ static int check_options(struct submission *s, struct err *err)
 		note_unused(s, &run, job.fields);
 	if (rc == 0 && s->spec.script)
 		note_folders(s, job.fields);
+	else if (rc == 0)
+		note_export(s, job.fields);
 	if (rc == 0)
 		note_unread(s, &job);
 	s->hold = js_int(job.fields, "hold", 0) != 0;

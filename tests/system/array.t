@@ -21,6 +21,8 @@ await "$LB_RUN_DIR/go.$SLURM_ARRAY_TASK_ID"
 END
 exits 6 "more than the site allows is refused" lbctl submit --name many --array=0-10001 tasks.slurm
 like "$err" '^lbctl: --array=0-10001: .*; the highest index here is 10000 .MaxArraySize.$' "with what it allows"
+exits 2 "a command can be none" lbctl submit --name command --array=0-3 -- true
+like "$err" 'array: only a script can be an array.*--sweep' "and what does it instead is told"
 lbctl submit --name tasks --set restart.backoff_first=0 tasks.slurm >/dev/null
 run=$LB_HOME/runs/tasks
 attempt=$run/attempts/1

@@ -27,6 +27,13 @@ is "$(lbctl logs asked | grep -o '\[.*I am .*' | sort)" '[n1:0] I am 0 of 4
 [n2:2] I am 2 of 4
 [n2:3] I am 3 of 4' "each rank's output has node and rank in front"
 
+ok "a command whose output goes elsewhere" lbctl submit --name elsewhere --output=elsewhere.%j -- echo "it is here"
+run_reaches elsewhere completed 60
+like "$(cat elsewhere.*)" 'it is here' "has it there"
+like "$(lbctl logs elsewhere)" 'it is here' "and lbctl logs shows it"
+exits 0 "variables by name" lbctl submit --name exports --export=FOO=bar -- true
+like "$err" '--export means nothing to a command: .*env_file' "are no command's, and where they belong is said"
+
 # --- a job that cannot be --------------------------------------------------------------------
 exits 6 "a partition that is not there is refused at once" \
 	lbctl submit --name nowhere --set slurm.partition=nowhere -- true

@@ -79,8 +79,7 @@ static void open_parts(struct shepherd *s)
 
 	output_init(&s->output, STDOUT_FILENO, s->node, rank ? (int)strtol(rank, NULL, 10) : 0);
 	close_output(s);
-	if (s->params.is_script)
-		script_output_open(s, rank ? (int)strtol(rank, NULL, 10) : 0);
+	script_output_open(s, rank ? (int)strtol(rank, NULL, 10) : 0);
 	journal_open(&s->journal, spool, s->params.lbd_socket, s->params.run);
 	s->journal.say = say;
 	s->journal.arg = &s->output;

@@ -40,8 +40,10 @@ void script_output_open(struct shepherd *s, int rank)
 {
 	struct stat out, err;
 
-	s->output.plain = true;
 	link_output(s->folder, "out.log", STDOUT_FILENO);
+	if (!s->params.is_script)
+		return;
+	s->output.plain = true;
 	if (fstat(STDOUT_FILENO, &out) < 0 || fstat(STDERR_FILENO, &err) < 0 ||
 	    (out.st_dev == err.st_dev && out.st_ino == err.st_ino))
 		return;

@@ -155,8 +155,8 @@ void launch_kill(struct shepherd *s);
 void launch_drain(struct shepherd *s);
 void launch_finish(struct shepherd *s, const struct next *end);
 
-/* script.c: a batch script; its output as it is, out.log as a link to it; signals of Slurm to
- * it. */
+/* script.c: a batch script; its output as it is, signals of Slurm to it. Of whatever else, too,
+ * out.log is a link to where the output goes. */
 void script_output_open(struct shepherd *s, int rank);
 void script_signal(struct shepherd *s, int signo);
 /* What its words tell of how its launches end. */
