@@ -331,6 +331,22 @@ static size_t when_len(const char *line)
 	return (size_t)(p - line);
 }
 
+/* As people see it: aligned by blanks or tabs or not. */
+static char *when_text(const char *line, size_t len)
+{
+	char *when = xmalloc(len + 1);
+	size_t to = 0;
+
+	for (size_t i = 0; i < len; i++) {
+		bool is_blank = line[i] == ' ' || line[i] == '\t';
+
+		if (!is_blank || (to > 0 && when[to - 1] != ' '))
+			when[to++] = is_blank ? ' ' : line[i];
+	}
+	when[to] = '\0';
+	return when;
+}
+
 static int name_entry(struct reader *r, struct cron_entry *entry, struct err *err)
 {
 	if (r->name)
@@ -343,7 +359,7 @@ static int name_entry(struct reader *r, struct cron_entry *entry, struct err *er
 static int read_entry(struct reader *r, const char *line, struct err *err)
 {
 	size_t len = when_len(line);
-	struct cron_entry entry = { .when = xstrndup(line, len), .settings = r->settings };
+	struct cron_entry entry = { .when = when_text(line, len), .settings = r->settings };
 
 	if (cron_expr_parse(entry.when, &entry.expr, err) < 0 ||
 	    (entry.argv = shell_words(line + len, err)) == NULL ||

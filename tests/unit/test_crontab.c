@@ -62,7 +62,7 @@ static void test_good_file(void **state)
 {
 	static const char text[] = "# nightly things\r\n"
 				   "\n"
-				   "30 4 * * 1-5 backup.slurm --all 'two words'\n"
+				   "30\t4 *  * \t1-5 backup.slurm --all 'two words'\n"
 				   "CRON_TZ = \"Europe/Berlin\"\n"
 				   "catch_up=all\n"
 				   "MAILTO=\"\"\n"
