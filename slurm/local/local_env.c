@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/clock.h"
 #include "common/base/mem.h"
 #include "common/config/run_spec.h"
 #include "common/base/strv.h"
@@ -107,6 +108,8 @@ char **local_env_make(const struct local_job *job, struct err *err)
 	strv_set(&env, xstrdup(mark));
 	strv_set(&env, xasprintf("LB_LOCK_FD=%d", LOCAL_LOCK_FD));
 	strv_set(&env, xasprintf("LB_JOB_ID=%u", job->status.ref.job_id));
+	take_number(&env, "LB_JOB_END_TIME",
+		    job->time_seconds > 0 ? clock_wall_ms() / 1000 + job->time_seconds : 0);
 	take_slots(&env, job);
 	take_task(&env, &job->task);
 	return env.items;

@@ -172,6 +172,10 @@ run_reaches short completed 60
 is "$(lbctl status short --json | json attempts.0.cause)" timeout \
 	"a time limit is kept, also by one that ignores SIGTERM"
 is "$(lbctl status short --json | json attempts.#)" 2 "and the run goes on in the next job"
+lbctl submit --name cut --set slurm.time=2s --set slurm.signal_before=0 --set restart.policy.timeout=stop \
+	-- sleep $mark >/dev/null
+run_reaches cut failed 30
+like "$(lbctl events cut)" "launch 1: timeout: the job's time limit came" "a launch that was not warned of it is told as that, too"
 
 # --- the other ends of an attempt ---------------------------------------------------------------
 # Steps for ever in its first attempt, ends five steps after that one's checkpoint in the next.

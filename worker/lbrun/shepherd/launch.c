@@ -392,11 +392,19 @@ static bool steps_were_warned(const struct shepherd *s)
 	return left_ms >= 0 && left_ms <= s->params.warn_ms + EARLIER_MS;
 }
 
-/* Slurm's SIGTERM does not say what it is for. */
+/* Of a job without Slurm. */
+static bool is_past_end(void)
+{
+	const char *end = getenv("LB_JOB_END_TIME");
+
+	return end && clock_wall_ms() >= 1000 * strtoll(end, NULL, 10);
+}
+
+/* A scheduler's SIGTERM does not say what it is for. */
 static bool was_limit(struct shepherd *s)
 {
-	if (!s->policy.in_slurm || s->facts.stop.why != STOP_SIGNALLED || s->facts.is_warned ||
-	    !slurm_is_at_limit(s->folder))
+	if (s->facts.stop.why != STOP_SIGNALLED || s->facts.is_warned ||
+	    !(s->policy.in_slurm ? slurm_is_at_limit(s->folder) : is_past_end()))
 		return false;
 	snprintf(s->stop_text, sizeof(s->stop_text), "the job's time limit came");
 	return true;
