@@ -196,14 +196,15 @@ static json_t *environment(const struct cron *cron, const struct cron_entry *ent
 	return env;
 }
 
-/* What lbctl submit would send. A job that fails is not tried again: its next time comes. */
+/* What lbctl submit would send. A job that fails, or runs into its time limit without a checkpoint,
+ * is not tried again: its next time comes. */
 static json_t *arguments(const struct cron *cron, const struct cron_entry *entry, const char *name,
 			 struct err *err)
 {
 	char *path = cron_entry_path(cron->folder, entry), *text;
 	struct err why = { 0 };
-	json_t *args = json_pack("{s:s, s:s, s:[s]}", "name", name, "workdir", cron->folder, "set",
-				 "restart.max_without_progress=1");
+	json_t *args = json_pack("{s:s, s:s, s:[ss]}", "name", name, "workdir", cron->folder, "set",
+				 "restart.max_without_progress=1", "restart.policy.timeout=count");
 
 	js_set_str(args, "file", path);
 	json_object_set_new(args, "env", environment(cron, entry));

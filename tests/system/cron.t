@@ -6,7 +6,7 @@
 
 faketime=$(ls /usr/lib/*/faketime/libfaketime.so.1 2>/dev/null)
 [ -n "$faketime" ] || bail_out "libfaketime is missing: apt-get install libfaketime"
-plan 55
+plan 56
 export ASAN_OPTIONS="$ASAN_OPTIONS:verify_asan_link_order=0:detect_leaks=0"
 export TZ=Europe/Berlin
 cron=$LB_HOME/cron
@@ -131,6 +131,11 @@ ok "a job can be started now" lbctl cron run spec
 run=$(lbctl cron --json | json entries.1.last.run)
 like "$run" '^spec-[0-9]{8}T[0-9]{6}Z$' "it has a run of its own"
 wait_for '[ "$(run_state "$run")" = completed ]' 20
+# the same hours of work again, to the same limit, and no other time of it meanwhile
+printf '[run]\ncommand = ["sleep", "1000"]\n[slurm]\ntime = "2s"\nsignal_before = 0\n' >"$cron/cron.daily/spec.toml"
+wait_for 'run=$(lbctl cron run spec)' 20	# a run of each second
+run_reaches "$run" failed 20
+like "$(lbctl status "$run")" "attempt 1: timeout" "what runs into its time limit without a checkpoint is not tried again"
 exits 3 "what does not exist cannot" lbctl cron run nothing
 like "$err" "there is no such entry in $cron" "and that is said"
 ok "it can be disabled" lbctl cron disable tidy
@@ -172,7 +177,7 @@ lbctl cron >/dev/null
 set_clock $((now + 7200))
 wait_for '[ -n "$(runs due)" ]' 20
 is "$(run_state "$long")" running "a TIMEOUT is not over because the clock was set"
-is "$(grep 'has reached its time limit' "$T/lbd.log")" "" "nor is a time limit"
+is "$(run_state limited)" running "nor is a time limit"
 lbd_stop
 python3 - "$LB_HOME"/local/*.json <<'END'
 import json, sys
