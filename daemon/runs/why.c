@@ -261,7 +261,8 @@ static char *own_text(struct lbd *lbd, const struct run *run, const char *waits_
 		return xasprintf("its last attempt failed; lbd submits the next one at %s",
 				 clock_text(run->backoff_until_ms, until));
 	case RUN_STOPPING:
-		return xstrdup("it is being ended");
+		return xstrdup(run->wanted == ORDER_HOLD ? "it is being put on hold"
+							 : "it is being ended");
 	default:
 		return running_text(run);
 	}

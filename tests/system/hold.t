@@ -85,6 +85,7 @@ SLOW_SAVE=3 train b 100000
 wait_for '[ "$(step_of b)" -ge 3 ]' 20
 lbctl hold b >/dev/null
 run_reaches b stopping 10
+like "$(lbctl why b)" "it is being put on hold" "why says what for"
 lbctl release b >/dev/null
 run_reaches b running 20
 wait_for '[ "$(lbctl status b --json | json attempts.#)" = 2 ]' 20
