@@ -45,7 +45,8 @@ static char *nodes_of_run(struct ctl *ctl, const char *run, struct err *err)
 		all = more;
 	}
 	if (about && !all)
-		err_set(err, ERR_NOT_FOUND, "%s: no attempt of it has had a node yet", run);
+		err_set(err, ERR_NOT_FOUND,
+			"%s: no node is known that it was on; name them by --nodes", run);
 	json_decref(about);
 	return all;
 }

@@ -80,4 +80,6 @@ cluster_signal slurmctld TERM
 lbctl submit --name large --array=0-9 tasks.slurm >/dev/null
 wait_for 'lbctl status large | grep -Eq "waits for .*MaxJobCount(=3)?, of which each task of an array is one"' 30 &&
 	passed "a controller that takes no more jobs is told as that"
+exits 3 "a run of which no node is known cannot be checked" lbctl check large
+like "$err" "no node is known that it was on" "which is said"
 done_testing
