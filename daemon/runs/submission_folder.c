@@ -185,14 +185,23 @@ static void note_unread(struct submission *s, const struct batch_job *job)
 			s->spec.script, line);
 }
 
-/* A command gets few variables in any case. */
-static void note_export(struct submission *s, const json_t *fields)
+/* A command has few variables, no input, and one file for all that it says. */
+static void note_command(struct submission *s, const json_t *fields)
 {
-	const char *list = js_str(fields, "export", NULL);
+	static const char *const vain[][2] = {
+		{ "export", "--export means nothing to a command: what else it needs goes into "
+			    "run.env_file, as lines of NAME=value" },
+		{ "std_err",
+		  "--error means nothing to a command: all that it says goes to --output" },
+		{ "std_in", "--input means nothing to a command: write -- sh -c 'PROGRAM <FILE'" },
+	};
 
-	if (list && !s->note && strcasecmp(list, "NONE") != 0)
-		s->note = xasprintf("--export means nothing to a command: what else it needs goes "
-				    "into run.env_file, as lines of NAME=value");
+	for (size_t i = 0; i < sizeof(vain) / sizeof(vain[0]) && !s->note; i++) {
+		const char *value = js_str(fields, vain[i][0], NULL);
+
+		if (value && strcasecmp(value, "NONE") != 0)
+			s->note = xstrdup(vain[i][1]);
+	}
 }
 
 /* Every option is understood now, not when the job is due. */
@@ -209,7 +218,7 @@ static int check_options(struct submission *s, struct err *err)
 	if (rc == 0 && s->spec.script)
 		note_folders(s, job.fields);
 	else if (rc == 0)
-		note_export(s, job.fields);
+		note_command(s, job.fields);
 	if (rc == 0)
 		note_unread(s, &job);
 	s->hold = js_int(job.fields, "hold", 0) != 0;

@@ -34,6 +34,11 @@ like "$(lbctl logs elsewhere)" 'it is here' "and lbctl logs shows it"
 exits 0 "variables by name" lbctl submit --name exports --export=FOO=bar -- true
 like "$err" '--export means nothing to a command: .*env_file' "are no command's, and where they belong is said"
 
+exits 0 "a file of its own for errors" lbctl submit --name errors --error=errors.%j -- true
+like "$err" '--error means nothing to a command: .*--output' "is not a command's either"
+exits 0 "a file to read" lbctl submit --name reads --input=/etc/passwd -- cat
+like "$err" '--input means nothing to a command' "nor that"
+
 # --- a job that cannot be --------------------------------------------------------------------
 exits 6 "a partition that is not there is refused at once" \
 	lbctl submit --name nowhere --set slurm.partition=nowhere -- true
