@@ -351,6 +351,13 @@ static void show_output(struct ctl *ctl, const char *run)
 	free(text);
 }
 
+/* A hold ends the attempt as a kill would, which says nothing of the run. */
+static bool is_telling(const char *cause, const char *state)
+{
+	return strcmp(cause, state) != 0 &&
+	       !(strcmp(state, "held") == 0 && strcmp(cause, "killed") == 0);
+}
+
 static void show_page(struct ctl *ctl, const json_t *run, const struct history *h)
 {
 	const char *state = js_str(run, "state", "?");
@@ -366,7 +373,7 @@ static void show_page(struct ctl *ctl, const json_t *run, const struct history *
 	       color_code(&ctl->out, COLOR_NONE), color_code(&ctl->out, state_color(state)));
 	show(ctl, "", state);
 	printf("%s", color_code(&ctl->out, COLOR_NONE));
-	if (strcmp(js_str(run, "cause", state), state) != 0)
+	if (is_telling(js_str(run, "cause", state), state))
 		show(ctl, ": ", js_str(run, "cause", NULL));
 	putchar('\n');
 	if (js_str(run, "text", "")[0]) {

@@ -63,6 +63,7 @@ run_reaches a held 20
 step=$(step_of a)
 is "$(lbctl status a --json | json checkpoint.step)" "$step" "its last step was saved"
 is "$(lbctl status a --json | json checkpoint.valid)" true "… in a valid checkpoint"
+is "$(lbctl status a | head -n 1)" "a  held" "it is not called killed"
 like "$(lbctl events a --json)" '"held".*put on hold by .*: maintenance' \
 	"the event says who and why"
 lbd_kill9
