@@ -180,7 +180,7 @@ static void half_written(void **state)
 
 static void not_an_array(void **state)
 {
-	static const char *const bad[] = { "", "x", "3-1", "1-3:0", "1-2000", ",", "1-3%" };
+	static const char *const bad[] = { "", "x", "3-1", "1-3:0", "1-2000", ",", "1-3%a" };
 	struct local_jobs jobs;
 
 	(void)state;
