@@ -12,6 +12,7 @@
 #include "slurm/commands/words.h"
 #include "slurm/pipe/closed.h"
 #include "slurm/pipe/cluster.h"
+#include "slurm/pipe/known.h"
 #include "slurm/pipe/limit_word.h"
 #include "slurm/pipe/sbatch.h"
 
@@ -91,10 +92,12 @@ static void confirm(struct answer *a, const json_t *request, uint32_t job_id)
 		job = look_foremost(&look, &look.jobs[0]);
 		if (wire_comment_parse(comment, ledger_id, token) && job->uid == getuid() &&
 		    strcmp(token, job->row.token) == 0 &&
-		    strcmp(ledger_id, job->row.ledger_id) == 0)
+		    strcmp(ledger_id, job->row.ledger_id) == 0) {
+			known_note(&job->row);
 			js_set_int(a->body, "submit_time", job->row.submit_time);
-		else
+		} else {
 			disown(a, job_id, name ? name : "");
+		}
 	}
 	look_clear(&look);
 	json_decref(seen.body);

@@ -12,6 +12,7 @@
 #include "slurm/helper/draft.h"
 #include "slurm/helper/limit_catch.h"
 #include "slurm/pipe/closed.h"
+#include "slurm/pipe/known.h"
 #include "slurm/pipe/sbatch.h"
 
 /* A job whose comment does not carry its token could never be told from others again. */
@@ -29,13 +30,22 @@ static void disown(struct answer *a, uint32_t job_id, const char *comment)
 }
 
 /* A site may add to comments, and rename jobs: the token counts. */
-static bool has_token_of(const slurm_job_info_t *job, const char *comment)
+static bool has_token_of(const slurm_job_info_t *job, const char *comment, struct wire_row *row)
 {
-	char ledger_id[2][LEDGER_ID_HEX + 1], token[2][TOKEN_HEX + 1];
+	char ledger_id[LEDGER_ID_HEX + 1], token[TOKEN_HEX + 1];
 
-	return wire_comment_parse(comment, ledger_id[0], token[0]) &&
-	       wire_comment_parse(job->comment, ledger_id[1], token[1]) &&
-	       strcmp(token[0], token[1]) == 0 && strcmp(ledger_id[0], ledger_id[1]) == 0;
+	return wire_comment_parse(comment, ledger_id, token) &&
+	       wire_comment_parse(job->comment, row->ledger_id, row->token) &&
+	       strcmp(token, row->token) == 0 && strcmp(ledger_id, row->ledger_id) == 0;
+}
+
+/* From now on it is known by its number, too. */
+static void tell_job(struct answer *a, const slurm_job_info_t *job, struct wire_row *row)
+{
+	row->job_id = slurm_id_of(job);
+	row->submit_time = (int64_t)job->submit_time;
+	known_note(row);
+	js_set_int(a->body, "submit_time", row->submit_time);
 }
 
 /* Reads the submit time back. A failure leaves the job to the next poll, which finds the token. */
@@ -44,12 +54,13 @@ static void confirm(struct answer *a, const char *name, const char *comment, uin
 	struct answer look = { 0 };
 	job_info_msg_t *list;
 	const slurm_job_info_t *job;
+	struct wire_row row = { 0 };
 
 	answer_job(a, job_id);
 	job = slurm_record(&look, job_id, &list);
 	js_set_int(a->body, "job_id", job_id);
-	if (job && job->user_id == getuid() && has_token_of(job, comment))
-		js_set_int(a->body, "submit_time", (int64_t)job->submit_time);
+	if (job && job->user_id == getuid() && has_token_of(job, comment, &row))
+		tell_job(a, job, &row);
 	else if (!job || job->user_id != getuid() || !job->name || strcmp(job->name, name) != 0)
 		answer_set(a, SCHEDULER_UNCLEAR, "job %u was accepted, but cannot be read back: %s",
 			   job_id, job ? "it is another one" : look.text);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* known.h - the jobs of the last poll, by number: whoever may change a job may replace its comment,
- * and with it lbd's token. */
+/* known.h - the jobs of the last poll and those submitted since, by number: whoever may change one
+ * may replace its comment, and with it lbd's token. */
 #ifndef SLURM_PIPE_KNOWN_H
 #define SLURM_PIPE_KNOWN_H
 
@@ -10,7 +10,7 @@
 void known_turn(void);
 void known_note(const struct wire_row *row);
 
-/* Of a job whose comment is none of ours: was it ours in the last poll? Then its token and ledger
+/* Of a job whose comment is none of ours: was it ours by then? Then its token and ledger
  * id are put into the row. */
 bool known_find(struct wire_row *row);
 

@@ -37,6 +37,16 @@ is "$result" ok "release: ok"
 job_reaches "$a" ended 30
 is "$(field_of "$a" 7,8,9,10)" "error 3 0 FAILED" "exit 3 is an error with its code"
 
+# Whoever replaces its comment may do so before any poll has seen the job.
+t=$(token)
+submit_job "$t" sleeps
+scontrol update jobid="$job_id" comment="please be quick"
+ask poll
+is "$(field_of "$t" 3-5)" "$ref" "a job whose comment is replaced at once is known by its number"
+like "$(squeue -h -j "$job_id" -o %k)" "^lbd1:00112233445566aa:$t please be quick$" "… and gets its token back"
+ask cancel "$ref"
+is "$result" ok "… by which it can be cancelled"
+
 ending() {	# SCRIPT WANT NAME
 	t=$(token)
 	submit_job "$t" "$1" && ask release "$ref" && job_reaches "$t" ended 30
