@@ -248,6 +248,17 @@ static const struct {
 	 "srun: error: Unable to create step for job 3: More processors requested than permitted", NULL},
 	{"There are not enough slots available in the system to satisfy the 20\nslots that were requested\n",
 	 "There are not enough slots available in the system to satisfy the 20", "ntasks_per_node"},
+	/* Open MPI behind an srun that it does not know; hwloc where /sys is not to be seen */
+	{"hwloc/linux: failed to find sysfs cpu topology directory, aborting linux discovery.\n"
+	 "[n1:04241] OPAL ERROR: Unreachable in file ext3x_client.c at line 111\n"
+	 "The application appears to have been direct launched using \"srun\",\n"
+	 "but OMPI was not built with SLURM's PMI support and therefore cannot\nexecute.\n"
+	 "*** An error occurred in MPI_Init_thread\n*** on a NULL communicator\n"
+	 "*** MPI_ERRORS_ARE_FATAL (processes in this communicator will now abort,\n***    and potentially your MPI job)\n"
+	 "[n1:04241] Local abort before MPI_INIT completed completed successfully, but am not able to aggregate error messages, and not able to guarantee that all other processes were killed!\n",
+	 "but OMPI was not built with SLURM's PMI support and therefore cannot", "mpirun"},
+	{"hwloc/linux: failed to find sysfs cpu topology directory, aborting linux discovery.\n", "", NULL},
+	{"*** An error occurred in Socket closed\n*** reported by process [1,2]\nValueError: bad shard\n", "ValueError: bad shard", NULL},
 	{"subprocess.CalledProcessError: Command '['rsync', 'a', 'b']' returned non-zero exit status 3.\n",
 	 "subprocess.CalledProcessError: Command '['rsync', 'a', 'b']' returned non-zero exit status 3.", NULL},
 	/* behind launchers' prefixes, and marks that nobody knows */

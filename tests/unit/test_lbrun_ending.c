@@ -295,6 +295,9 @@ static void test_ends_of_ranks(void **state)
 				  .rank = -1,
 				  .weight = WEIGHT_KNOWN,
 				  .is_outside = true };
+	const struct complaint lost = { .text = "PRTE has lost communication with a remote daemon.",
+					.rank = -1,
+					.weight = WEIGHT_EXCEPTION };
 	const struct complaint own = { .text = "RuntimeError: all_reduce failed on node gpu07",
 				       .weight = WEIGHT_EXCEPTION };
 	struct launch_facts facts = { .wait_status = EXITED(137),
@@ -384,6 +387,14 @@ static void test_ends_of_ranks(void **state)
 	assert_int_equal(end.cause, CAUSE_CRASH);
 	assert_string_equal(end.text, "rank 2 on n2: killed by signal 9 (SIGKILL), though its "
 				      "script ended with status 0 (set -e -o pipefail)");
+
+	/* Open MPI 5, of a daemon that it had on another node */
+	facts = (struct launch_facts){ .has_lost_node = true, .complaint = &lost };
+	ending_decide(&facts, &end);
+	assert_int_equal(end.cause, CAUSE_ERROR);
+	assert_string_equal(end.text,
+			    "it broke off, though its launcher ended with status 0; PRTE has "
+			    "lost communication with a remote daemon.");
 }
 
 int main(void)

@@ -82,6 +82,17 @@ static void test_last(void **state)
 	complaints_step(&c, now_ms + 10000);
 	assert_false(complaints_end_is_last(&c, now_ms + 10000));
 	assert_false(complaints_raised_last(&c, now_ms + 10000));
+	/* mpirun has lost a node, or what it had started there */
+	now_ms += 20000;
+	assert_false(complaints_lost_node_last(&c, now_ms));
+	hear("PRTE has lost communication with a remote daemon.\n", "", -1);
+	assert_string_equal(best(), "PRTE has lost communication with a remote daemon.");
+	assert_true(complaints_lost_node_last(&c, now_ms));
+	now_ms += 10000;
+	complaints_step(&c, now_ms);
+	assert_false(complaints_lost_node_last(&c, now_ms));
+	hear("srun returned non-zero exit status (36608) from launching\n", "", -1);
+	assert_true(complaints_lost_node_last(&c, now_ms));
 	complaints_fini(&c);
 }
 

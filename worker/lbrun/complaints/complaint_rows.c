@@ -34,7 +34,7 @@ const struct complaint_row complaint_rows[] = {
 	/* launchers and ranks that only follow */
 	{"SignalException|SIGTERM death signal|Received \\d+ death signal|Rendezvous(?:Closed|GracefulExit)Error", FOLLOWS},
 	{"[Cc]onnection (?:reset|closed) by (?:remote )?peer|communicator was aborted|recvValue failed|"
-	 "remote process exited|Broken ?[Pp]ipe|ncclRemoteError|Socket Timeout", FOLLOWS},
+	 "remote process exited|Broken ?[Pp]ipe|ncclRemoteError|Socket Timeout|An error occurred in Socket closed", FOLLOWS},
 	/* JAX */
 	{"tasks are unhealthy|that another task died", WEIGHT_FOLLOWS, PLAIN,
 	 "a task ended, or never reached the coordinator: look at what each did last"},
@@ -97,6 +97,8 @@ const struct complaint_row complaint_rows[] = {
 	 "cannot open shared object file(?!.*\\(ignored\\))", EVERYDAY_OUTSIDE, NOT_SET_UP},
 	{"not enough slots available in the system", KNOWN,
 	 "more ranks than the job's tasks: slurm.ntasks_per_node, or mpirun --oversubscribe"},
+	{"OMPI was not built with SLURM's PMI support", KNOWN,
+	 "srun and this MPI do not know each other: slurm.mpi, one of those of srun --mpi=list, or mpirun instead of srun"},
 	{LAUNCHER_MISSING, KNOWN_OUTSIDE, NOT_SET_UP},
 	{"command not found$|^[^ ]+: (?:line )?\\d+: .*not found$|exec.*: No such file or directory|"
 	 "execvp error on file|was unable to (?:launch|find|start) the specified", EVERYDAY_OUTSIDE, NOT_SET_UP},
@@ -171,7 +173,7 @@ const struct complaint_row complaint_rows[] = {
 	{"Job entrypoint command failed with exit code", WEIGHT_HINT, PLAIN, NULL},
 	{"unrecognized arguments: |following arguments are required|invalid choice: ", KNOWN_OUTSIDE, NULL},
 	{"See root cause above", FOLLOWS},
-	{"^(?:In '.*': )?Could not (?:find|override|append|delete|load) '|(?:ORTE|PRTE) (?:was unable|has lost)|attempt to run as root|"
+	{"^(?:In '.*': )?Could not (?:find|override|append|delete|load) '|(?:ORTE|PRTE) (?:was unable|has lost)|^srun returned non-zero exit status|attempt to run as root|"
 	 "Assertion .* failed|^thread '.*'(?: \\(\\d+\\))? panicked|^panic: ", WEIGHT_EXCEPTION, PLAIN, NULL},
 	{"^(?:[A-Za-z_]\\w*\\.)*[A-Z]\\w*(?:Error|Exception|Interrupt|Exit|Failure)(?::|$)",
 	 WEIGHT_EXCEPTION, PLAIN, NULL},
@@ -198,6 +200,7 @@ const char complaint_noise[] =
 	"\\*\\*\\* (?:STEP|JOB) |"
 	"^srun: (?:error: [^\\s:]+: tasks? \\d|Job step aborted|[Tt]erminating|Force Terminated|launch/slurm: )|"
 	/* Open MPI, and libraries that it tries and does without */
+	"^hwloc/\\S+: |"
 	"\\(ignored\\)\\s*$|^Primary job +terminated|^a non-zero exit code\\.? |Per user-direction|"
 	"^(?:mpirun|mpiexec|prterun)\\S* (?:detected that|noticed that|has exited due to)|^(?:thus causing )?the job to be terminated\\. |"
 	"^signal \\d+ \\([^)]*\\)\\.$|^\"abort\"\\. This may have|^terminated by signals sent by |^\\s*Process name: |^\\s*Exit code: |"
@@ -277,3 +280,7 @@ const char *const rank_end_patterns[] = {
 	"CalledProcessError: Command '\\['[^']*python[\\d.]*', .*died with <Signals\\.\\w+: (?<signal>\\d+)>",
 };
 const size_t rank_end_pattern_count = sizeof(rank_end_patterns) / sizeof(rank_end_patterns[0]);
+
+const char complaint_lost_node[] =
+	"^(?:ORTE|PRTE) has lost communication with a remote daemon|"
+	"^srun returned non-zero exit status \\(-?\\d+\\) from launching$";

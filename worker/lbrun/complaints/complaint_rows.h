@@ -58,5 +58,8 @@ extern const char complaint_frame[];
  * "missing" (it is not there), "rank", "node". A rank without the others is that of the next. */
 extern const char *const rank_end_patterns[];
 extern const size_t rank_end_pattern_count;
+/* A launcher has lost a node, or what it had started there, and ends all ranks: with status 0, as
+ * Open MPI 5 does. */
+extern const char complaint_lost_node[];
 
 #endif

@@ -283,6 +283,11 @@ bool complaints_raised_last(const struct complaints *c, int64_t now_ms)
 	return is_last(c, c->raised_ms, now_ms);
 }
 
+bool complaints_lost_node_last(const struct complaints *c, int64_t now_ms)
+{
+	return is_last(c, c->ends.lost_node_ms, now_ms);
+}
+
 const struct complaint *complaints_best(const struct complaints *c, int64_t now_ms)
 {
 	if (c->best.weight && now_ms - c->best.at_ms <= OLD_MS)

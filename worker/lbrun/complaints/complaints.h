@@ -49,9 +49,11 @@ void complaints_hear(struct complaints *c, const struct heard *line);
 /* The training went on. */
 void complaints_step(struct complaints *c, int64_t now_ms);
 
-/* Did no step come behind the end of a rank, or behind what was raised, a moment ago? */
+/* Did no step come behind the end of a rank, behind what was raised, or behind a launcher's word
+ * that it has lost a node, a moment ago? */
 bool complaints_end_is_last(const struct complaints *c, int64_t now_ms);
 bool complaints_raised_last(const struct complaints *c, int64_t now_ms);
+bool complaints_lost_node_last(const struct complaints *c, int64_t now_ms);
 
 /* What explains the end best; NULL = nothing does. Borrowed. */
 const struct complaint *complaints_best(const struct complaints *c, int64_t now_ms);

@@ -17,6 +17,7 @@ void rank_ends_init(struct rank_ends *e)
 {
 	for (size_t i = 0; i < rank_end_pattern_count; i++)
 		e->patterns[i] = regexp_built_in(rank_end_patterns[i]);
+	e->lost_node = regexp_built_in(complaint_lost_node);
 	rank_ends_reset(e);
 }
 
@@ -24,6 +25,7 @@ void rank_ends_fini(struct rank_ends *e)
 {
 	for (size_t i = 0; i < rank_end_pattern_count; i++)
 		regexp_destroy(e->patterns[i]);
+	regexp_destroy(e->lost_node);
 }
 
 static void forget_first(struct rank_ends *e)
@@ -34,7 +36,7 @@ static void forget_first(struct rank_ends *e)
 void rank_ends_reset(struct rank_ends *e)
 {
 	forget_first(e);
-	e->last_ms = INT64_MIN;
+	e->last_ms = e->lost_node_ms = INT64_MIN;
 	e->named_rank = e->named_local = -1;
 	e->follower_count = 0;
 	e->launcher_ends = e->has_reason = false;
@@ -186,6 +188,8 @@ static bool is_ordered(const struct rank_ends *e, const struct rank_end *end)
 
 void rank_ends_hear(struct rank_ends *e, const struct heard *line)
 {
+	if (regexp_match(e->lost_node, line->text, line->len))
+		e->lost_node_ms = line->now_ms;
 	for (size_t i = 0; i < rank_end_pattern_count; i++) {
 		struct rank_end end = { .exit_code = -1, .rank = -1 };
 

@@ -25,10 +25,12 @@ struct rank_end {
 };
 
 struct rank_ends {
-	struct regexp *patterns[32];
+	struct regexp *patterns[32], *lost_node;
 	struct rank_end first; /* the one that counts */
 	int64_t first_ms;
-	int64_t last_ms; /* when any rank's end was told last; INT64_MIN = never */
+	/* when any rank's end was told last, and a node that its launcher has lost; INT64_MIN =
+	 * never */
+	int64_t last_ms, lost_node_ms;
 	/* by a launcher, before it says how that ended, and its number on its node; -1 = none */
 	int64_t named_rank, named_local;
 	int64_t followers[16]; /* ranks that said they end because of another, in turn; */

@@ -113,6 +113,7 @@ struct launch {
 	const struct rank_end *rank_end;   /* whose end ended the launcher; NULL = nobody's */
 	const struct complaint *complaint; /* what it said of its end; NULL = nothing */
 	bool end_is_last, raised_last;     /* nothing came behind that, or what was raised */
+	bool lost_node_last;               /* or its launcher's word that it has lost a node */
 	/* its script looks itself at how what it starts ends; has things in the background; ends
 	 * with a status that it kept */
 	bool is_caught, has_background, hands_on;

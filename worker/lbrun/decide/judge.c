@@ -58,6 +58,7 @@ static void decide_ending(const struct shepherd_facts *f, const struct shepherd_
 	facts.has_raised = l->raised_last;
 	facts.has_broken_off = policy->params->is_script && facts.has_steps_left &&
 			       (l->raised_last || facts.oom);
+	facts.has_lost_node = l->lost_node_last && (l->target_told <= 0 || facts.has_steps_left);
 	ending_decide(&facts, out);
 	if (l->unreached_ms > 0 && f->stop.why == STOP_NOT && out->cause != CAUSE_COMPLETED)
 		out->cause = CAUSE_NODE_FAIL;

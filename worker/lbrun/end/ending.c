@@ -170,7 +170,8 @@ static bool is_hidden(const struct launch_facts *f, const struct ending *end)
 {
 	return end->exit_code == 0 && !f->warned && !f->requeue_asked && !f->submitted_itself &&
 	       !f->said_stopped &&
-	       ((f->end_is_last && is_bad_end(f) && is_trainers_end(f)) || f->has_broken_off);
+	       ((f->end_is_last && is_bad_end(f) && is_trainers_end(f)) || f->has_broken_off ||
+		f->has_lost_node);
 }
 
 /* A script that heard of the limit and ends, without having completed; or a rank that took no care
@@ -269,7 +270,11 @@ static bool is_outside(const struct complaint *c, enum cause cause)
 	return cause == CAUSE_ERROR && c && c->is_outside && c->weight >= WEIGHT_EXCEPTION;
 }
 
-static const char though[] = ", though its script ended with status 0 (set -e -o pipefail)";
+static const char *though(const struct launch_facts *f)
+{
+	return f->has_lost_node ? ", though its launcher ended with status 0"
+				: ", though its script ended with status 0 (set -e -o pipefail)";
+}
 
 void ending_decide(const struct launch_facts *f, struct ending *out)
 {
@@ -319,7 +324,7 @@ void ending_decide(const struct launch_facts *f, struct ending *out)
 		if (out->cause == CAUSE_COMPLETED && f->stop == STOP_LEFT_OVER)
 			out->cause = CAUSE_CRASH; /* srun ended it, whatever its ranks did then */
 		describe_memory(f, out->cause, why, sizeof(why));
-		snprintf(out->text, sizeof(out->text), "%s%s%s%s", how, why, hides ? though : "",
+		snprintf(out->text, sizeof(out->text), "%s%s%s%s", how, why, hides ? though(f) : "",
 			 out->cause == CAUSE_TIMEOUT ? ", warned of its time limit" : "");
 		if (out->cause != CAUSE_COMPLETED && !is_mere_follower(f, out))
 			add_complaint(f->complaint, out);

@@ -39,6 +39,7 @@ struct launch_facts {
 	bool has_come_further; /* than where it began */
 	bool has_steps_left;   /* more than lie between two that it tells */
 	bool has_broken_off;   /* what a script had started failed before its last step */
+	bool has_lost_node;    /* its launcher did, and ended all ranks */
 };
 
 struct ending {

@@ -362,7 +362,8 @@ static bool may_leave_steps(const struct shepherd *s)
 
 	return s->policy.in_slurm && !s->policy.is_srun && s->facts.stop.why <= STOP_NODE &&
 	       (l->wait_status != 0 || complaints_end_is_last(&s->complaints, now_ms) ||
-		complaints_raised_last(&s->complaints, now_ms));
+		complaints_raised_last(&s->complaints, now_ms) ||
+		complaints_lost_node_last(&s->complaints, now_ms));
 }
 
 static void end_left_steps(struct shepherd *s)
@@ -449,6 +450,7 @@ void launch_drain(struct shepherd *s)
 	l->rank_end = &s->complaints.ends.first;
 	l->end_is_last = complaints_end_is_last(&s->complaints, clock_mono_ms());
 	l->raised_last = complaints_raised_last(&s->complaints, clock_mono_ms());
+	l->lost_node_last = complaints_lost_node_last(&s->complaints, clock_mono_ms());
 	l->complaint = complaints_best(&s->complaints, clock_mono_ms());
 }
 
