@@ -89,7 +89,7 @@ printf 'for step in 1 2 3; do echo "step $step loss 1"; done; echo x >>"$LB_RUN_
 cat >monitor.slurm <<'END'
 #!/bin/bash
 #SBATCH --mem=100M --cpus-per-task=2
-srun --overlap sh -c 'touch "$LB_RUN_DIR/watches"; exec sleep 1000' &
+srun --overlap --mem=0 sh -c 'touch "$LB_RUN_DIR/watches"; exec sleep 1000' &
 until [ -e "$LB_RUN_DIR/watches" ]; do sleep 0.1; done
 srun --overlap sh three.sh
 kill %1
@@ -109,7 +109,7 @@ is "$(wc -l <"$LB_HOME/runs/early/tries")" 1 "… nor one that makes its status 
 cat >beside.slurm <<'END'
 #!/bin/bash
 #SBATCH --mem=100M -n1
-srun --overlap -n1 sh -c 'touch up; exec sleep 1000' &
+srun --overlap --mem=0 -n1 sh -c 'touch up; exec sleep 1000' &
 until [ -e up ]; do sleep 0.05; done
 srun --overlap -n1 sh -c 'for step in 1 2 3; do echo "step $step/3 loss 1"; done'
 kill %1

@@ -106,6 +106,9 @@ for point in job.told submit.answer attempt.files release.call; do
 	is "$(jobs_of "$run")" 1 "and the next one goes on with the same job"
 done
 
+# An sbatch reads them: there is no job before they are there.
+[ "${LB_TEST_SLURM:-}" != commands ] || done_testing
+
 # They cannot be written at first: the job stays held until they are.
 lbd_stop
 LB_FAILPOINT=attempt.files:error lbd_start
