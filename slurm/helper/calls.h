@@ -48,7 +48,7 @@ int slurm_find(struct answer *a, const json_t *request, job_info_msg_t **list);
 const slurm_job_info_t *slurm_record(struct answer *a, uint32_t job_id, job_info_msg_t **list);
 
 /* Changes the job's comment; that it could not is no news. */
-void slurm_set_comment(char *id, char *comment);
+void slurm_set_comment(const slurm_job_info_t *job, char *comment);
 
 /* When the job could start if none were ahead of it (seconds since the epoch), or 0 with Slurm's
  * error in *code. Nothing is submitted. */

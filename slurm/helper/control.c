@@ -27,12 +27,25 @@ static int update(job_desc_msg_t *desc, char *id, int *rc)
 	return *rc ? -1 : 0;
 }
 
-void slurm_set_comment(char *id, char *comment)
+/* A change of this job, which is nothing else as well. */
+static void begin_change(job_desc_msg_t *desc, const slurm_job_info_t *job)
+{
+	bool is_waiting = (job->job_state & SJ_MASK) == SJ_PENDING;
+
+	libslurm_init_desc(desc);
+	if (CHANGES_COUNT_TASKS && is_waiting && job->ntasks_per_tres > 0 &&
+	    job->ntasks_per_tres < INFINITE16)
+		desc->num_tasks = job->num_tasks;
+}
+
+void slurm_set_comment(const slurm_job_info_t *job, char *comment)
 {
 	job_desc_msg_t desc;
+	char id[ID_TEXT];
 	int rc;
 
-	libslurm_init_desc(&desc);
+	snprintf(id, sizeof(id), "%u", job->job_id);
+	begin_change(&desc, job);
 	desc.comment = comment;
 	update(&desc, id, &rc);
 }
@@ -42,15 +55,16 @@ static void id_text(const json_t *request, char id[ID_TEXT])
 	snprintf(id, ID_TEXT, "%u", (uint32_t)js_int(request, "job_id", 0));
 }
 
-/* Of an array: tasks that wait. */
-static bool has_held(const job_info_msg_t *list)
+/* Of an array: tasks that wait. NULL: none is held. */
+static const slurm_job_info_t *held_of(const job_info_msg_t *list)
 {
-	bool has = false;
+	for (uint32_t i = 0; i < list->record_count; i++) {
+		const slurm_job_info_t *job = &list->job_array[i];
 
-	for (uint32_t i = 0; i < list->record_count; i++)
-		has |= (list->job_array[i].job_state & SJ_MASK) == SJ_PENDING &&
-		       list->job_array[i].priority == 0;
-	return has;
+		if ((job->job_state & SJ_MASK) == SJ_PENDING && job->priority == 0)
+			return job;
+	}
+	return NULL;
 }
 
 /* One that nobody holds would lose its place in line. */
@@ -58,19 +72,20 @@ void op_release(const json_t *request, struct answer *a)
 {
 	char id[ID_TEXT];
 	job_info_msg_t *list;
+	const slurm_job_info_t *held;
 	job_desc_msg_t desc;
-	bool is_held;
 	int rc;
 
 	if (slurm_find(a, request, &list))
 		return;
-	is_held = has_held(list);
+	held = held_of(list);
+	if (held)
+		begin_change(&desc, held);
 	slurm_free_job_info_msg(list);
-	if (!is_held)
+	if (!held)
 		return;
 	id_text(request, id);
 	answer_acting(a);
-	libslurm_init_desc(&desc);
 	desc.priority = INFINITE;
 	if (update(&desc, id, &rc))
 		slurm_failed(a, rc, true, "releasing the job");

@@ -42,6 +42,35 @@ static void draft_env(struct draft *d, const json_t *request)
 	d->desc.env_size = (uint32_t)d->env.count;
 }
 
+static void drop(struct strv *env, const char *name)
+{
+	size_t kept = 0, len = strlen(name);
+
+	for (size_t i = 0; i < env->count; i++) {
+		if (strncmp(env->items[i], name, len) == 0 && env->items[i][len] == '=')
+			free(env->items[i]);
+		else
+			env->items[kept++] = env->items[i];
+	}
+	env->count = kept;
+	env->items[kept] = NULL;
+}
+
+/* Where sbatch says all that is for each task in one place, it tells the steps in one, too. */
+static void tell_steps(struct draft *d)
+{
+	job_desc_msg_t *desc = &d->desc;
+
+	drop(&d->env, "SLURM_GPUS_PER_TASK");
+	drop(&d->env, "SLURM_GPU_BIND");
+	if (desc->tres_per_task)
+		strv_set(&d->env, xasprintf("SLURM_TRES_PER_TASK=%s", desc->tres_per_task));
+	if (desc->tres_bind)
+		strv_set(&d->env, xasprintf("SLURM_TRES_BIND=%s", desc->tres_bind));
+	desc->environment = d->env.items;
+	desc->env_size = (uint32_t)d->env.count;
+}
+
 /* What scontrol shows as the job's command, and what its script gets as arguments. */
 static void draft_argv(struct draft *d, const json_t *request)
 {
@@ -79,7 +108,11 @@ int draft_init(struct draft *d, const json_t *request, struct err *err)
 	draft_texts(d, request);
 	draft_argv(d, request);
 	draft_env(d, request);
-	return fields_apply(json_object_get(request, "fields"), &d->desc, &d->kept, err);
+	if (fields_apply(json_object_get(request, "fields"), &d->desc, &d->kept, err) < 0)
+		return -1;
+	if (TASKS_HAVE_TRES)
+		tell_steps(d);
+	return 0;
 }
 
 void draft_release(struct draft *d)

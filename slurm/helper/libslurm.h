@@ -98,6 +98,10 @@
 #define TASK_COUNT ":"
 #endif
 
+/* At each change of a waiting job with --ntasks-per-gpu the controller counts its tasks anew, as if
+ * it had one GPU a node, unless the change says how many they are. */
+#define CHANGES_COUNT_TASKS SLURM_SINCE(23, 2)
+
 /* sbatch tells MPI's launchers how to use srun (slurm/batch/mpi_launchers.h). */
 #define SBATCH_TELLS_LAUNCHERS SLURM_SINCE(23, 11)
 

@@ -224,10 +224,8 @@ static void note_share(const job_info_msg_t *list)
 static void mark_again(const slurm_job_info_t *job, const struct wire_row *row)
 {
 	char *comment = wire_comment_with(row->ledger_id, row->token, job->comment);
-	char id[16];
 
-	snprintf(id, sizeof(id), "%u", job->job_id);
-	slurm_set_comment(id, comment);
+	slurm_set_comment(job, comment);
 	free(comment);
 }
 

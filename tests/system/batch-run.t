@@ -14,7 +14,7 @@ cat >env.slurm <<'END'
 #!/bin/bash
 #SBATCH --job-name=env -N1 --ntasks=2 --cpus-per-task=1 --mem=100M --time=5
 #SBATCH --output=%x-%j.out --error=%x-%j.err
-#SBATCH --mem-bind=verbose,mask_mem:0x1 --cpu-freq=low-high:ondemand --propagate=NOFILE,RLIMIT_AS
+#SBATCH --gpus-per-task=1 --mem-bind=verbose,mask_mem:0x1 --cpu-freq=low-high:ondemand --propagate=NOFILE,RLIMIT_AS
 printf '%s\n' "$0: $*" >"$1"
 cd . && pwd >>"$1"
 env | sort >>"$1"

@@ -186,6 +186,14 @@ void meter_start(const struct meter_job *job)
 
 /* --- of a rank -------------------------------------------------------------------------------- */
 
+/* In "cpu:4,gres/gpu:1" since Slurm 23.11. */
+static bool has_own_gpus(void)
+{
+	const char *each = getenv("SLURM_TRES_PER_TASK");
+
+	return getenv("SLURM_GPUS_PER_TASK") || (each && strstr(each, "gres/gpu"));
+}
+
 /* As many GPUs as ranks on this node: one is each's. Else the first rank sees to all. */
 static int gpu_of_rank(void)
 {
@@ -198,8 +206,7 @@ static int gpu_of_rank(void)
 	nvml_close(n);
 	if (ranks > 1 && count == ranks)
 		return local;
-	return local == 0 || (count == 1 && getenv("SLURM_GPUS_PER_TASK")) ? METER_ALL_GPUS
-									   : METER_NO_GPU;
+	return local == 0 || (count == 1 && has_own_gpus()) ? METER_ALL_GPUS : METER_NO_GPU;
 }
 
 void meter_start_of_rank(const char *node, int64_t rank)
