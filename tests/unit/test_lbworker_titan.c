@@ -220,7 +220,9 @@ static const char dumped[] =
 	"      {\"attention\": {\"n_heads\": 6, \"qkv_linear\": {\"n_kv_heads\": 3, \"head_dim\": 10},\n"
 	"        \"inner_attention\": {\"block_size\": 128}, \"qk_norm\": null, \"n_kv_heads\": null, \"rope\": {\"theta\": 500000, \"scaling\": \"llama\", \"scaling_factor\": 8.0}},\n"
 	"       \"feed_forward\": {\"w2\": {\"in_features\": 77}}, \"ffn_norm\": {\"eps\": 1e-06}},\n"
-	"      {\"moe\": null}]}},\n"
+	"      {\"moe\": null, \"attention\": {\"n_heads\": 6, \"qkv_linear\": {\"n_kv_heads\": 3, \"head_dim\": 10},\n"
+	"        \"inner_attention\": {\"block_size\": 128}, \"rope\": {\"theta\": 500000, \"scaling\": \"llama\", \"scaling_factor\": 8.0}},\n"
+	"       \"feed_forward\": {\"w2\": {\"in_features\": 77, \"param_init\": {\"weight\": \"f\"}}}, \"ffn_norm\": {\"eps\": 1e-06}}]}},\n"
 	"  \"hf_assets_path\": \"./x\", \"dump_folder\": \"./outputs\",\n"
 	"  \"profiler\": {\"enable_profiling\": false, \"profiler_repeat\": null},\n"
 	"  \"optimizer\": {\"param_groups\": [{\"pattern\": \".*\", \"optimizer_name\": \"AdamW\",\n"
@@ -229,7 +231,7 @@ static const char dumped[] =
 	"  \"training\": {\"num_tokens_per_microbatch_per_dp_rank\": 1024,\n"
 	"    \"num_tokens_per_train_step\": 4096, \"max_context_length\": 256},\n"
 	"  \"dataloader\": {\"num_workers\": 0}, \"loss\": {\"num_chunks\": 8}, \"tokenizer\": {}, \"debug\": {\"seed\": 7},\n"
-	"  \"parallelism\": {\n    \"expert_parallel_degree\": 1}\n}\n";
+	"  \"parallelism\": {\n    \"expert_parallel_degree\": 1, \"num_pp_microbatches\": 1}\n}\n";
 
 /* The same with `to` in place of `from`. */
 static int load_json(const char *from, const char *to, struct config *c, FILE *notes,
@@ -273,6 +275,7 @@ static void test_dumped_json(void **state)
 		fail_msg("%s", err.text);
 	fclose(notes);
 	assert_non_null(strstr(told, "training.document_end: there attention does not reach back"));
+	assert_non_null(strstr(told, "dump.json: quantize.recipe: such a file does not tell"));
 	free(told);
 	assert_memory_equal(&c.shape, &want, sizeof(want));
 	assert_int_equal(c.local_batch_size, 4);
@@ -296,7 +299,7 @@ static void test_refused_json(void **state)
 		{ "\"qk_norm\": null", "\"qk_norm\": {\"eps\": 1e-06}",
 		  "dump.json:2: model_spec.model: qk_norm is not supported in llama3: qwen3 has it" },
 		{ "\"num_workers\": 0", "\"sample_processor\": \"f\"",
-		  "dump.json:15: dataloader.sample_processor: \"f\" is not supported, only \"\"; "
+		  "dump.json:17: dataloader.sample_processor: \"f\" is not supported, only \"\"; "
 		  "--lenient goes on without it" },
 		{ "\"moe\": null", "\"moe\": {\"num_experts\": 8}",
 		  "dump.json:2: model_spec.model: moe is not read from here: in a TOML file "
@@ -308,8 +311,29 @@ static void test_refused_json(void **state)
 		{ "\"scaling_factor\": 8.0", "\"original_max_position_embeddings\": 4096",
 		  "dump.json:2: model_spec.model: rope.original_max_position_embeddings must be "
 		  "8192" },
+		{ "\"head_dim\": 10", "\"head_dim\": 10, \"wo\": {\"rank\": 8, \"alpha\": 16.0}",
+		  "dump.json:2: model_spec.model: rank is not read from here: in a TOML file lora.rank "
+		  "has adapters" },
+		{ "\"head_dim\": 10", "\"head_dim\": 10, \"sinks\": true",
+		  "dump.json:2: model_spec.model: sinks is not read from here" },
+		{ "\"block_size\": 128", "\"window_size\": [512, 0]",
+		  "dump.json:2: model_spec.model: window_size is not supported" },
+		{ "\"in_features\": 77", "\"in_features\": 88",
+		  "dump.json:2: model_spec.model: layers that are not all the same (1 and 0) are not "
+		  "supported" },
+		{ "\"weight_decay\": 0.3", "\"amsgrad\": true",
+		  "dump.json:12: optimizer.param_groups: [{\"pattern\":\".*\",\"optimizer_name\":"
+		  "\"AdamW\",\"optimizer_kwargs\":{\"lr\":0.002,\"betas\":[0.8,0.9],\"amsgrad\":true}}] "
+		  "is not supported, only []; --lenient goes on without it" },
+		{ "\"num_workers\": 0",
+		  "\"dataset\": {\"dataset\": {\"processor\": {\"messages_fn\": \"f\"}}}",
+		  "dump.json:17: dataloader.dataset.dataset.processor.messages_fn: \"f\" is not "
+		  "supported, only \"\"; --lenient goes on without it" },
+		{ "microbatches\": 1", "microbatches\": 4",
+		  "dump.json:19: parallelism.num_pp_microbatches: 4 is not supported, only 1; "
+		  "--lenient goes on without it" },
 		{ "parallel_degree\": 1", "parallel_degree\": 8",
-		  "dump.json:17: parallelism.expert_parallel_degree: 8 is not supported, only 1; "
+		  "dump.json:19: parallelism.expert_parallel_degree: 8 is not supported, only 1; "
 		  "--lenient goes on without it" },
 	};
 	struct config c;

@@ -92,6 +92,7 @@ const struct compat_neutral compat_neutral[] = {
 	{ "hf_assets_path", NULL },
 	{ "tokenizer.*", NULL },
 	{ "dataloader.sample_processor", "\"\"" }, /* of chats: prompts have no loss there */
+	{ "dataloader.dataset.dataset.processor.messages_fn", "\"\"" }, /* likewise */
 	{ "dataloader.*", NULL },
 	{ "loss.*", NULL }, /* how cross-entropy is computed */
 	{ "model_converters.converters", "[]" },
@@ -110,6 +111,7 @@ const struct compat_neutral compat_neutral[] = {
 	{ "optimizer.implementation", NULL },
 	{ "optimizer.fused", NULL },
 	{ "optimizer.early_step_in_backward", "false" },
+	{ "optimizer.param_groups", "[]" },
 	{ "training.dataset", NULL }, /* dataset_path says it */
 	{ "training.dataloader.*", NULL },
 	{ "training.enable_loss_parallel", NULL },
@@ -123,6 +125,7 @@ const struct compat_neutral compat_neutral[] = {
 	{ "training.enable_cpu_offload", "false" },
 	{ "training.mixed_precision_reduce", "\"float32\"" },
 	{ "parallelism.expert_parallel_degree", "1" },
+	{ "parallelism.num_pp_microbatches", "1" },
 	{ "parallelism.pipeline_parallel_split_points", "[]\n\"\"" },
 	{ "parallelism.pipeline_parallel_schedule_csv", "\"\"" },
 	{ "parallelism.module_fqns_per_model_part", "[]" },

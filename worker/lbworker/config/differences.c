@@ -102,6 +102,21 @@ static void tell_documents(const struct toml *toml, FILE *notes)
 			toml_where(toml, key, where));
 }
 
+/* Such a file has lost what torchtitan made of its model: the names of classes. */
+static void tell_model(const struct config *c, const struct toml *toml, FILE *notes)
+{
+	static const char key[] = "quantize.recipe";
+	char where[TOML_WHERE_BYTES];
+
+	if (is_given(toml, "model_spec.name") && !is_given(toml, "model_converters") &&
+	    !is_given(toml, key) && c->lora_rank == 0)
+		fprintf(notes,
+			"%s: such a file does not tell whether products are of few bits there, or "
+			"LoRA's adapters alone are trained; here neither, unless this and lora.rank "
+			"say so\n",
+			toml_where(toml, key, where));
+}
+
 void differences_tell(const struct config *c, const struct toml *toml, FILE *notes)
 {
 	char where[TOML_WHERE_BYTES];
@@ -119,6 +134,7 @@ void differences_tell(const struct config *c, const struct toml *toml, FILE *not
 	}
 	tell_ranks(c, toml, notes);
 	tell_documents(toml, notes);
+	tell_model(c, toml, notes);
 }
 
 void differences_of_loaded(const struct config *c, const struct toml *toml, FILE *notes)

@@ -188,17 +188,115 @@ static bool has_bias(json_t *tree)
 {
 	const char *key;
 	json_t *value;
+	size_t i;
 
+	json_array_foreach(tree, i, value)
+		if (has_bias(value))
+			return true;
 	json_object_foreach(tree, key, value)
 		if ((strcmp(key, "bias") == 0 && json_is_true(value)) || has_bias(value))
 			return true;
 	return false;
 }
 
-/* What torchtitan's models may have, and ours of that name have not. */
-static int check_parts(const struct toml *toml, const char *name, json_t *layers, struct err *err)
+/* What the modules of a llama3 or a qwen3 may say: sizes, and what changes nothing. */
+static bool is_known_member(const char *name)
 {
-	json_t *layer;
+	static const char known[] =
+		" attention attention_norm beta_fast beta_slow bias block_size dim "
+		"elementwise_affine embedding_dim enable_weight_tying eps feed_forward "
+		"ffn_norm head_dim high_freq_factor in_features inner_attention "
+		"kernel_options layers lm_head low_freq_factor max_context_length "
+		"max_seq_len n_heads n_kv_heads norm normalized_shape num_embeddings "
+		"original_max_position_embeddings original_seq_len out_features "
+		"param_init qk_norm qkv_linear rope rope_factor scaling scaling_factor "
+		"sharding_config theta tok_embeddings truncate vocab_size w1 w2 w3 "
+		"window_size wkv wo wq wqkv ";
+	const char *at = known;
+	size_t len = strlen(name);
+
+	while (len > 0 && (at = strstr(at + 1, name)))
+		if (at[-1] == ' ' && at[len] == ' ')
+			return true;
+	return false;
+}
+
+/* The first member that nobody here knows, of a model without its param_init; NULL. */
+static const char *unknown_member(json_t *tree)
+{
+	const char *key, *found;
+	json_t *value;
+	size_t i;
+
+	json_array_foreach(tree, i, value) {
+		found = unknown_member(value);
+		if (found)
+			return found;
+	}
+	json_object_foreach(tree, key, value) {
+		found = is_known_member(key) ? NULL : key;
+		if (!found && strcmp(key, "kernel_options") != 0)
+			found = unknown_member(value);
+		if (found)
+			return found;
+	}
+	return NULL;
+}
+
+/* How weights begin differs from layer to layer, and is not read. */
+static void drop_inits(json_t *tree)
+{
+	const char *key;
+	json_t *value;
+	size_t i;
+
+	json_object_del(tree, "param_init");
+	json_array_foreach(tree, i, value)
+		drop_inits(value);
+	json_object_foreach(tree, key, value)
+		drop_inits(value);
+}
+
+/* Of attention's window the default alone, all that came before. */
+static bool has_window(json_t *layer)
+{
+	json_t *window = json_object_get(find(layer, "inner_attention"), "window_size");
+
+	return window && json_integer_value(json_array_get(window, 0)) != -1;
+}
+
+static int check_members(const struct toml *toml, json_t *model, struct err *err)
+{
+	json_t *layers = json_object_get(model, "layers"), *layer;
+	const char *name;
+	char what[256];
+	size_t i;
+
+	drop_inits(model);
+	name = unknown_member(model);
+	if (name) {
+		snprintf(what, sizeof(what), "%.60s is not read from here%s", name,
+			 strcmp(name, "rank") == 0 ? ": in a TOML file lora.rank has adapters"
+						   : "");
+		return keys_refuse(toml, MODEL, what, err);
+	}
+	json_array_foreach(layers, i, layer) {
+		if (has_window(layer))
+			return keys_refuse(toml, MODEL, "window_size is not supported", err);
+		if (json_equal(layer, json_array_get(layers, 0)))
+			continue;
+		snprintf(what, sizeof(what),
+			 "layers that are not all the same (%zu and 0) are not supported", i);
+		return keys_refuse(toml, MODEL, what, err);
+	}
+	return 0;
+}
+
+/* What torchtitan's models may have, and ours of that name have not. */
+static int check_parts(const struct toml *toml, const char *name, json_t *model, struct err *err)
+{
+	json_t *layers = json_object_get(model, "layers"), *layer;
+	bool is_llama = strcmp(name, "llama3") == 0;
 	size_t i;
 
 	json_array_foreach(layers, i, layer) {
@@ -207,13 +305,14 @@ static int check_parts(const struct toml *toml, const char *name, json_t *layers
 					   "moe is not read from here: in a TOML file "
 					   "model.name = \"qwen3_moe\" has keys for experts",
 					   err);
-		if (has_bias(layer))
-			return keys_refuse(toml, MODEL, "bias = true is not supported", err);
-		if (strcmp(name, "llama3") == 0 && find(layer, "qk_norm"))
+		if (is_llama && find(layer, "qk_norm"))
 			return keys_refuse(toml, MODEL,
 					   "qk_norm is not supported in llama3: qwen3 has it", err);
 	}
-	return 0;
+	if (has_bias(model))
+		return keys_refuse(toml, MODEL, "bias = true is not supported", err);
+	/* a model of another name is refused for that */
+	return is_llama || strcmp(name, "qwen3") == 0 ? check_members(toml, model, err) : 0;
 }
 
 /* Of the ways to compute attention those that have blocks or windows are given a mask by documents
@@ -250,8 +349,8 @@ static int take_modules(struct toml *toml, const char *name, json_t *model, stru
 	    json_incref(json_object_get(json_object_get(layer, "ffn_norm"), "eps")), MODEL);
 	if (masks_documents(layer))
 		put(toml, "model", "inner_attention", json_true(), MODEL);
-	return check_parts(toml, name, layers, err) ? -1
-						    : take_scaling(toml, find(layer, "rope"), err);
+	return take_scaling(toml, find(layer, "rope"), err) ? -1
+							    : check_parts(toml, name, model, err);
 }
 
 static int take_model(struct toml *toml, struct err *err)
@@ -308,10 +407,19 @@ static void take_groups(struct toml *toml)
 	json_t *groups = json_object_get(optimizer, "param_groups");
 	json_t *group = json_array_get(groups, 0),
 	       *words = json_object_get(group, "optimizer_kwargs");
-	json_t *betas = json_object_get(words, "betas");
+	json_t *betas = json_object_get(words, "betas"), *value;
+	const char *word;
 
 	if (json_array_size(groups) != 1 || strcmp(js_str(group, "pattern", ""), ".*") != 0)
 		return;
+	/* a word that has no key here: the group stays, and is refused */
+	json_object_foreach(words, word, value) {
+		bool is_known = strcmp(word, "betas") == 0;
+		for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+			is_known = is_known || strcmp(word, names[i]) == 0;
+		if (!is_known)
+			return;
+	}
 	put(toml, "optimizer", "name", json_incref(json_object_get(group, "optimizer_name")), from);
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		put(toml, "optimizer", names[i], json_incref(json_object_get(words, names[i])),
