@@ -105,6 +105,8 @@ static int tokenize(struct arguments *a, const struct tokenizer *t, struct err *
 	    input_files(&files, a->inputs, a->count, err) == 0) {
 		a->o.files = files.items;
 		a->o.count = files.count;
+		if (!a->o.rules.field && !a->o.rules.separator)
+			input_tell_json(&files);
 		rc = corpus_tokenize(&a->o, &counts, err);
 	}
 	if (rc == 0)

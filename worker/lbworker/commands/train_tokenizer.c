@@ -87,6 +87,8 @@ static int count_words(struct counting *c, const struct arguments *a, struct err
 	struct strv files = { 0 };
 	int rc = input_files(&files, a->inputs, a->count, err);
 
+	if (rc == 0 && !a->rules.field && !a->rules.separator)
+		input_tell_json(&files);
 	for (size_t i = 0; rc == 0 && i < files.count; i++)
 		rc = documents_read(files.items[i], &a->rules, 0, count_document, c, err);
 	strv_free(files.items);

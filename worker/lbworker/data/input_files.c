@@ -12,60 +12,53 @@
 #include "common/base/log.h"
 #include "common/base/mem.h"
 #include "common/base/text.h"
+#include "worker/lbworker/text/documents.h"
 
-/* What begins so is read by nobody here, whatever it is called. */
+/* What begins so is read by nobody here, whatever it is called, and within .gz and .zst, too. */
 static const struct magic {
-	const char *bytes, *what;
+	const char *bytes;
+	size_t at;
+	const char *what;
 } magics[] = {
-	{ "PAR1", "a Parquet file" },
-	{ "PK\3\4", "a ZIP archive" },
-	{ "%PDF-", "a PDF file" },
+	{ "PAR1", 0, "a Parquet file" },
+	{ "PK\3\4", 0, "a ZIP archive" },
+	{ "%PDF-", 0, "a PDF file" },
 	{ "\xFD"
 	  "7zXZ",
-	  "an xz file" },
-	{ "BZh", "a bzip2 file" },
-	{ "ARROW1", "an Arrow file" },
+	  0, "an xz file" },
+	{ "BZh", 0, "a bzip2 file" },
+	{ "ARROW1", 0, "an Arrow file" },
+	{ "\xFF\xFF\xFF\xFF", 0, "an Arrow file" }, /* as datasets.save_to_disk writes them */
+	{ "ustar", 257, "a tar archive" },
+	{ "\xFF\xFE", 0, "text in UTF-16 (iconv -f UTF-16 -t UTF-8 helps)" },
+	{ "\xFE\xFF", 0, "text in UTF-16 (iconv -f UTF-16 -t UTF-8 helps)" },
 };
 
 enum { LOOK_BYTES = 8192 };
 
-/* A file's first bytes; how many. What cannot be read says so when it is due. */
-static size_t first_bytes(const char *path, char bytes[LOOK_BYTES])
-{
-	FILE *in = fopen(path, "rbe");
-	size_t count = in ? fread(bytes, 1, LOOK_BYTES, in) : 0;
-
-	if (in)
-		fclose(in);
-	return count;
-}
-
 static const char *what_is(const char *bytes, size_t count)
 {
 	for (size_t i = 0; i < sizeof(magics) / sizeof(magics[0]); i++) {
-		size_t len = strlen(magics[i].bytes);
-		if (count >= len && memcmp(bytes, magics[i].bytes, len) == 0)
+		size_t len = strlen(magics[i].bytes), at = magics[i].at;
+		if (count >= at + len && memcmp(bytes + at, magics[i].bytes, len) == 0)
 			return magics[i].what;
 	}
 	return NULL;
 }
 
-/* In a folder lie programs and pictures, too: texts have no zero bytes, but compressed ones. */
+/* In a folder lie programs and pictures, too: texts have no zero bytes. */
 static bool is_text(const char *path)
 {
 	char bytes[LOOK_BYTES];
-	size_t count = first_bytes(path, bytes);
+	size_t count = documents_begin(path, bytes, LOOK_BYTES);
 
-	if (text_ends_with(path, ".gz") || text_ends_with(path, ".zst"))
-		return true;
 	return !what_is(bytes, count) && !memchr(bytes, '\0', count);
 }
 
 static int check_named(const char *path, struct err *err)
 {
 	char bytes[LOOK_BYTES];
-	size_t count = first_bytes(path, bytes);
-	const char *what = what_is(bytes, count);
+	const char *what = what_is(bytes, documents_begin(path, bytes, LOOK_BYTES));
 
 	return what ? err_set(err, ERR_USAGE,
 			      "%s: is %s, which is not read: text, JSON lines, .gz and .zst are",
@@ -137,12 +130,31 @@ int input_files(struct strv *out, char *const *names, size_t count, struct err *
 	return 0;
 }
 
+void input_tell_json(const struct strv *files)
+{
+	static const char *const ends[] = { ".json", ".json.gz", ".json.zst" };
+
+	for (size_t i = 0; i < files->count; i++) {
+		bool is_json = false;
+		for (size_t e = 0; e < sizeof(ends) / sizeof(ends[0]); e++)
+			is_json = is_json || text_ends_with(files->items[i], ends[e]);
+		if (!is_json)
+			return;
+	}
+	log_warn("%s: is JSON, and read as text, as it stands; --field text reads the texts of "
+		 "JSON lines",
+		 files->items[0]);
+}
+
 int input_check_plain(const char *path, const char *bytes, size_t count, const char *who,
 		      struct err *err)
 {
 	bool is_gzip = count >= 2 && memcmp(bytes, "\x1f\x8b", 2) == 0;
 	bool is_zstd = count >= 4 && memcmp(bytes, "\x28\xb5\x2f\xfd", 4) == 0;
+	const char *what = what_is(bytes, count);
 
+	if (what)
+		return err_set(err, ERR_USAGE, "%s: is %s, %s takes plain text", path, what, who);
 	if (!is_gzip && !is_zstd)
 		return 0;
 	return err_set(err, ERR_USAGE,

@@ -14,7 +14,12 @@
  * without files, is an error (ERR_NOT_FOUND); *out is the caller's to release either way. */
 int input_files(struct strv *out, char *const *names, size_t count, struct err *err);
 
-/* What a file begins with is not gzip's or zstd's; who: takes no other than plain text. */
+/* Says so where all files, of which there are some, are JSON by their names: a data set whose texts
+ * were meant, for who read them as they stand. */
+void input_tell_json(const struct strv *files);
+
+/* What a file begins with is not gzip's or zstd's, nor of a kind that nobody here reads; who: takes
+ * no other than plain text. */
 int input_check_plain(const char *path, const char *bytes, size_t count, const char *who,
 		      struct err *err);
 

@@ -157,6 +157,37 @@ static int read_plain(struct cutting *c)
 	return c->rc;
 }
 
+struct first {
+	char *bytes;
+	size_t count, room;
+};
+
+static int take_first(const char *data, size_t len, void *arg)
+{
+	struct first *f = arg;
+	size_t taken = len < f->room - f->count ? len : f->room - f->count;
+
+	memcpy(f->bytes + f->count, data, taken);
+	f->count += taken;
+	return f->count == f->room;
+}
+
+size_t documents_begin(const char *path, char *bytes, size_t room)
+{
+	struct first f = { .bytes = bytes, .room = room };
+	struct err err = { 0 };
+
+	if (text_ends_with(path, ".zst")) {
+		zst_read(path, take_first, &f, &err);
+		return f.count;
+	}
+	gzFile in = gzopen(path, "rbe"); /* reads what is not packed, too */
+	int count = in ? gzread(in, bytes, (unsigned)room) : 0;
+	if (in)
+		gzclose(in);
+	return count > 0 ? (size_t)count : 0;
+}
+
 static const char *field_of(const char *path, const struct documents_rules *rules)
 {
 	char *name = xstrdup(path);

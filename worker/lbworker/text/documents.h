@@ -23,6 +23,9 @@ struct document {
 	const char *field; /* NULL: a text */
 };
 
+/* A file's first bytes, unpacked, at most `room`; how many. What cannot be read has none. */
+size_t documents_begin(const char *path, char *bytes, size_t room);
+
 /* Hands each document of the file, from number `from` on, to `each`, which ends it by returning
  * non-zero. *.gz and *.zst are read as what they hold. -1 with err; else what `each` returned
  * last, or 0. */
