@@ -143,6 +143,8 @@ refused "a normalizer that would change the text" "normalizer: Lowercase is not 
 refused "a pattern that is none" 'pre_tokenizer: "\(\(": the pattern: ' \
 	'{"pre_tokenizer":{"type":"Split","behavior":"Isolated","pattern":{"Regex":"(("}},"model":{"vocab":{"a":0},"merges":[]}}'
 bpe='"model":{"vocab":{"a":0},"merges":[]}'
+refused "an added token of a number that it is not given elsewhere" \
+	'added_tokens: "x" has the id 5, and is given 1 by Hugging Face' '{"added_tokens":[{"id":0,"content":"a"},{"id":5,"content":"x"}],'"$bpe}"
 refused "a pattern that others read otherwise" 'pre_tokenizer: "[^]]*": }\+ in a pattern is not supported' \
 	'{"pre_tokenizer":{"type":"Split","behavior":"Isolated","pattern":{"Regex":"\\\\p{N}{1,3}+"}},'"$bpe}"
 refused "a pre-tokenizer that nobody knows" "pre_tokenizer: Sorted is not supported" '{"pre_tokenizer":{"type":"Sorted"},'"$bpe}"

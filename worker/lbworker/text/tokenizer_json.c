@@ -3,6 +3,7 @@
  * would change a text in a way that is not done here is refused by its name. */
 #include "worker/lbworker/text/tokenizer_json.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -161,8 +162,34 @@ static char *normal_name(const struct tokenizer *t, const char *name)
 	return out;
 }
 
+/* Hugging Face's library takes the number of the vocabulary, else the next one behind it, whatever
+ * the file says: a file that was edited by hand would give other tokens here. */
+static int check_added_id(const struct reading *r, const char *content, int64_t id, int64_t *next,
+			  struct err *err)
+{
+	const struct added_token *earlier;
+	int64_t theirs = id_of(r, content);
+
+	if (theirs < 0)
+		theirs = *next;
+	if (id == theirs) {
+		*next += theirs == *next;
+		return 0;
+	}
+	earlier = added_tokens_named(&r->t->added, content);
+	if (earlier && earlier->id == id)
+		return 0;
+	return err_set(err, ERR_USAGE,
+		       "added_tokens: \"%.40s\" has the id %" PRId64 ", and is given %" PRId64
+		       " by Hugging Face's library: that of "
+		       "model.vocab, else the next one behind it",
+		       content, id, theirs);
+}
+
 static int read_added(struct reading *r, const json_t *list)
 {
+	int64_t next = (int64_t)json_object_size(r->vocab);
+
 	for (size_t i = 0; i < json_array_size(list); i++) {
 		const json_t *o = json_array_get(list, i);
 		int64_t id = js_int(o, "id", -1);
@@ -172,6 +199,8 @@ static int read_added(struct reading *r, const json_t *list)
 				r->err, ERR_USAGE,
 				"added_tokens: number %zu has no content, or no id from 0 to %d", i,
 				VOCABULARY_MAX - 1);
+		if (check_added_id(r, content, id, &next, r->err))
+			return -1;
 		bool is_normal = js_bool(o, "normalized", false);
 		char *text = is_normal ? normal_name(r->t, content) : xstrdup(content);
 		char *name = xstrdup(content);
