@@ -110,6 +110,12 @@ is "$(tokens "$T/whole/train" | sort | uniq | wc -l)" "$(($(tokens "$T/whole/tra
 is "$(($(tokens "$T/whole/train" | wc -l) + $(tokens "$T/whole/validation" | wc -l)))" 60000 \
 	"on one of the two sides"
 
+# --- an added token that is a single word: Rust's words have digits, and no fractions
+echo '{"added_tokens":[{"id":1,"content":"ab","single_word":true}],"model":{"vocab":{"a":0},"merges":[]}}' >"$T/words.json"
+printf '{"text":"%s"}\n' "½ab" "aab" "ab‿" "abⒶ" "5ab" "ab!" "ab²" "ab\u200d" >"$T/words.jsonl"
+exits 0 "words beside fractions" tokenize "$T/words.json" "$T/words.jsonl"
+is "$(tokens "$T/out/train" | tr '\n' ,)" "1,0 0,0,0,0,1,1,0," "single ones are those of Hugging Face's library"
+
 # --- learning one
 exits 0 "a tokenizer is learned" lbworker train-tokenizer --size 300 "$gold/documents.jsonl" -o "$T/a.json"
 exits 2 "not of 2k tokens" lbworker train-tokenizer --size 2k "$gold/documents.jsonl" -o "$T/2k.json"

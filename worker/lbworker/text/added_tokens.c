@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/base/mem.h"
+#include "worker/lbworker/unicode/split_regex.h"
 #include "worker/lbworker/unicode/unicode.h"
 
 void added_tokens_fini(struct added_tokens *a)
@@ -15,6 +16,7 @@ void added_tokens_fini(struct added_tokens *a)
 		free(a->token[i].name);
 	}
 	free(a->token);
+	split_regex_destroy(a->word);
 	*a = (struct added_tokens){ 0 };
 }
 
@@ -45,8 +47,9 @@ static int by_text(const void *x, const void *y)
 	return order ? order : (a->id > b->id) - (a->id < b->id);
 }
 
-void added_tokens_complete(struct added_tokens *a)
+int added_tokens_complete(struct added_tokens *a, struct err *err)
 {
+	bool has_words = false;
 	size_t kept = 0;
 
 	if (a->count > 1)
@@ -61,9 +64,13 @@ void added_tokens_complete(struct added_tokens *a)
 		}
 		a->first[t->normalized][(unsigned char)t->text[0]] = true;
 		a->of_class[t->normalized]++;
+		has_words = has_words || t->single_word;
 		a->token[kept++] = *t;
 	}
 	a->count = kept;
+	if (has_words && !a->word)
+		a->word = split_regex_create("[" SPLIT_RUST_WORD "]", err);
+	return has_words && !a->word ? -1 : 0;
 }
 
 const struct added_token *added_tokens_named(const struct added_tokens *a, const char *name)
@@ -119,9 +126,16 @@ static const struct added_token *longest_at(const struct added_tokens *a, const 
 	return found;
 }
 
-static bool is_word_character(uint32_t c)
+/* As Hugging Face's library asks its regular expressions: a digit, but no fraction. */
+static bool is_word_character(const struct added_tokens *a, const unsigned char *at,
+			      const unsigned char *end)
 {
-	return (unicode_kinds_of[c] & (UNI_LETTER | UNI_MARK | UNI_NUMBER)) || c == '_';
+	unsigned width;
+	bool is_word = false;
+
+	if (unicode_decode(at, end, &width) != UNI_BAD)
+		split_regex_piece(a->word, at, at + width, &is_word);
+	return is_word;
 }
 
 /* The character that ends right before `at`. */
@@ -136,13 +150,15 @@ static uint32_t character_before(const unsigned char *text, size_t at, unsigned 
 	return UNI_BAD;
 }
 
-static bool stands_alone(const unsigned char *text, size_t len, size_t start, size_t stop)
+static bool stands_alone(const struct added_tokens *a, const unsigned char *text, size_t len,
+			 size_t start, size_t stop)
 {
 	unsigned width;
 
-	if (start > 0 && is_word_character(character_before(text, start, &width)))
+	if (start > 0 && character_before(text, start, &width) != UNI_BAD &&
+	    is_word_character(a, text + start - width, text + start))
 		return false;
-	return stop == len || !is_word_character(unicode_decode(text + stop, text + len, &width));
+	return stop == len || !is_word_character(a, text + stop, text + len);
 }
 
 static void take_white_space(const struct added_token *t, const unsigned char *text, size_t len,
@@ -179,7 +195,7 @@ bool added_tokens_next(const struct added_tokens *a, const char *text, size_t le
 		*stop = at + t->len;
 		/* what is passed over hides what lies within it, as elsewhere */
 		if ((t->special && !specials) ||
-		    (t->single_word && !stands_alone(bytes, len, *start, *stop))) {
+		    (t->single_word && !stands_alone(a, bytes, len, *start, *stop))) {
 			at = *stop - 1;
 			continue;
 		}

@@ -7,6 +7,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/base/err.h"
+
+struct split_regex;
+
 struct added_token {
 	/* as it stands in a text that was normalized, where it is looked for there; owned */
 	char *text;
@@ -24,13 +28,14 @@ struct added_tokens {              /* all zero: none */
 	size_t count;
 	bool first[2][256]; /* first bytes, of those not normalized and those that are */
 	size_t of_class[2];
+	struct split_regex *word; /* of one character; owned, NULL where none is a single word */
 };
 
 void added_tokens_fini(struct added_tokens *a);
 /* Takes a copy of `text`, and of `name`. */
 void added_tokens_add(struct added_tokens *a, const struct added_token *token);
 /* After the last one; two of the same text: the first one counts. */
-void added_tokens_complete(struct added_tokens *a);
+int added_tokens_complete(struct added_tokens *a, struct err *err);
 const struct added_token *added_tokens_named(const struct added_tokens *a, const char *name);
 static inline const char *added_token_name(const struct added_token *t)
 {

@@ -85,9 +85,10 @@ static int read_file(struct tokenizer *t, const char *pattern, struct err *err)
 
 	if (text) {
 		name_content(t->digest, text, len);
-		rc = read_any(t, text, len, pattern, err) || check(t, err) ? -1 : 0;
-		if (rc == 0)
-			added_tokens_complete(&t->added);
+		rc = read_any(t, text, len, pattern, err) || check(t, err) ||
+				     added_tokens_complete(&t->added, err)
+			     ? -1
+			     : 0;
 	}
 	free(text);
 	return rc ? err_wrap(err, "%s", t->path) : 0;

@@ -221,15 +221,10 @@ static int read_byte_level(struct reading *r, const json_t *p)
 	return 0;
 }
 
-/* What is between words of Rust's regular expressions is left out: alphabetic, or a mark, a digit,
- * what connects or joins. */
-#define WORD \
-	"\\p{L}\\p{M}\\p{Nd}\\p{Nl}\\p{Pc}\\x{200c}\\x{200d}\\x{24b6}-\\x{24e9}" \
-	"\\x{1f130}-\\x{1f149}\\x{1f150}-\\x{1f169}\\x{1f170}-\\x{1f189}"
-
+/* What is between words of Rust's regular expressions is left out. */
 static int add_whitespace(struct reading *r)
 {
-	static const char words[] = "[" WORD "]+|[^" WORD "\\s]+";
+	static const char words[] = "[" SPLIT_RUST_WORD "]+|[^" SPLIT_RUST_WORD "\\s]+";
 	struct split split = { .kind = SPLIT_REGEX, .behavior = SPLIT_REMOVED, .inverts = true };
 
 	if (r->t->splits == SPLITS_MAX)

@@ -9,6 +9,12 @@
 
 #include "common/base/err.h"
 
+/* Within a class: what \w is in Rust's regular expressions: alphabetic, or a mark, a digit, what
+ * connects or joins. */
+#define SPLIT_RUST_WORD \
+	"\\p{L}\\p{M}\\p{Nd}\\p{Nl}\\p{Pc}\\x{200c}\\x{200d}\\x{24b6}-\\x{24e9}" \
+	"\\x{1f130}-\\x{1f149}\\x{1f150}-\\x{1f169}\\x{1f170}-\\x{1f189}"
+
 struct split_regex;
 
 /* NULL with err when the pattern is none, or says what cannot be done. */
