@@ -67,6 +67,42 @@ static void test_old_spellings(void **state)
 	config_clear(&c);
 }
 
+/* Two spellings that say different things; one of an option counts over the file's. */
+static void test_contradictions(void **state)
+{
+	static const char data[] = "dataset_path = \"x\"\n";
+	static const struct {
+		const char *text, *says;
+	} cases[] = {
+		{ "local_batch_size = 4\nbatch_size = 8\n",
+		  "c.toml:4: training.batch_size: is training.local_batch_size by another name, which "
+		  "says otherwise" },
+		{ "warmup_steps = 8\n[lr_scheduler]\nwarmup_steps = 9\n",
+		  "c.toml:3: training.warmup_steps: is lr_scheduler.warmup_steps by another name, "
+		  "which says otherwise" },
+		{ "[model]\nconverters = [\"float8\", \"mx\"]\n",
+		  "c.toml:4: model.converters: [\"float8\"] is not supported, only []; --lenient goes "
+		  "on without it" },
+	};
+	char assignment[] = "training.batch_size=6", *const option[] = { assignment };
+	const struct config_order order = { .path = "c.toml", .assignments = option, .count = 1 };
+	struct config c;
+	struct err err;
+	char text[256];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		snprintf(text, sizeof(text), "[training]\n%s%s", data, cases[i].text);
+		assert_int_equal(load(&c, text, false, NULL, &err), -1);
+		assert_string_equal(err.text, cases[i].says);
+	}
+	load_ok(&c, "[training]\ndataset_path = \"x\"\nbatch_size = 4\nlocal_batch_size = 4\n");
+	config_clear(&c);
+	assert_int_equal(config_load(&c, &order, &err), 0);
+	assert_int_equal(c.local_batch_size, 6);
+	config_clear(&c);
+}
+
 /* Spellings from the first months of torchtitan, and of its last files in TOML. */
 static void test_all_spellings(void **state)
 {
@@ -376,11 +412,11 @@ static void test_lenient(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_titan),         cmocka_unit_test(test_old_spellings),
-		cmocka_unit_test(test_all_spellings), cmocka_unit_test(test_recipes),
-		cmocka_unit_test(test_gather),        cmocka_unit_test(test_differences),
-		cmocka_unit_test(test_dumped_json),   cmocka_unit_test(test_refused_json),
-		cmocka_unit_test(test_lenient),
+		cmocka_unit_test(test_titan),          cmocka_unit_test(test_old_spellings),
+		cmocka_unit_test(test_all_spellings),  cmocka_unit_test(test_recipes),
+		cmocka_unit_test(test_gather),         cmocka_unit_test(test_differences),
+		cmocka_unit_test(test_contradictions), cmocka_unit_test(test_dumped_json),
+		cmocka_unit_test(test_refused_json),   cmocka_unit_test(test_lenient),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

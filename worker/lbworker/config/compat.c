@@ -225,12 +225,28 @@ static int take_neutral(const struct compat *c, struct toml *toml, const char *p
 	return rc;
 }
 
-/* Moves the value, and its line; where both spellings are there, the new one counts. */
-static void rename_key(struct toml *toml, const char *from, const char *to)
+/* Moves the value, and its line; two spellings must say the same, but an option counts over a
+ * file. */
+static int rename_key(const struct compat *c, struct toml *toml, const char *from, const char *to,
+		      struct err *err)
 {
-	json_t *value = json_incref(toml_value(toml, from));
+	json_t *value = json_incref(toml_value(toml, from)), *earlier = toml_value(toml, to);
+	bool is_option = toml_line(toml, from) == TOML_ASSIGNED;
 	const char *name;
-	char *section = xstrndup(to, strcspn(to, "."));
+	char *section = xstrndup(to, strcspn(to, ".")), *what;
+	int rc = 0;
+
+	if (earlier && is_option != (toml_line(toml, to) == TOML_ASSIGNED)) {
+		if (is_option)
+			drop(toml, to);
+	} else if (earlier && !json_equal(earlier, value)) {
+		what = xasprintf("is %s by another name, which says otherwise", to);
+		if (c->lenient)
+			ignore(c, toml, from, what);
+		else
+			rc = keys_refuse(toml, from, what, err);
+		free(what);
+	}
 
 	if (!json_object_get(toml->root, section))
 		json_object_set_new(toml->root, section, json_object());
@@ -244,6 +260,7 @@ static void rename_key(struct toml *toml, const char *from, const char *to)
 	json_decref(value);
 	drop(toml, from);
 	free(section);
+	return rc;
 }
 
 /* What `path` is called now; NULL: the same. The caller frees. */
@@ -268,9 +285,10 @@ static int take_key(const struct compat *c, struct toml *toml, const char *path,
 		return 0;
 	char *to = new_name(path);
 	if (to) {
-		rename_key(toml, path, to);
+		int rc = rename_key(c, toml, path, to, err);
 		*theirs = *theirs || strncmp(path, "model.", 6) != 0;
-		int rc = toml_value(toml, to) ? take_key(c, toml, to, theirs, err) : 0;
+		if (rc == 0 && toml_value(toml, to))
+			rc = take_key(c, toml, to, theirs, err);
 		free(to);
 		return rc;
 	}

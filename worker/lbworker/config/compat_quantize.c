@@ -87,8 +87,8 @@ static int converter_of(const char *name)
 	return -1;
 }
 
-/* model.converters: what is known goes out of the list. Also one word, as the files of early 2025
- * have it. */
+/* model.converters: what is known goes out of the list, but for one of another kind beside it,
+ * which is refused with what is left. Also one word, as the files of early 2025 have it. */
 static unsigned take_list(struct toml *toml, json_t *holder, const char *path)
 {
 	json_t *list = json_object_get(holder, "converters");
@@ -103,7 +103,7 @@ static unsigned take_list(struct toml *toml, json_t *holder, const char *path)
 	for (size_t k = json_array_size(list); k-- > 0;) {
 		const char *name = json_string_value(json_array_get(list, k));
 		i = name ? converter_of(name) : -1;
-		if (i < 0)
+		if (i < 0 || (found & ~(1u << i)))
 			continue;
 		take_converter(toml, (size_t)i, path);
 		json_array_remove(list, k);
