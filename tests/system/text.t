@@ -116,6 +116,13 @@ printf '{"text":"%s"}\n' "½ab" "aab" "ab‿" "abⒶ" "5ab" "ab!" "ab²" "ab\u20
 exits 0 "words beside fractions" tokenize "$T/words.json" "$T/words.jsonl"
 is "$(tokens "$T/out/train" | tr '\n' ,)" "1,0 0,0,0,0,1,1,0," "single ones are those of Hugging Face's library"
 
+# --- tokens of bytes have names of an alphabet of their own: a blank itself is met in no text
+echo '{"pre_tokenizer":{"type":"ByteLevel","add_prefix_space":false},"added_tokens":[{"id":1,"content":" ","special":true}],
+	"model":{"vocab":{"\u0000":0," ":1,"a":2,"\u0120":3,"\u0120a":4},"merges":["\u0120 a"],"ignore_merges":true}}' >"$T/bytes.json"
+printf 'a a  a' >"$T/bytes.txt"
+exits 0 "a vocabulary with a blank and a zero byte" tokenize "$T/bytes.json" "$T/bytes.txt"
+is "$(tokens "$T/out/train")" "2 4 3 4" "is read as Hugging Face's library reads it"
+
 # --- learning one
 exits 0 "a tokenizer is learned" lbworker train-tokenizer --size 300 "$gold/documents.jsonl" -o "$T/a.json"
 exits 2 "not of 2k tokens" lbworker train-tokenizer --size 2k "$gold/documents.jsonl" -o "$T/2k.json"

@@ -160,8 +160,13 @@ int64_t tokenizer_find(const struct tokenizer *t, const char *name)
 
 	if (added)
 		return added->id;
-	uint32_t token = vocabulary_find(&t->vocabulary, name, strlen(name));
-	return token == NO_TOKEN ? -1 : (int64_t)token;
+	for (size_t i = 0; i < t->vocabulary.count; i++) {
+		size_t len;
+		const char *bytes = vocabulary_bytes(&t->vocabulary, (uint32_t)i, &len);
+		if (bytes && len == strlen(name) && memcmp(bytes, name, len) == 0)
+			return (int64_t)i;
+	}
+	return -1;
 }
 
 int64_t tokenizer_end_of_text(const struct tokenizer *t)

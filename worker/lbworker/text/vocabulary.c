@@ -60,7 +60,7 @@ static void reserve(struct vocabulary *v, uint32_t token)
 		v->count = (size_t)token + 1;
 }
 
-bool vocabulary_add(struct vocabulary *v, uint32_t token, const char *bytes, size_t len)
+bool vocabulary_add_name(struct vocabulary *v, uint32_t token, const char *bytes, size_t len)
 {
 	if (token >= VOCABULARY_MAX)
 		return false;
@@ -73,6 +73,13 @@ bool vocabulary_add(struct vocabulary *v, uint32_t token, const char *bytes, siz
 		memcpy(w->bytes, bytes, len);
 	w->bytes[len] = '\0';
 	w->len = len;
+	return true;
+}
+
+bool vocabulary_add(struct vocabulary *v, uint32_t token, const char *bytes, size_t len)
+{
+	if (!vocabulary_add_name(v, token, bytes, len))
+		return false;
 	if (2 * (v->used + 1) > v->slots)
 		grow_table(v);
 	uint32_t *slot = slot_of(v, bytes, len);

@@ -24,6 +24,8 @@ void vocabulary_fini(struct vocabulary *v);
 /* False when the number is taken or not below VOCABULARY_MAX. Where several have the same bytes,
  * the first one is found. */
 bool vocabulary_add(struct vocabulary *v, uint32_t token, const char *bytes, size_t len);
+/* The same, but it is not found by its bytes: no text has it. */
+bool vocabulary_add_name(struct vocabulary *v, uint32_t token, const char *bytes, size_t len);
 /* NO_TOKEN when there is none. */
 uint32_t vocabulary_find(const struct vocabulary *v, const char *bytes, size_t len);
 /* Borrowed; NULL when the number is not used. */
