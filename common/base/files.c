@@ -394,6 +394,14 @@ int folder_sync(const char *path, struct err *err)
 	return sync_path(path, O_DIRECTORY, err);
 }
 
+void folder_look_anew(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd >= 0)
+		close(fd);
+}
+
 int file_sync(const char *path, struct err *err)
 {
 	return sync_path(path, O_NOFOLLOW, err);

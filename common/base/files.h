@@ -53,6 +53,9 @@ int folder_make(const char *path, mode_t mode, struct err *err);
  * it lies. */
 int folder_make_ours(const char *path, struct err *err);
 int folder_sync(const char *path, struct err *err);
+/* For who waits for what another machine puts there: a network file system repeats for up to a
+ * minute what it said of a folder, "no such file" for one, until the folder is opened again. */
+void folder_look_anew(const char *path);
 /* A plain file that was written without: what file_write_visible put there is then safe, too. */
 int file_sync(const char *path, struct err *err);
 /* rm -r below and including `path`; never follows a link; a missing path is fine. */

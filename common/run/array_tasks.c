@@ -74,6 +74,7 @@ static bool has_changed(const char *folder, int64_t *changed_ns)
 	struct stat st;
 	int64_t now_ns, before_ns = *changed_ns;
 
+	folder_look_anew(folder);
 	if (stat(folder, &st) < 0)
 		return false;
 	now_ns = st.st_mtim.tv_sec * INT64_C(1000000000) + st.st_mtim.tv_nsec;
@@ -100,13 +101,21 @@ static int put(const char *run_dir, const char *name, const char *text, struct e
 	return rc;
 }
 
+static bool is_marked(const char *run_dir, const char *prefix, const char *task)
+{
+	char *folder = path_join("%s/tasks", run_dir), *name = xasprintf("%s%s", prefix, task);
+	bool is;
+
+	folder_look_anew(folder);
+	is = folder_holds(folder, name);
+	free(name);
+	free(folder);
+	return is;
+}
+
 bool array_task_is_done(const char *run_dir, const char *task)
 {
-	char *path = path_join("%s/tasks/%s", run_dir, task);
-	bool is = file_exists(path);
-
-	free(path);
-	return is;
+	return is_marked(run_dir, "", task);
 }
 
 /* --- those that were cancelled ---------------------------------------------------------------- */
@@ -129,11 +138,7 @@ int array_task_done(const char *run_dir, const char *task, struct err *err)
 
 bool array_task_is_cancelled(const char *run_dir, const char *task)
 {
-	char *path = cancelled_path(run_dir, task);
-	bool is = file_exists(path);
-
-	free(path);
-	return is;
+	return is_marked(run_dir, "cancelled-", task);
 }
 
 bool array_task_cancelled(const char *run_dir, int64_t task)

@@ -149,11 +149,12 @@ int64_t attempt_newest_claim(const char *run_dir)
 	int64_t newest = 0, *numbers = attempt_folders(run_dir, &count);
 
 	for (size_t i = count; i-- > 0 && newest == 0;) {
-		char *claim = path_join("%s/attempts/%lld/claim", run_dir, (long long)numbers[i]);
+		char *folder = path_join("%s/attempts/%lld", run_dir, (long long)numbers[i]);
 
-		if (file_exists(claim))
+		folder_look_anew(folder);
+		if (folder_holds(folder, "claim"))
 			newest = numbers[i];
-		free(claim);
+		free(folder);
 	}
 	free(numbers);
 	return newest;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/files.h"
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "common/base/paths.h"
@@ -70,9 +71,12 @@ int attempt_file_read(const char *folder, const char *name, attempt_file_filler 
 		      struct err *err)
 {
 	char *path = path_join("%s/%s", folder, name);
-	json_t *o = js_load(path, FILE_MAX_BYTES, err);
-	int rc = o ? 0 : -1;
+	json_t *o;
+	int rc;
 
+	folder_look_anew(folder);
+	o = js_load(path, FILE_MAX_BYTES, err);
+	rc = o ? 0 : -1;
 	if (o && (check_file(o, err) < 0 || fill(o, out, err) < 0))
 		rc = err_wrap(err, "%s", path);
 	json_decref(o);

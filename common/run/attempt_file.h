@@ -24,7 +24,8 @@ json_t *attempt_file_new(const char *token);
 /* Takes `o`. */
 int attempt_file_write(json_t *o, const char *folder, const char *name, attempt_file_writer *write,
 		       struct err *err);
-/* Loads it, checks its version, lets `fill` do the rest, and names the file in errors. */
+/* Loads it, checks its version, lets `fill` do the rest, and names the file in errors. Most files
+ * are awaited on another machine than the one that writes them: it looks for them anew. */
 int attempt_file_read(const char *folder, const char *name, attempt_file_filler *fill, void *out,
 		      struct err *err);
 

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* order.c - leaves and reads the file `order`.
- *
- * The reader is often on another node than the writer, so it opens the folder first: that makes a
- * network file system ask its server again instead of repeating "no such file" from its cache. */
+/* order.c - leaves and reads the file `order`. */
 #include "common/run/order.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common/base/files.h"
 #include "common/base/json.h"
@@ -56,11 +51,11 @@ static int order_from_json(const json_t *root, struct attempt_order *out, struct
 int attempt_order_read(const char *folder, struct attempt_order *out, struct err *err)
 {
 	char *path = path_join("%s/order", folder);
-	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	json_t *root;
 	int rc = -1;
 
 	*out = (struct attempt_order){ .order = ORDER_RUN };
+	folder_look_anew(folder);
 	root = js_load(path, ORDER_MAX_BYTES, err);
 	if (root) {
 		rc = order_from_json(root, out, err);
@@ -68,8 +63,6 @@ int attempt_order_read(const char *folder, struct attempt_order *out, struct err
 			err_wrap(err, "%s", path);
 		json_decref(root);
 	}
-	if (fd >= 0)
-		close(fd);
 	free(path);
 	return rc;
 }

@@ -44,9 +44,11 @@ int trainer_request_write(const char *folder, enum trainer_request request, cons
 bool trainer_request_take(const char *folder, enum trainer_request request, char *by, size_t size)
 {
 	char *path = path_join("%s/%s", folder, trainer_request_name(request));
-	bool is_there = access(path, F_OK) == 0;
+	bool is_there;
 
 	by[0] = '\0';
+	folder_look_anew(folder);
+	is_there = file_exists(path);
 	if (is_there) {
 		json_t *root = js_load(path, WISH_MAX_BYTES, NULL);
 
