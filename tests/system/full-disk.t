@@ -82,6 +82,25 @@ if unshare -m true 2>/dev/null; then
 	is "$(grep '"type":"launch_end"' "$T/kept/spool.jsonl" | sed 's/.*"cause":"\([a-z]*\)".*/\1/' | xargs)" \
 		"error error completed" "a third is made"
 	is "$(grep -c '"counts":false' "$T/kept/spool.jsonl")" 1 "lbd is told which does not"
+
+	# Where checkpoints go no file can be made, as with a quota: the spool lies elsewhere.
+	cat >"$T/saves.py" <<-END
+		import os
+		with open(os.environ["LB_RUN_DIR"] + "/launches", "a") as f: f.write("x")
+		open(os.environ["LB_CHECKPOINT_DIR"] + "/model.pt", "w").write("x")
+	END
+	cat >"$T/inodes.sh" <<-'END'
+		mount -t tmpfs -o nr_inodes=2 tmpfs "$C" && touch "$C/fill" || exit 99
+		sh -c 'until [ "$(stat -c %s "$R/launches")" = 1 ]; do sleep 0.05; done; sleep 3
+			rm "$C/fill"; mount -o remount,nr_inodes=9 "$C"' 2>/dev/null &
+		exec "$B/lbrun" --attempt "$F" >"$T/inodes.log" 2>&1
+	END
+	fresh
+	attempt 1 "[\"python3\",\"$T/saves.py\"]" 1
+	export C R
+	exits 0 "checkpoints that cannot be written end no run" unshare -m sh "$T/inodes.sh"
+	is "$(cat "$R/launches")" xx "the next launch waits until they can"
+	like "$(grep '"no_space"' "$F/spool.jsonl")" 'checkpoints.*No space left' "lbd is told"
 else
 	diag "no mount namespaces for this user: a limit instead of a full disk"
 fi

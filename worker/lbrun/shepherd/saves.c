@@ -15,6 +15,7 @@
 #include "worker/lbrun/watch/space.h"
 
 enum {
+	ROOM_LOOK_MS = 1000,
 	QUIET_MS = 2000,     /* unchanged for so long: nobody writes it any more */
 	LOOKED_AT_AGAIN = 3, /* of those known already: they may be written again */
 };
@@ -183,6 +184,23 @@ static void check_space(struct shepherd *s, const char *checkpoint)
 		output_say(&s->output, "the next checkpoint may not fit: %s", text);
 	}
 	s->is_space_reported = is_short;
+}
+
+/* Of a trainer that died; while it waits, again and again. */
+void saves_try_room(struct shepherd *s)
+{
+	bool was_out = s->is_out_of_room;
+	struct err why = { 0 };
+
+	s->room_look_ms = clock_mono_ms() + ROOM_LOOK_MS;
+	s->is_out_of_room = space_try(s->params.checkpoint_dir, &why) < 0 && err_is_passing(&why);
+	if (s->is_out_of_room && !was_out) {
+		journal_note(&s->journal, s->facts.launch.number, "no_space", "%s: %s",
+			     s->params.checkpoint_dir, strerror(why.sys));
+		output_say(&s->output, "no checkpoint can be written: %s", strerror(why.sys));
+	}
+	if (was_out && !s->is_out_of_room)
+		output_say(&s->output, "checkpoints can be written again");
 }
 
 /* What the trainer was started from, until it shows that it has loaded it; NULL = nothing. */

@@ -81,8 +81,11 @@ static void reap(struct shepherd *s)
 	while ((pid = wait4(-1, &status, WNOHANG, &used)) > 0) {
 		if (used.ru_maxrss / 1024 > l->peak_mb)
 			l->peak_mb = used.ru_maxrss / 1024;
-		if (pid == l->pid && l->is_open)
+		if (pid == l->pid && l->is_open) {
 			launch_ended(l, status, clock_mono_ms());
+			if (status != 0)
+				saves_try_room(s);
+		}
 		if (pid == s->preflight.pid)
 			preflight_ended(s, status);
 		if (pid == s->pruning.pid)
@@ -127,7 +130,9 @@ static void gather(struct shepherd *s)
 	f->is_pruning = pruning_is_due(&s->pruning) || s->pruning.pid > 0;
 	f->is_draining = stage_is_draining(&s->stage);
 	f->held_until_ms = staging_held_until_ms(s);
-	f->is_full = s->journal.is_failing;
+	if (s->is_out_of_room && !f->launch.is_open && clock_mono_ms() >= s->room_look_ms)
+		saves_try_room(s);
+	f->is_full = s->journal.is_failing || s->is_out_of_room;
 	f->full_ms = s->journal.failed_ms;
 }
 

@@ -97,6 +97,8 @@ struct shepherd {
 	json_t *step_left;               /* the newest that was not; NULL = none */
 	struct ranks ranks;
 	bool is_space_reported; /* that there is none */
+	bool is_out_of_room;    /* nothing could be written where the checkpoints go */
+	int64_t room_look_ms;   /* next look whether that is over */
 	struct watch watch;
 	struct starting starting;
 	struct stacks stacks;
@@ -193,6 +195,7 @@ void saves_told(struct shepherd *s, const char *path, int64_t step);
 /* The reader for a seal has ended: the next one's turn. */
 void saves_sealed(struct shepherd *s);
 void saves_step(struct shepherd *s, const json_t *line);
+void saves_try_room(struct shepherd *s);
 /* The checkpoint that the launch came from is good. */
 void saves_trust(struct shepherd *s);
 /* After a launch: what it says of the one that it came from, and of the newest ones. */

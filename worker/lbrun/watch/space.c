@@ -8,10 +8,13 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <unistd.h>
 
+#include "common/base/files.h"
+#include "common/base/mem.h"
 #include "common/base/paths.h"
 
-enum { DEPTH_MAX = 8 };
+enum { DEPTH_MAX = 8, TRY_BYTES = 1 << 20 };
 
 static void add(const char *path, int depth, struct space *sum)
 {
@@ -73,4 +76,17 @@ bool space_is_short(const struct space *need, const struct space *have, char *ou
 		return true;
 	}
 	return false;
+}
+
+int space_try(const char *folder, struct err *err)
+{
+	char *path = path_join("%s/.lbrun-room", folder), *bytes = xmalloc(TRY_BYTES);
+	int rc;
+
+	memset(bytes, 'x', TRY_BYTES);
+	rc = file_write_atomic(path, bytes, TRY_BYTES, 0600, err);
+	unlink(path);
+	free(bytes);
+	free(path);
+	return rc;
 }

@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/base/err.h"
+
 enum { SPACE_ENTRIES_MAX = 10000 }; /* of a checkpoint that are looked at */
 
 struct space {
@@ -20,5 +22,7 @@ struct space space_used(const char *path);
 struct space space_free(const char *path);
 /* `out`: what is missing, in words. */
 bool space_is_short(const struct space *need, const struct space *have, char *out, size_t size);
+/* Whether a file can be written there at all: quotas and read-only mounts show in nothing else. */
+int space_try(const char *folder, struct err *err);
 
 #endif
