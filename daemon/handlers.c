@@ -68,6 +68,8 @@ static json_t *on_version(struct request *r, struct err *err)
 	js_set_str(o, "slurm_note", r->lbd->slurm_note);
 	js_set_time(o, "slurm_down_since", health.slurm_down_since_ms);
 	js_set_str(o, "slurm_text", health.slurm_text);
+	js_set_time(o, "ledger_down_since", health.ledger_down_since_ms);
+	js_set_str(o, "ledger_text", health.ledger_text);
 	js_set_time(o, "slurm_seen",
 		    r->lbd->slurm && health.good_poll_ms > 0
 			    ? clock_wall_ms() - (clock_mono_ms() - health.good_poll_ms)

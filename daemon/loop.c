@@ -38,12 +38,14 @@ static void on_scheduler_closed(void *arg)
 static void notify_status(const struct daemon *d, const char *word)
 {
 	struct engine_health health;
-	char text[320];
+	char text[1024];
 
 	engine_health(d->lbd.engine, &health);
-	snprintf(text, sizeof(text), "%s\nSTATUS=%lld live runs%s%s", word,
+	snprintf(text, sizeof(text), "%s\nSTATUS=%lld live runs%s%s%s%s", word,
 		 (long long)health.live_runs, health.slurm_down_since_ms ? "; Slurm is away: " : "",
-		 health.slurm_down_since_ms ? health.slurm_text : "");
+		 health.slurm_down_since_ms ? health.slurm_text : "",
+		 health.ledger_down_since_ms ? "; nothing is noted: " : "",
+		 health.ledger_down_since_ms ? health.ledger_text : "");
 	notify_systemd(text);
 }
 

@@ -81,6 +81,18 @@ static void print_slurm(const struct ctl *ctl, const json_t *version)
 	free(seen);
 }
 
+/* Runs are shown as they were before. */
+static void print_ledger(const struct ctl *ctl, const json_t *version)
+{
+	char *down = ago(time_ms(version, "ledger_down_since"));
+	char *text = clean_copy(js_str(version, "ledger_text", ""), &ctl->out);
+
+	if (time_ms(version, "ledger_down_since") > 0)
+		printf("ledger     cannot be written since %s: %s\n", down, text);
+	free(text);
+	free(down);
+}
+
 static void print_serving(const struct ctl *ctl, const struct found *f, const char *holder)
 {
 	char *since = ago(f->lease.since_ms);
@@ -90,6 +102,7 @@ static void print_serving(const struct ctl *ctl, const struct found *f, const ch
 	printf("folder     %s\n", ctl->client.home);
 	printf("live runs  %lld\n", (long long)js_int(f->version, "live_runs", 0));
 	print_slurm(ctl, f->version);
+	print_ledger(ctl, f->version);
 	free(since);
 }
 

@@ -199,10 +199,15 @@ static int commit_written(struct engine *e, struct err *err)
 
 static int commit(struct engine *e, struct err *err)
 {
-	if (e->broken)
+	if (e->broken) {
 		err_set(err, ERR_IO, "the ledger could not be written; see lbd's log");
-	else if (commit_written(e, err) == 0)
+	} else if (commit_written(e, err) == 0) {
+		e->ledger_down_since_ms = 0;
 		return 0;
+	}
+	if (e->ledger_down_since_ms == 0)
+		e->ledger_down_since_ms = engine_wall(e);
+	snprintf(e->ledger_text, sizeof(e->ledger_text), "%s", err->text);
 	e->written = 0;
 	engine_wrote(e, -1, err);
 	ledger_rollback(e->ledger);
@@ -305,6 +310,8 @@ void engine_health(struct engine *e, struct engine_health *out)
 	out->good_poll_ms = e->slurm.scheduler ? e->slurm.done_begun_ms : e->local.done_begun_ms;
 	out->calls_per_minute = engine_calls_per_minute(e);
 	snprintf(out->slurm_text, sizeof(out->slurm_text), "%s", e->slurm.text);
+	out->ledger_down_since_ms = e->ledger_down_since_ms;
+	snprintf(out->ledger_text, sizeof(out->ledger_text), "%s", e->ledger_text);
 }
 
 /* --- life ------------------------------------------------------------------------------------- */

@@ -155,6 +155,8 @@ struct engine_health {
 	int64_t live_runs;
 	int64_t slurm_down_since_ms; /* wall clock; 0 = it answers, or nobody asked */
 	char slurm_text[160];
+	int64_t ledger_down_since_ms; /* wall clock; 0 = what there was to write is written */
+	char ledger_text[ERR_TEXT_BYTES];
 	/* monotonic begin of the newest poll that Slurm answered (without Slurm: the local
 	 * scheduler); 0 = none yet */
 	int64_t good_poll_ms;

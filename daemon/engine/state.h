@@ -50,7 +50,9 @@ struct engine {
 	bool broken;                  /* a write failed in this turn: roll back and load again */
 	unsigned written;      /* bits of decision kinds, and WROTE_LINES, not yet committed */
 	int64_t load_again_ms; /* monotonic; 0 = the state is good */
-	int64_t ingest_bytes;  /* of spools that this turn may still take */
+	int64_t ledger_down_since_ms; /* wall; 0 = fine */
+	char ledger_text[ERR_TEXT_BYTES];
+	int64_t ingest_bytes; /* of spools that this turn may still take */
 	void (*news)(void *arg);
 	void *news_arg;
 };

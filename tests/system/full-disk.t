@@ -162,6 +162,22 @@ is "$(cksum <"$db.bak")" "$before" "the backup stays as it is"
 exits 0 "with room again it is made" lbctl recover
 is "$(sqlite3 -readonly "$db" 'SELECT name, state FROM runs')" "waits|completed" "and whole"
 
+# A ledger that takes nothing for a while: who asks lbd is told.
+need prlimit util-linux
+LB_DEBUGGER=
+lbd_start
+lbctl submit --name told --set run.scheduler=local -- \
+	sh -c 'i=0; until [ -e go ]; do i=$((i + 1)); echo "step $i/9 loss 1"; sleep 0.1; done' >/dev/null
+run_reaches told running 20
+prlimit --pid "$lbd_pid" --fsize=1:unlimited
+wait_for 'lbctl daemon status | grep -q "^ledger  *cannot be written since .*ago: .*ledger.db: "' 20
+prlimit --pid "$lbd_pid" --fsize=unlimited
+touch go
+run_reaches told completed 20
+unlike "$(lbctl daemon status)" '^ledger' "and that it is over"
+lbctl daemon stop >/dev/null
+lbd_stop
+
 # As many processes as one may have (ulimit -u): libuv would abort when it needs its threads first.
 exits 9 "no thread can be had" timeout 60 strace -f -qq -o "$T/threads.out" -e trace=clone3,clone \
 	-e inject=clone3,clone:error=EAGAIN lbd --foreground --home "$LB_HOME"
