@@ -67,10 +67,15 @@ static int apply_args(struct toml *toml, const json_t *args, struct err *err)
 	const json_t *sets = json_object_get(args, "set");
 	json_t *command = json_object_get(args, "command"), *item;
 	const char *name = js_str(args, "name", NULL), *workdir = js_str(args, "workdir", NULL);
+	json_t *path = json_object_get(args, "script_path");
 	size_t i;
 
 	if (json_object_get(args, "script")) {
-		set_in_run(toml, "script", json_incref(json_object_get(args, "script_path")));
+		if (json_is_object(path)) /* its bytes */
+			return err_set(err, ERR_USAGE,
+				       "run.script: the script's path is not UTF-8; as standard "
+				       "input it needs none: lbctl submit - <SCRIPT");
+		set_in_run(toml, "script", json_incref(path));
 		set_in_run(toml, "arguments", json_incref(json_object_get(args, "arguments")));
 	}
 	add_names(toml, "after", json_object_get(args, "after"));

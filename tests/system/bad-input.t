@@ -111,6 +111,9 @@ for name in '../x' 'a/b' ';' 'a;b' '$(id)' '-x' '.hidden' 'a..b' '' 'ALL' "$newl
 	refused 2 '' "the name $(printf %.12s "$name" | tr -c 'A-Za-z0-9./;$()-' '?') is refused" \
 		lbctl submit "--name=$name" -- true
 done
+mkdir "$T/$invalid" && printf '#!/bin/sh\ntrue\n' >"$T/$invalid/job.slurm"
+refused 2 "run.script: .*is not UTF-8.*lbctl submit - <" "a script in a folder of such a name" \
+	lbctl submit "$T/$invalid/job.slurm"
 refused 3 'no such run' "a run that is not there" lbctl status nobody
 refused 2 '' "a name that can be no run's" lbctl status '../../etc/passwd'
 refused 2 'did you mean' "a mistyped command" lbctl statsu
