@@ -31,10 +31,23 @@ static int give_to_team(const struct control *control, struct err *err)
 	return 0;
 }
 
+/* sshfs, exFAT and others have files and folders, and nothing else. */
+static bool has_no_sockets(const struct err *err)
+{
+	return err->sys == EPERM || err->sys == EOPNOTSUPP || err->sys == ENOSYS;
+}
+
 static int listen_there(const struct control *control, struct err *err)
 {
 	int fd = sock_listen(control->path, 0600, err);
 
+	if (fd < 0 && has_no_sockets(err)) {
+		err_clear(err);
+		err_set(err, ERR_IO,
+			"%s: this file system takes no sockets: set LB_HOME to a folder on "
+			"another; what runs write may stay here (runs.folder in lbd.toml)",
+			control->path);
+	}
 	if (fd < 0 || give_to_team(control, err) == 0)
 		return fd;
 	close(fd);

@@ -183,4 +183,9 @@ exits 9 "no thread can be had" timeout 60 strace -f -qq -o "$T/threads.out" -e t
 	-e inject=clone3,clone:error=EAGAIN lbd --foreground --home "$LB_HOME"
 like "$err" 'no thread can be started: .*ulimit -u' "lbd says so when it is started"
 
+# sshfs and exFAT have none.
+exits 9 "a file system without sockets" timeout 60 strace -f -qq -o "$T/bind.out" -e trace=bind \
+	-e inject=bind:error=EPERM lbd --foreground --home "$LB_HOME"
+like "$err" 'lbd.sock: .*takes no sockets: set LB_HOME' "lbd says what to do"
+
 done_testing
