@@ -402,6 +402,16 @@ void folder_look_anew(const char *path)
 		close(fd);
 }
 
+bool folder_lacks(const char *path, const char *name)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	bool lacks = fd >= 0 && faccessat(fd, name, F_OK, 0) < 0 && errno == ENOENT;
+
+	if (fd >= 0)
+		close(fd);
+	return lacks;
+}
+
 int file_sync(const char *path, struct err *err)
 {
 	return sync_path(path, O_NOFOLLOW, err);

@@ -56,6 +56,9 @@ int folder_sync(const char *path, struct err *err);
 /* For who waits for what another machine puts there: a network file system repeats for up to a
  * minute what it said of a folder, "no such file" for one, until the folder is opened again. */
 void folder_look_anew(const char *path);
+/* It was looked anew, and there is no such file; false also where nobody can tell. For who looks
+ * often: the folder's path is walked once. */
+bool folder_lacks(const char *path, const char *name);
 /* A plain file that was written without: what file_write_visible put there is then safe, too. */
 int file_sync(const char *path, struct err *err);
 /* rm -r below and including `path`; never follows a link; a missing path is fine. */

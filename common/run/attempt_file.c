@@ -70,11 +70,13 @@ int attempt_file_token(const json_t *o, char out[TOKEN_HEX + 1], struct err *err
 int attempt_file_read(const char *folder, const char *name, attempt_file_filler *fill, void *out,
 		      struct err *err)
 {
-	char *path = path_join("%s/%s", folder, name);
+	char *path;
 	json_t *o;
 	int rc;
 
-	folder_look_anew(folder);
+	if (folder_lacks(folder, name))
+		return err_set(err, ERR_NOT_FOUND, "%s/%s: no such file", folder, name);
+	path = path_join("%s/%s", folder, name);
 	o = js_load(path, FILE_MAX_BYTES, err);
 	rc = o ? 0 : -1;
 	if (o && (check_file(o, err) < 0 || fill(o, out, err) < 0))
