@@ -251,10 +251,12 @@ static void drop_inits(json_t *tree)
 	size_t i;
 
 	json_object_del(tree, "param_init");
-	json_array_foreach(tree, i, value)
+	json_array_foreach(tree, i, value) {
 		drop_inits(value);
-	json_object_foreach(tree, key, value)
+	}
+	json_object_foreach(tree, key, value) {
 		drop_inits(value);
+	}
 }
 
 /* Of attention's window the default alone, all that came before. */
