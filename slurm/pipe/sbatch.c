@@ -64,10 +64,11 @@ static bool is_variable(const char *entry, const char *name)
 }
 
 /* What would have sbatch wait for the end, or send the job to another cluster, where nobody would
- * find it. */
+ * find it; and what it says of tasks itself, by the name that its release has for it. */
 static bool is_left_out(const char *entry)
 {
-	static const char *const names[] = { "SBATCH_WAIT", "SBATCH_CLUSTERS", "SLURM_CLUSTERS" };
+	static const char *const names[] = { "SBATCH_WAIT", "SBATCH_CLUSTERS", "SLURM_CLUSTERS",
+					     "SLURM_GPUS_PER_TASK", "SLURM_GPU_BIND" };
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		if (is_variable(entry, names[i]))
