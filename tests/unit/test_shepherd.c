@@ -498,6 +498,15 @@ static void test_begun_again(void **state)
 	/* those were the last lines of a log */
 	launch_told_step(&l, 11, NOW + 5, NOW + 7);
 	assert_false(l.has_begun_again);
+	/* also where a checkpoint was saved right before the end */
+	launch_saved(&l, 11);
+	launch_told_step(&l, 10, NOW + 5, NOW + 8);
+	assert_true(l.has_begun_again);
+	launch_told_step(&l, 11, NOW + 5, NOW + 8);
+	assert_false(l.has_begun_again);
+	/* one that tells few steps begins with the newest */
+	launch_told_step(&l, 11, NOW + 5, NOW + 9);
+	assert_true(l.has_begun_again);
 }
 
 /* --- a whole attempt -------------------------------------------------------------------------- */

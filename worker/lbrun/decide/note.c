@@ -218,8 +218,9 @@ void launch_told_step(struct launch *l, int64_t step, int64_t rank_end_ms, int64
 		l->step_told = step;
 		l->told_ms = now_ms;
 	}
-	if (step > l->step_saved)
-		/* a script that fails prints the last lines of its log again, mostly all at once */
+	/* a script that fails prints the last lines of its log again, mostly all at once: they end
+	 * with the newest step, beyond the checkpoint or just at it */
+	if (step > l->step_saved || (step == l->step_told && l->has_begun_again))
 		l->has_begun_again = false;
 	else
 		l->has_begun_again |= rank_end_ms > l->told_ms - TOLD_LATE_MS;
