@@ -72,8 +72,8 @@ void local_env_mark(const struct local_job *job, char out[LOCAL_MARK_BYTES])
 		snprintf(out + len, LOCAL_MARK_BYTES - (size_t)len, "_%" PRId64, task->index);
 }
 
-/* Who submits a script may sit in a job of Slurm, and all of his environment came: this one is not
- * there. SLURM_JOB_NAME and others are sbatch's words for the script. */
+/* Who submits a script may sit in a job, of Slurm or of ours, and all of his environment came: this
+ * one is not there. SLURM_JOB_NAME and others are sbatch's words for the script. */
 static bool is_of_allocation(const char *setting)
 {
 	static const char *const begins[] = {
@@ -83,6 +83,7 @@ static bool is_of_allocation(const char *setting)
 		"SLURM_NNODES=",        "SLURM_TASK",          "SLURM_STEP",
 		"SLURM_PROCID=",        "SLURM_LOCALID=",      "SLURM_ARRAY_",
 		"SLURM_CPUS_ON_NODE=",  "SLURM_GPUS_ON_NODE=", "SLURMD_",
+		"LB_JOB_END_TIME=",
 	};
 
 	for (size_t i = 0; i < sizeof(begins) / sizeof(begins[0]); i++)

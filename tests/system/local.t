@@ -85,10 +85,10 @@ is "$err" "lbctl: without Slurm this means nothing: --partition" "as well"
 run_reaches parts completed 20
 is "$(cat "$T/mask") $(cat "$T/files")" "0007 234" "it has the umask and limits of who submitted it, not those of lbd"
 like "$(lbctl events parts)" 'created .*without Slurm this means nothing: --partition' "and it can be read later"
-printf '#!/bin/sh\necho "in ${SLURM_JOB_ID:-no} ${SLURM_NNODES:-no} $SLURM_JOB_NAME" >%s\n' "$T/inside" >"$T/inside.slurm"
-SLURM_JOB_ID=77 SLURM_NNODES=3 lbctl submit --name inside "$T/inside.slurm" >/dev/null
+printf '#!/bin/sh\necho "in ${SLURM_JOB_ID:-no} ${SLURM_NNODES:-no} $SLURM_JOB_NAME ${LB_JOB_END_TIME:-no}" >%s\n' "$T/inside" >"$T/inside.slurm"
+SLURM_JOB_ID=77 SLURM_NNODES=3 LB_JOB_END_TIME=1 lbctl submit --name inside "$T/inside.slurm" >/dev/null
 run_reaches inside completed 20
-is "$(cat "$T/inside")" "in no no inside.slurm" "a job of Slurm in which its submitter sat is not its own"
+is "$(cat "$T/inside")" "in no no inside.slurm no" "a job, of Slurm or not, in which its submitter sat is not its own"
 exits 0 "what one machine has, a script may ask for" lbctl submit --name script --hold "$T/script"
 lbctl release script >/dev/null
 run_reaches script queued 20
