@@ -91,7 +91,8 @@ if unshare -m true 2>/dev/null; then
 	END
 	cat >"$T/inodes.sh" <<-'END'
 		mount -t tmpfs -o nr_inodes=2 tmpfs "$C" && touch "$C/fill" || exit 99
-		sh -c 'until [ "$(stat -c %s "$R/launches")" = 1 ]; do sleep 0.05; done; sleep 3
+		sh -c 'lbrun=$PPID
+			until grep -q no_space "$F/spool.jsonl"; do kill -0 $lbrun || exit; sleep 0.05; done; sleep 2
 			rm "$C/fill"; mount -o remount,nr_inodes=9 "$C"' 2>/dev/null &
 		exec "$B/lbrun" --attempt "$F" >"$T/inodes.log" 2>&1
 	END
