@@ -38,7 +38,6 @@ static void __attribute__((noreturn))
 child(char *const *words, char *const *env, const char *folder, int out, int errors)
 {
 	int null = open("/dev/null", O_RDONLY);
-
 	sigset_t none;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
