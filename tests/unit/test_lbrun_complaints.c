@@ -451,6 +451,14 @@ static void test_outside(void **state)
 		hear(lines[i].text, "", -1);
 		assert_int_equal(complaints_best(&c, now_ms)->is_outside, lines[i].is_outside);
 	}
+	/* what other ranks say then, or what follows from it, does not mean that it was survived */
+	complaints_reset(&c);
+	hear(TRACE "OSError: [Errno 98] Address already in use\n", "", 0);
+	hear(TRACE "RuntimeError: the store is gone\n", "", 1);
+	hear(TRACE "RuntimeError: Connection closed by peer\n", "", 0);
+	assert_true(complaints_best(&c, now_ms)->is_outside);
+	hear(TRACE "KeyError: 'w'\n", "", 0);
+	assert_false(complaints_best(&c, now_ms)->is_outside);
 	complaints_fini(&c);
 }
 

@@ -225,6 +225,15 @@ static bool go_on(struct complaints *c, const struct heard *line)
 	return is_cause;
 }
 
+/* Who raises something else went on behind what it had said before. */
+static bool has_survived(const struct complaints *c, const struct heard *line,
+			 const struct complaint_row *row)
+{
+	bool follows = row && (row->weight == WEIGHT_FOLLOWS || row->kind == COMPLAINT_OUTSIDE);
+
+	return line->rank == c->best.rank && !follows;
+}
+
 void complaints_hear(struct complaints *c, const struct heard *heard)
 {
 	struct heard line = *heard;
@@ -248,8 +257,8 @@ void complaints_hear(struct complaints *c, const struct heard *heard)
 		return;
 	if (part == TRACEBACK_END && c->traceback.aside == ASIDE_NOT) {
 		c->raised_ms = line.now_ms;
-		/* what came before it was survived */
-		c->best.is_outside &= row && row->kind == COMPLAINT_OUTSIDE;
+		if (has_survived(c, &line, row))
+			c->best.is_outside = false;
 	}
 	if (!c->traceback.is_ignored && (row || part == TRACEBACK_END))
 		offer(c, &line, weigh(part, row), row);
