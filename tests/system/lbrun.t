@@ -294,6 +294,18 @@ kill -TERM $lbrun_pid
 wait $lbrun_pid
 is "$? $(field cause)" "143 lost" "SIGTERM without an order: the scheduler must say what it was"
 
+# Soon Slurm sends SIGKILL, too: a controller that is slow to say what it was is not waited for.
+fresh
+mkdir "$T/slow" && printf '#!/bin/sh\nsleep 7\necho "JobId=77 Reason=TimeLimit Dependency=(null)"\n' >"$T/slow/scontrol"
+chmod +x "$T/slow/scontrol"
+attempt 1 "[\"sh\",\"-c\",\"echo up >$T/seen; exec sleep $mark\"]" 5
+SLURMD_NODENAME=n1 SLURM_JOB_ID=77 PATH="$T/slow:$PATH" "$B/lbrun" --attempt "$F" >"$F/out.log" 2>&1 &
+lbrun_pid=$!
+wait_for '[ -s "$T/seen" ]' 10
+kill -TERM $lbrun_pid
+wait $lbrun_pid
+is "$? $(field cause)" "143 lost" "the record is there before it can be too late"
+
 fresh
 # Slurm sends SIGCONT to all processes of a job, then SIGTERM, in whatever order: a script goes on
 # behind what it has started.

@@ -16,7 +16,12 @@
 #include "common/config/amounts.h"
 #include "worker/lbrun/trainer/trainer.h"
 
-enum { PIPE_BYTES = 64 * 1024, LONGEST_MS = 10 * 1000, WAIT_STEP_MS = 20 };
+enum {
+	PIPE_BYTES = 64 * 1024,
+	LONGEST_MS = 10 * 1000,
+	ENDING_MS = 3 * 1000, /* KillWait leaves us 5 s behind our own SIGKILL, mostly */
+	WAIT_STEP_MS = 20,
+};
 
 /* In a folder of its own, and heard through `out`; -1 = by nobody. */
 static pid_t start(const char *const *argv, const char *folder, int out)
@@ -35,9 +40,9 @@ static pid_t start(const char *const *argv, const char *folder, int out)
 	_exit(127);
 }
 
-static int await(pid_t pid)
+static int await(pid_t pid, int64_t longest_ms)
 {
-	int64_t until_ms = clock_mono_ms() + LONGEST_MS;
+	int64_t until_ms = clock_mono_ms() + longest_ms;
 	int status = -1;
 
 	while (pid > 0 && waitpid(pid, &status, WNOHANG) == 0) {
@@ -53,10 +58,10 @@ static int await(pid_t pid)
 
 int slurm_command(const char *const *argv, const char *folder)
 {
-	return await(start(argv, folder, -1));
+	return await(start(argv, folder, -1), LONGEST_MS);
 }
 
-char *slurm_command_output(const char *const *argv, const char *folder)
+static char *output_of(const char *const *argv, const char *folder, int64_t longest_ms)
 {
 	char *text = xcalloc(1, PIPE_BYTES + 1); /* nobody waits for us to read */
 	int out[2];
@@ -64,13 +69,18 @@ char *slurm_command_output(const char *const *argv, const char *folder)
 
 	if (pipe2(out, O_CLOEXEC) < 0)
 		return text;
-	n = await(start(argv, folder, out[1])) == 0 ? 1 : 0;
+	n = await(start(argv, folder, out[1]), longest_ms) == 0 ? 1 : 0;
 	close(out[1]);
 	if (n > 0)
 		n = read(out[0], text, PIPE_BYTES);
 	text[n > 0 ? n : 0] = '\0';
 	close(out[0]);
 	return text;
+}
+
+char *slurm_command_output(const char *const *argv, const char *folder)
+{
+	return output_of(argv, folder, LONGEST_MS);
 }
 
 char *slurm_this_job(void)
@@ -84,11 +94,12 @@ char *slurm_this_job(void)
 }
 
 /* "KEY=VALUE KEY=VALUE ..." of the job. Owned by the caller. */
-static char *this_job_told(const char *folder)
+static char *this_job_told(const char *folder, int64_t longest_ms)
 {
 	char *job = slurm_this_job();
-	char *text = slurm_command_output(
-		(const char *[]){ "scontrol", "--oneliner", "show", "job", job, NULL }, folder);
+	char *text = output_of((const char *[]){ "scontrol", "--oneliner", "show", "job", job,
+						 NULL },
+			       folder, longest_ms);
 
 	free(job);
 	return text;
@@ -97,7 +108,7 @@ static char *this_job_told(const char *folder)
 bool slurm_is_preempted(const char *folder)
 {
 	static const char key[] = " PreemptTime=";
-	char *text = this_job_told(folder);
+	char *text = this_job_told(folder, LONGEST_MS);
 	const char *at = strstr(text, key);
 	bool is = at && isdigit((unsigned char)at[sizeof(key) - 1]); /* "None" */
 
@@ -107,7 +118,7 @@ bool slurm_is_preempted(const char *folder)
 
 bool slurm_is_at_limit(const char *folder)
 {
-	char *text = this_job_told(folder);
+	char *text = this_job_told(folder, ENDING_MS);
 	bool is = strstr(text, " Reason=TimeLimit ") != NULL;
 
 	free(text);

@@ -16,7 +16,8 @@ char *slurm_this_job(void);
 /* Does it end for another job? The steps are asked to at once, the batch script by the end of the
  * partition's GraceTime. */
 bool slurm_is_preempted(const char *folder);
-/* Does Slurm end it for its time limit? */
+/* Does Slurm end it for its time limit? Its SIGKILL is near then: false also where it is slow to
+ * say so. */
 bool slurm_is_at_limit(const char *folder);
 /* Until its time limit; -1 = there is none, or Slurm does not say. */
 int64_t slurm_time_left_ms(const char *folder);
