@@ -28,7 +28,7 @@ static void look_at(struct engine *e, struct run *run, const struct key_strings 
 		const char *name = names->items[i];
 		enum run_state state = state_of(e, name);
 		bool is_over = state == RUN_STATE_COUNT || run_state_is_final(state);
-		const char *word = state == RUN_STATE_COUNT ? "unknown" : run_state_name(state);
+		const char *word = state == RUN_STATE_COUNT ? "unknown" : run_state_phrase(state);
 
 		if (is_over && must_complete && state != RUN_COMPLETED) {
 			run->dependencies = DEPENDENCIES_BROKEN;

@@ -54,6 +54,12 @@ finish always 0
 run_reaches always completed 20
 passed "after a kill goes on who waits for any end"
 
+lbctl submit --name pauses --set restart.backoff_first=30m --set restart.in_place=0 -- false >/dev/null
+run_reaches pauses backoff 20
+submit later --after pauses
+is "$(waits_for later)" "the end of pauses, which is in backoff" "so does who waits for one that is to be tried again"
+lbctl kill --now later pauses >/dev/null
+
 # --- the one before does not complete ---------------------------------------------------------
 submit late --after-ok train
 run_reaches late failed 20
