@@ -439,6 +439,17 @@ static void test_outside(void **state)
 		  true },
 		{ TRACE "OSError: [Errno 98] Address already in use\n" TRACE "KeyError: 'w'\n",
 		  false },
+		/* what was made of it */
+		{ TRACE
+		  "ModuleNotFoundError: No module named 'apex'\n\n"
+		  "The above exception was the direct cause of the following exception:\n\n" TRACE
+		  "RuntimeError: no transformers\n",
+		  true },
+		{ TRACE
+		  "ModuleNotFoundError: No module named 'apex'\n\n"
+		  "The above exception was the direct cause of the following exception:\n\n" TRACE
+		  "RuntimeError: no transformers\n" TRACE "KeyError: 'w'\n",
+		  false },
 		{ TRACE "RuntimeError: CUDA error: out of memory\n", false },
 		{ TRACE "EOFError: Ran out of input\n", false },
 		{ TRACE "OSError: [Errno 5] Input/output error\n", false },

@@ -194,7 +194,7 @@ static bool is_noise(struct complaints *c, const struct heard *line)
 static void hear_of_cause(struct complaints *c, const struct heard *line)
 {
 	if (c->best.weight == WEIGHT_EXCEPTION && c->best.advice && c->best.rank == line->rank &&
-	    strstr(line->text, "was the direct cause of the following exception"))
+	    c->traceback.says_cause)
 		c->best.weight = WEIGHT_KNOWN;
 }
 
@@ -225,13 +225,13 @@ static bool go_on(struct complaints *c, const struct heard *line)
 	return is_cause;
 }
 
-/* Who raises something else went on behind what it had said before. */
+/* Who raises something else, which was not made of that, went on behind what it had said before. */
 static bool has_survived(const struct complaints *c, const struct heard *line,
 			 const struct complaint_row *row)
 {
 	bool follows = row && (row->weight == WEIGHT_FOLLOWS || row->kind == COMPLAINT_OUTSIDE);
 
-	return line->rank == c->best.rank && !follows;
+	return line->rank == c->best.rank && !follows && !c->traceback.has_cause;
 }
 
 void complaints_hear(struct complaints *c, const struct heard *heard)

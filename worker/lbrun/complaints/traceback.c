@@ -13,6 +13,13 @@ void traceback_reset(struct traceback *t)
 	*t = (struct traceback){ .rank = -1, .group_rank = -1 };
 }
 
+/* The line before its first one says what it is about. */
+static void begin(struct traceback *t)
+{
+	t->aside = t->said;
+	t->has_cause = t->says_cause;
+}
+
 /* Exceptions that were raised together are drawn with a margin, which is taken off. Of them the
  * first counts: it mostly ended the others. */
 static enum traceback_part follow_group(struct traceback *t, struct heard *line)
@@ -24,7 +31,7 @@ static enum traceback_part follow_group(struct traceback *t, struct heard *line)
 	if (is_drawn && text_begins_with(text + 1 + (text[1] == ' '), begins)) {
 		t->is_later &= *text == '|';
 		t->in_group = t->is_open = true;
-		t->aside = t->said;
+		begin(t);
 		t->group_rank = t->rank = line->rank;
 		t->mark[0] = '\0';
 		return TRACEBACK_INSIDE;
@@ -54,7 +61,7 @@ static bool begins_traceback(struct traceback *t, const struct heard *line)
 		return false;
 	if (t->is_open && line->rank != t->rank)
 		return true;
-	t->aside = t->said;
+	begin(t);
 	snprintf(t->mark, sizeof(t->mark), "%.*s", (int)(at - line->text), line->text);
 	t->is_open = true;
 	t->rank = line->rank;
@@ -108,8 +115,7 @@ static enum aside aside_of(const struct traceback *t, const char *text)
 		return ASIDE_IGNORED;
 	if (strstr(text, "Exception in thread"))
 		return ASIDE_THREAD;
-	if (strstr(text, "During handling of the above exception") ||
-	    strstr(text, "The above exception was the direct cause"))
+	if (t->says_cause || strstr(text, "During handling of the above exception"))
 		return t->aside;
 	return ASIDE_NOT;
 }
@@ -119,6 +125,8 @@ enum traceback_part traceback_hear(struct traceback *t, struct heard *line)
 	enum traceback_part part = follow_traceback(t, line);
 
 	t->is_ignored = (part == TRACEBACK_END ? t->aside : t->said) == ASIDE_IGNORED;
+	t->says_cause = strstr(line->text,
+			       "The above exception was the direct cause of the following");
 	t->said = aside_of(t, line->text);
 	if (part != TRACEBACK_INSIDE && is_rest_of_box(t, line))
 		return TRACEBACK_INSIDE;

@@ -31,6 +31,8 @@ struct traceback {
 	bool in_group, is_later;
 	int64_t group_rank;
 	enum aside said, aside; /* by the line before; of the traceback */
+	/* what was raised before is the cause of what the next one tells; of what this one does */
+	bool says_cause, has_cause;
 	enum box box;
 	bool is_ignored; /* what the last line says went by, and ended nothing */
 };
