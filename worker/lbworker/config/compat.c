@@ -225,21 +225,19 @@ static int take_neutral(const struct compat *c, struct toml *toml, const char *p
 	return rc;
 }
 
-/* Moves the value, and its line; two spellings must say the same, but an option counts over a
- * file. */
-static int rename_key(const struct compat *c, struct toml *toml, const char *from, const char *to,
-		      struct err *err)
+/* Two spellings must say the same, but an option counts over a file. */
+static int settle(const struct compat *c, struct toml *toml, const char *from, const char *to,
+		  struct err *err)
 {
-	json_t *value = json_incref(toml_value(toml, from)), *earlier = toml_value(toml, to);
 	bool is_option = toml_line(toml, from) == TOML_ASSIGNED;
-	const char *name;
-	char *section = xstrndup(to, strcspn(to, ".")), *what;
+	json_t *earlier = toml_value(toml, to);
+	char *what;
 	int rc = 0;
 
 	if (earlier && is_option != (toml_line(toml, to) == TOML_ASSIGNED)) {
 		if (is_option)
 			drop(toml, to);
-	} else if (earlier && !json_equal(earlier, value)) {
+	} else if (earlier && !json_equal(earlier, toml_value(toml, from))) {
 		what = xasprintf("is %s by another name, which says otherwise", to);
 		if (c->lenient)
 			ignore(c, toml, from, what);
@@ -247,6 +245,17 @@ static int rename_key(const struct compat *c, struct toml *toml, const char *fro
 			rc = keys_refuse(toml, from, what, err);
 		free(what);
 	}
+	return rc;
+}
+
+/* Moves the value, and its line. */
+static int rename_key(const struct compat *c, struct toml *toml, const char *from, const char *to,
+		      struct err *err)
+{
+	json_t *value = json_incref(toml_value(toml, from));
+	int rc = settle(c, toml, from, to, err);
+	const char *name;
+	char *section = xstrndup(to, strcspn(to, "."));
 
 	if (!json_object_get(toml->root, section))
 		json_object_set_new(toml->root, section, json_object());
