@@ -181,6 +181,8 @@ const struct complaint_row complaint_rows[] = {
 };
 /* clang-format on */
 const size_t complaint_row_count = sizeof(complaint_rows) / sizeof(complaint_rows[0]);
+_Static_assert(sizeof(complaint_rows) / sizeof(complaint_rows[0]) <= COMPLAINT_ROWS_MAX,
+	       "each has its place in struct complaints");
 
 const char complaint_sign[] =
 	"(?i)error|exception|fault|fatal|^f\\d{4} |\\d: f |exited on$|did not (?:answer|begin)|has (?:an)?other|abort|assert|kill|denied|no space|quota|nccl|cuda|out of memory|"
@@ -280,6 +282,8 @@ const char *const rank_end_patterns[] = {
 	"CalledProcessError: Command '\\['[^']*python[\\d.]*', .*died with <Signals\\.\\w+: (?<signal>\\d+)>",
 };
 const size_t rank_end_pattern_count = sizeof(rank_end_patterns) / sizeof(rank_end_patterns[0]);
+_Static_assert(sizeof(rank_end_patterns) / sizeof(rank_end_patterns[0]) <= RANK_END_PATTERNS_MAX,
+	       "each has its place in struct rank_ends");
 
 const char complaint_lost_node[] =
 	"^(?:ORTE|PRTE) has lost communication with a remote daemon|"

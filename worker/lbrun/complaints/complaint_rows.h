@@ -25,6 +25,9 @@ enum complaint_kind {
 	COMPLAINT_OUTSIDE, /* what the trainer finds around it, whatever checkpoint it is given */
 };
 
+/* for who keeps something for each row */
+enum { COMPLAINT_ROWS_MAX = 96, RANK_END_PATTERNS_MAX = 32 };
+
 /* The first row that fits has the line. */
 struct complaint_row {
 	const char *pattern; /* PCRE2 */

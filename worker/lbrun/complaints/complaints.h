@@ -31,7 +31,7 @@ struct complaint {
 };
 
 struct complaints {
-	struct regexp *rows[64];
+	struct regexp *rows[COMPLAINT_ROWS_MAX];
 	struct regexp *sign, *harmless, *noise, *frame;
 	struct complaint best, last; /* `last`: the last line of stderr */
 	struct rank_ends ends;

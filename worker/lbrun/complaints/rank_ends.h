@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "worker/lbrun/complaints/complaint_rows.h"
 #include "worker/lbrun/complaints/heard.h"
 
 struct regexp;
@@ -25,7 +26,7 @@ struct rank_end {
 };
 
 struct rank_ends {
-	struct regexp *patterns[32], *lost_node;
+	struct regexp *patterns[RANK_END_PATTERNS_MAX], *lost_node;
 	struct rank_end first; /* the one that counts */
 	int64_t first_ms;
 	/* when any rank's end was told last, and a node that its launcher has lost; INT64_MIN =

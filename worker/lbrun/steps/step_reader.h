@@ -13,8 +13,6 @@
 
 struct regexp;
 
-enum { STEP_ROWS_MAX = 40, STEP_FIELDS_MAX = 16 };
-
 struct step_reader {
 	struct regexp *rows[STEP_ROWS_MAX], *fields[STEP_FIELDS_MAX];
 	struct regexp *words[STEP_WORD_COUNT];

@@ -97,6 +97,8 @@ const struct step_row step_rows[] = {
 };
 /* clang-format on */
 const size_t step_row_count = sizeof(step_rows) / sizeof(step_rows[0]);
+_Static_assert(sizeof(step_rows) / sizeof(step_rows[0]) <= STEP_ROWS_MAX,
+	       "each has its place in struct step_reader");
 
 /* What stands between a name and its number: "loss: 3", "loss=3", "'loss': '3'", "lr=[3e-4]",
  * "loss tensor(3, device='cuda:0')", "'loss': np.float32(3)". */
@@ -142,6 +144,8 @@ const struct step_field step_fields[] = {
 };
 /* clang-format on */
 const size_t step_field_count = sizeof(step_fields) / sizeof(step_fields[0]);
+_Static_assert(sizeof(step_fields) / sizeof(step_fields[0]) <= STEP_FIELDS_MAX,
+	       "each has its place in struct step_reader");
 
 /* "eval step", "[eval=wiki,step", "Validation metrics (step", "Evaluation after train step", "micro
  * step" */

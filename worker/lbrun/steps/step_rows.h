@@ -17,6 +17,9 @@ enum step_kind {
 	STEP_BELOW,    /* values of the head above, or of the step that comes next */
 };
 
+/* for who keeps something for each row */
+enum { STEP_ROWS_MAX = 64, STEP_FIELDS_MAX = 16 };
+
 /* Rows are tried in this order; the first whose pattern fits has the line. */
 struct step_row {
 	const char *framework; /* who prints so; for readers */
