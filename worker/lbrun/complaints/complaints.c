@@ -230,8 +230,9 @@ static bool has_survived(const struct complaints *c, const struct heard *line,
 			 const struct complaint_row *row)
 {
 	bool follows = row && (row->weight == WEIGHT_FOLLOWS || row->kind == COMPLAINT_OUTSIDE);
+	bool may_be_same = line->rank == c->best.rank || line->rank < 0 || c->best.rank < 0;
 
-	return line->rank == c->best.rank && !follows && !c->traceback.has_cause;
+	return may_be_same && !follows && !c->traceback.has_cause;
 }
 
 void complaints_hear(struct complaints *c, const struct heard *heard)
