@@ -141,6 +141,10 @@ static int open_engine(struct daemon *d, struct err *err)
 	world_init(&d->lbd.world, &d->lbd);
 	d->lbd.engine = engine_create(d->lbd.ledger, d->lbd.slurm, d->lbd.local, &d->lbd.world,
 				      &times);
+	if (d->lbd.slurm) {
+		d->lbd.slurm->known = engine_known_jobs;
+		d->lbd.slurm->known_arg = d->lbd.engine;
+	}
 	engine_remember_nodes(d->lbd.engine, &d->lbd.config.nodes);
 	engine_warn_after(d->lbd.engine, d->lbd.config.not_running_ms);
 	engine_on_news(d->lbd.engine, loop_turn_soon, d);

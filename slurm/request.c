@@ -20,6 +20,7 @@ static const struct {
 	[OP_POLL] = { "poll", false, false },   [OP_INFO] = { "info", false, false },
 	[OP_CHECK] = { "check", true, false },  [OP_WHY] = { "why", false, false },
 	[OP_ROOM] = { "room", false, false },   [OP_OUTAGES] = { "outages", false, false },
+	[OP_KNOWN] = { "known", true, false },
 };
 
 const char *op_name(enum op op)
@@ -129,6 +130,17 @@ char *request_poll_line(const struct request *r, const char *ledger_id, int64_t 
 {
 	return xasprintf("{\"id\":%lld,\"op\":\"%s\",\"ledger\":\"%s\",\"have\":%lld}\n",
 			 (long long)r->id, op_name(r->op), ledger_id, (long long)have);
+}
+
+char *request_known_line(const struct request *r, const char *ledger_id, json_t *jobs)
+{
+	json_t *object = json_object();
+
+	js_set_int(object, "id", r->id);
+	js_set_str(object, "op", op_name(r->op));
+	js_set_str(object, "ledger", ledger_id);
+	json_object_set_new(object, "jobs", jobs);
+	return line_of(object);
 }
 
 char *request_order_line(const struct request *r, int signo)

@@ -20,6 +20,7 @@ enum op {
 	OP_WHY,
 	OP_ROOM,
 	OP_OUTAGES,
+	OP_KNOWN,
 	OP_COUNT
 };
 
@@ -61,6 +62,9 @@ char *request_bare_line(const struct request *r);
 /* For the jobs of one ledger (""; those of all); `have` is the time stamp of the last poll, 0 =
  * none. */
 char *request_poll_line(const struct request *r, const char *ledger_id, int64_t have);
+
+/* The jobs of struct scheduler's `known`, which it takes. */
+char *request_known_line(const struct request *r, const char *ledger_id, json_t *jobs);
 
 /* An order to the job r->ref. */
 char *request_order_line(const struct request *r, int signo);

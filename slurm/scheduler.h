@@ -125,6 +125,11 @@ struct scheduler {
 	 * knows. May be called twice; NULL: nobody asks. */
 	void (*on_job)(void *arg, const struct job_ref *job);
 	void *on_job_arg;
+	/* The jobs that are waited for, as an array of [token, number, submit time], owned by the
+	 * caller: who is to find those whose token somebody has taken off meanwhile asks. NULL:
+	 * none is known. */
+	json_t *(*known)(void *arg);
+	void *known_arg;
 };
 
 struct scheduler_ops {

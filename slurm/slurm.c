@@ -44,6 +44,7 @@ struct slurm {
 	struct queue urgent, idle;
 	struct request *current;
 	bool has_acted;  /* the helper said so of the current request */
+	bool is_new;     /* the helper has not been told anything yet */
 	bool is_late;    /* the helper was killed for being late */
 	bool is_absurd;  /* and this one for what it said: nothing more of it counts */
 	bool is_failing; /* all that waits is about to be failed: nothing may be sent */
@@ -63,7 +64,7 @@ struct slurm {
 /* A timer that already runs is the respawn pause; it looks at the queue when it is over. */
 static void kick(struct slurm *s, int64_t after_ms);
 
-static struct request *enqueue(struct slurm *s, enum op op, scheduler_done done, void *arg)
+static struct request *make(struct slurm *s, enum op op, scheduler_done done, void *arg)
 {
 	struct request *r = xcalloc(1, sizeof(*r));
 
@@ -71,8 +72,28 @@ static struct request *enqueue(struct slurm *s, enum op op, scheduler_done done,
 	r->id = ++s->next_id;
 	r->done = done;
 	r->arg = arg;
+	return r;
+}
+
+static struct request *enqueue(struct slurm *s, enum op op, scheduler_done done, void *arg)
+{
+	struct request *r = make(s, op, done, arg);
+
 	queue_put(op_is_urgent(op) ? &s->urgent : &s->idle, r);
 	kick(s, 0);
+	return r;
+}
+
+/* What a helper that has just begun is told before anything else; NULL: nothing. */
+static struct request *first_request(struct slurm *s)
+{
+	bool is_due = s->is_new && s->base.known;
+	struct request *r = is_due ? make(s, OP_KNOWN, NULL, NULL) : NULL;
+
+	if (r)
+		r->line = request_known_line(r, s->base.ledger_id,
+					     s->base.known(s->base.known_arg));
+	s->is_new = false;
 	return r;
 }
 
@@ -285,6 +306,7 @@ static int start_helper(struct slurm *s, struct err *err)
 		return 1;
 	}
 	s->started_ms = now;
+	s->is_new = true;
 	return helper_start(s->helper, err);
 }
 
@@ -313,7 +335,9 @@ static void on_kick(uv_timer_t *timer)
 		fail_all(s, err.text);
 	if (rc)
 		return;
-	r = next_request(s);
+	r = first_request(s);
+	if (!r)
+		r = next_request(s);
 	if (!r->line || strlen(r->line) < WIRE_MAX_REQUEST) {
 		send_request(s, r);
 		return;

@@ -9,6 +9,8 @@
  *     {"id":N,"op":"release"|"signal"|"cancel","token":T,"job_id":J,"submit_time":S[,"signo":K]}
  *     {"id":N,"op":"poll","ledger":L,"have":S}
  *        L: whose jobs, "": of all ledgers; S: "last" of the poll reply that lbd still holds, or 0
+ *     {"id":N,"op":"known","ledger":L,"jobs":[[T,J,S],…]}
+ *        first of all: the jobs that lbd waits for; the comment of one may have been replaced
  *     {"id":N,"op":"info"}
  *     {"id":N,"op":"outages"}                  which nodes are going away?
  *     {"id":N,"op":"check", …as submit}        would Slurm take it? Nothing is submitted

@@ -167,6 +167,8 @@ void engine_health(struct engine *engine, struct engine_health *out);
 /* The live run of this name, as it is now; NULL when there is none. Borrowed until the next
  * turn. */
 const struct run *engine_live(struct engine *engine, const char *name);
+/* The jobs that its runs in Slurm wait for, as struct scheduler's `known`; `engine` is one. */
+json_t *engine_known_jobs(void *engine);
 /* All of them, in no order; for who asks about thousands. */
 void engine_each_live(struct engine *engine, void (*each)(struct run *run, void *arg), void *arg);
 

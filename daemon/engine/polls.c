@@ -77,6 +77,32 @@ static struct expected map_find(const struct token_map *map, const char *token)
 	return map->slots[i];
 }
 
+/* --- the other way: jobs that lost their token while nobody looked ---------------------------- */
+
+static void add_known(json_t *jobs, const struct attempt *a)
+{
+	if (a->job.job_id != 0 && a->state != ATTEMPT_ENDED)
+		json_array_append_new(jobs,
+				      json_pack("[sII]", a->job.token, (json_int_t)a->job.job_id,
+						(json_int_t)a->job.submit_time));
+}
+
+json_t *engine_known_jobs(void *engine)
+{
+	struct engine *e = engine;
+	json_t *jobs = json_array();
+
+	for (struct run *run = e->runs; run; run = run->next) {
+		if (run->scheduler != e->slurm.scheduler)
+			continue;
+		if (run->has_attempt)
+			add_known(jobs, &run->attempt);
+		if (run->prequeued)
+			add_known(jobs, run->prequeued);
+	}
+	return jobs;
+}
+
 /* --- one job of a poll ------------------------------------------------------------------------ */
 
 static bool same_job(const struct job_ref *a, const struct job_ref *b)

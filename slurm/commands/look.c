@@ -18,6 +18,7 @@
 #include "slurm/commands/words.h"
 #include "slurm/job_result.h"
 #include "slurm/pipe/command.h"
+#include "slurm/pipe/known.h"
 #include "slurm/reasons.h"
 
 enum column {
@@ -429,6 +430,10 @@ int look_find(struct answer *a, const json_t *request, struct look *l, const str
 		return -1;
 	if (l->count == 0)
 		return answer_set(a, SCHEDULER_DOWN, "squeue tells nothing of job %u", job_id);
+	for (size_t i = 0; i < l->count; i++) {
+		if (!l->jobs[i].row.token[0])
+			known_find_now(&l->jobs[i].row);
+	}
 	*job = look_foremost(l, &l->jobs[0]);
 	if ((*job)->uid != getuid() || strcmp((*job)->row.token, token) != 0 ||
 	    (*job)->row.submit_time != js_int(request, "submit_time", -1))

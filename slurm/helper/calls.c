@@ -12,6 +12,7 @@
 #include "common/base/json.h"
 #include "common/base/paths.h"
 #include "slurm/helper/calls.h"
+#include "slurm/pipe/known.h"
 
 /* slurm.conf as it was when libslurm read it. */
 static struct {
@@ -222,10 +223,13 @@ const slurm_job_info_t *slurm_record(struct answer *a, uint32_t job_id, job_info
 
 static bool is_ours(const slurm_job_info_t *job, const char *token, int64_t submit_time)
 {
-	char found[TOKEN_HEX + 1], ledger_id[LEDGER_ID_HEX + 1];
+	struct wire_row row = { .job_id = slurm_id_of(job),
+				.submit_time = (int64_t)job->submit_time };
 
-	return job->user_id == getuid() && wire_comment_parse(job->comment, ledger_id, found) &&
-	       strcmp(found, token) == 0 && (int64_t)job->submit_time == submit_time;
+	return job->user_id == getuid() && row.submit_time == submit_time &&
+	       (wire_comment_parse(job->comment, row.ledger_id, row.token) ||
+		known_find_now(&row)) &&
+	       strcmp(row.token, token) == 0;
 }
 
 int slurm_find(struct answer *a, const json_t *request, job_info_msg_t **list)

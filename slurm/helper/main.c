@@ -9,12 +9,10 @@
 #include "slurm/pipe/serve.h"
 
 static const struct op ops[] = {
-	{ "submit", op_submit }, { "release", op_release },
-	{ "signal", op_signal }, { "cancel", op_cancel },
-	{ "poll", op_poll },     { "info", op_info },
-	{ "check", op_check },   { "why", op_why },
-	{ "room", op_room },     { "outages", op_outages },
-	{ NULL, NULL },
+	{ "submit", op_submit },   { "release", op_release }, { "signal", op_signal },
+	{ "cancel", op_cancel },   { "poll", op_poll },       { "info", op_info },
+	{ "check", op_check },     { "why", op_why },         { "room", op_room },
+	{ "outages", op_outages }, { "known", op_known },     { NULL, NULL },
 };
 
 /* The jobs of a large site are tens of megabytes, every few seconds: taking them from the kernel

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* known.c - a list of a poll's jobs, sorted when the next poll looks one up. */
+/* known.c - a list of a poll's jobs, sorted when one is looked up. */
 #include "slurm/pipe/known.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/json.h"
 #include "common/base/mem.h"
+#include "slurm/pipe/operations.h"
 
 struct job {
 	int64_t job_id, submit_time;
@@ -34,7 +37,6 @@ void known_turn(void)
 	last = next;
 	next = spare;
 	next.count = 0;
-	next.is_sorted = false;
 }
 
 void known_note(const struct wire_row *row)
@@ -45,25 +47,56 @@ void known_note(const struct wire_row *row)
 		next.cap = next.cap ? 2 * next.cap : 64;
 		next.jobs = xrealloc(next.jobs, next.cap * sizeof(next.jobs[0]));
 	}
+	next.is_sorted = false;
 	job = &next.jobs[next.count++];
 	*job = (struct job){ .job_id = row->job_id, .submit_time = row->submit_time };
 	memcpy(job->token, row->token, sizeof(job->token));
 	memcpy(job->ledger_id, row->ledger_id, sizeof(job->ledger_id));
 }
 
-bool known_find(struct wire_row *row)
+static bool find_in(struct list *list, struct wire_row *row)
 {
 	struct job wanted = { .job_id = row->job_id, .submit_time = row->submit_time };
 	const struct job *job = NULL;
 
-	if (last.count > 1 && !last.is_sorted)
-		qsort(last.jobs, last.count, sizeof(last.jobs[0]), by_number);
-	last.is_sorted = true;
-	if (last.count > 0)
-		job = bsearch(&wanted, last.jobs, last.count, sizeof(last.jobs[0]), by_number);
+	if (list->count > 1 && !list->is_sorted)
+		qsort(list->jobs, list->count, sizeof(list->jobs[0]), by_number);
+	list->is_sorted = true;
+	if (list->count > 0)
+		job = bsearch(&wanted, list->jobs, list->count, sizeof(list->jobs[0]), by_number);
 	if (job == NULL)
 		return false;
 	memcpy(row->token, job->token, sizeof(row->token));
 	memcpy(row->ledger_id, job->ledger_id, sizeof(row->ledger_id));
 	return true;
+}
+
+bool known_find(struct wire_row *row)
+{
+	return find_in(&last, row);
+}
+
+bool known_find_now(struct wire_row *row)
+{
+	return find_in(&next, row);
+}
+
+void op_known(const json_t *request, struct answer *a)
+{
+	const char *ledger_id = js_str(request, "ledger", "");
+	json_t *jobs = json_object_get(request, "jobs"), *job;
+	size_t i;
+
+	(void)a;
+	json_array_foreach(jobs, i, job) {
+		const char *token = json_string_value(json_array_get(job, 0));
+		struct wire_row row = {
+			.job_id = json_integer_value(json_array_get(job, 1)),
+			.submit_time = json_integer_value(json_array_get(job, 2)),
+		};
+
+		snprintf(row.token, sizeof(row.token), "%s", token ? token : "");
+		snprintf(row.ledger_id, sizeof(row.ledger_id), "%s", ledger_id);
+		known_note(&row);
+	}
 }

@@ -5,6 +5,9 @@
 
 #include "slurm/pipe/answer.h"
 
+/* in known.c; all others are each helper's own */
+void op_known(const json_t *request, struct answer *a);
+
 void op_submit(const json_t *request, struct answer *a);
 void op_release(const json_t *request, struct answer *a);
 void op_signal(const json_t *request, struct answer *a);

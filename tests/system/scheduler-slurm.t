@@ -123,6 +123,26 @@ ask cancel "$t" "$foreign" "$(date -d "$(squeue -h -j "$foreign" -o %V)" +%s)"
 is "$result" gone "nor can they be cancelled"
 is "$(squeue -h -j "$foreign" -o %T)" PENDING "they stay"
 
+# A helper that begins is told which jobs lbd waits for: who replaced a comment may have done so
+# while there was none. A number that Slurm has given to another job since is that job's.
+fresh() {	# SUBMIT_TIME: what a helper that begins makes of it
+	{
+		echo '{"id":1,"op":"known","ledger":"00112233445566aa","jobs":[["'"$t"'",'"$foreign,$1"']]}'
+		echo '{"id":2,"op":"poll","ledger":"00112233445566aa","have":0}'
+	} >"$T/fresh.in"
+	"$B/$helper_name" $$ <"$T/fresh.in" >"$T/fresh"
+}
+t=$(token)
+time=$(date -d "$(squeue -h -j "$foreign" -o %V)" +%s)
+scontrol update jobid="$foreign" comment="mind the gap"
+fresh $((time - 1))
+is "$(grep -c "^$t" "$T/fresh") $(squeue -h -j "$foreign" -o %k)" "0 mind the gap" \
+	"a job that lbd knows by its number, of another time, is another one"
+fresh "$time"
+like "$(cat "$T/fresh")" "^$t 00112233445566aa $foreign $time " "one that it knows is told to be ours"
+is "$(squeue -h -j "$foreign" -o %k)" "lbd1:00112233445566aa:$t mind the gap" "… and gets its token back"
+scancel "$foreign"
+
 # --- refusals -------------------------------------------------------------------------------
 submit_job "$(token)" sleeps --partition=nope
 is "$result" refused "an unknown partition is refused"

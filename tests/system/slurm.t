@@ -106,6 +106,28 @@ for point in job.told submit.answer attempt.files release.call; do
 	is "$(jobs_of "$run")" 1 "and the next one goes on with the same job"
 done
 
+# --- a comment that somebody replaces while nobody looks -----------------------------------------
+comment_goes() { scontrol update jobid="$tagged" comment="please be quick"; }
+comment_is_back() { squeue -h -j "$tagged" -o %k | grep -q '^lbd1:.* please be quick$'; }
+lbctl submit --name tagged -- sleep $mark >/dev/null
+run_reaches tagged running 30
+tagged=$(job_of tagged)
+lbd_stop
+comment_goes
+lbd_start
+wait_for comment_is_back 20
+passed "a job whose comment was replaced while lbd was down is known by its number"
+kill -STOP "$lbd_pid"
+kill -KILL "$(pgrep -P "$lbd_pid" lbd-slurm)"
+comment_goes
+kill -CONT "$lbd_pid"
+wait_for comment_is_back 20
+passed "… or while its helper was"
+ok "… it is killed" lbctl kill tagged
+run_reaches tagged killed 30
+is "$(jobs_of tagged)" 1 "… and none was submitted beside it"
+wait_for '[ -z "$(squeue -h)" ]' 30
+
 # An sbatch reads them: there is no job before they are there.
 [ "${LB_TEST_SLURM:-}" != commands ] || done_testing
 
