@@ -4,6 +4,7 @@ No call raises because of lbrun: a report that it cannot take is no reason to en
 import json, os, socket
 
 _path, orders, errors = os.environ.get("LB_SOCKET"), [], []  # heard: {"type":"save"}, {"type":"stop"}; the last error
+if len({os.environ[n] for n in ("LB_SLURM_JOB_ID", "SLURM_JOB_ID") if n in os.environ}) == 2: _path = None  # of another job
 _sock = socket.socket(socket.AF_UNIX) if _path else None
 _in = _sock and (_sock.connect_ex(_path) or _sock.makefile("rb"))
 def send(kind, **fields):  # send("step", step=7, loss=2.5); the number it has in the spool, None: errors[0] says why

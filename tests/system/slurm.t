@@ -106,6 +106,30 @@ for point in job.told submit.answer attempt.files release.call; do
 	is "$(jobs_of "$run")" 1 "and the next one goes on with the same job"
 done
 
+# --- a job that a program of the run submits -----------------------------------------------------
+# It inherits the environment, and with it what was meant for the run alone.
+cat >child.slurm <<'END'
+#!/bin/bash
+#SBATCH --mem=100M --output=/dev/null
+env | grep ^LB_ >"$1.told"
+PYTHONPATH=$2 python3 -c 'from lb_client import send; print(send("step", step=900, loss=1.0))' >"$1.said"
+touch "$1.done"
+END
+cat >parent.py <<'END'
+import subprocess, sys, time, os
+for name, sbatch in ("by-name", "sbatch"), ("by-path", sys.argv[2]):
+    # as submitit does: what Slurm says of this job is not for that one
+    env = {k: v for k, v in os.environ.items() if k == "SLURM_CONF" or not k.startswith("SLURM_")}
+    subprocess.run([sbatch, "child.slurm", name, sys.argv[1]], check=True, env=env)
+    while not os.path.exists(name + ".done"): time.sleep(0.1)
+END
+lbctl submit --name parent --set slurm.mem=100M -- python3 parent.py "$src/docs" "$(command -v sbatch)" >/dev/null
+run_reaches parent completed 60
+like "$(cat by-name.told)" '^LB_RUN=parent$' "a job that a run's program submits knows where it comes from"
+unlike "$(cat by-name.told)" '^LB_(SOCKET|CHECKPOINT_DIR|RESUME_FROM|RANK|ATTEMPT)=' "… and is told nothing of what was for the run"
+like "$(cat by-path.told)" '^LB_SOCKET=' "one that another sbatch submits is,"
+is "$(cat by-path.said) $(lbctl status parent --json | json step)" "None null" "… but does not report as the run"
+
 # --- a comment that somebody replaces while nobody looks -----------------------------------------
 comment_goes() { scontrol update jobid="$tagged" comment="please be quick"; }
 comment_is_back() { squeue -h -j "$tagged" -o %k | grep -q '^lbd1:.* please be quick$'; }

@@ -154,6 +154,10 @@ train --job.dump_folder "$T/none-kept" --checkpoint.enable false >"$T/out" 2>"$T
 status=$?
 [ $status = 0 ] && [ ! -e "$T/none-kept" ] && grep -q '^checkpoint.enable = false: ' "$T/out"
 ok $? "checkpoint.enable = false: none is written, which is said"
+LB_SLURM_JOB_ID=7 SLURM_JOB_ID=8 LB_CHECKPOINT_DIR=$T/parent LB_RESUME_FROM=$T/whole/checkpoints/step-00000020 \
+	train --job.dump_folder "$T/child" --training.steps 1 >"$T/out" 2>"$T/err"
+grep -q '^step 1/' "$T/out" && [ -d "$T/child/checkpoints/step-00000001" ] && [ ! -e "$T/parent" ]
+ok $? "a job that a run submitted neither begins from the run's checkpoint nor saves among them"
 LB_RESUME_FROM=$T/whole/checkpoints/step-00000020 train --checkpoint.enable false >"$T/tail" \
 	2>"$T/err"
 is "$(losses "$T/tail")" "$(losses "$T/whole.log" | sed -n '21,$p')" \

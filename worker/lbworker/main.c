@@ -13,6 +13,7 @@
 #include "common/base/log.h"
 #include "common/base/procs.h"
 #include "common/base/mem.h"
+#include "common/run/trainer_env.h"
 #include "worker/lbworker/check/check.h"
 #include "worker/lbworker/commands/command.h"
 #include "worker/lbworker/families/shape.h"
@@ -163,6 +164,7 @@ int main(int argc, char **argv)
 	struct err err = { 0 };
 
 	file_fill_stdio();
+	trainer_env_forget_inherited();
 	proc_take_signals();
 	if (strcmp(name, "--version") == 0)
 		name = "version";

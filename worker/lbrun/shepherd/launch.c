@@ -15,6 +15,7 @@
 #include "common/base/strv.h"
 #include "common/checkpoint/entry_names.h"
 #include "common/checkpoint/interval.h"
+#include "common/run/trainer_env.h"
 #include "worker/lbrun/checkpoint/part.h"
 #include "worker/lbrun/decide/judge.h"
 #include "worker/lbrun/end/left_steps.h"
@@ -44,7 +45,7 @@ static bool is_ours(const char *setting)
 		"LB_REQUEUE=",        "SLURM_RESTART_COUNT=",
 		(METER_VARIABLE "="), (PART_VARIABLE "="),
 		"LB_MTBF_S=",         (HEARTBEAT_VARIABLE "="),
-		(CACHE_VARIABLE "="),
+		(CACHE_VARIABLE "="), (TRAINER_JOB_VARIABLE "="),
 	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
@@ -108,6 +109,8 @@ static void make_env(const struct shepherd *s, const struct meeting *m, struct s
 		strv_add(env, xasprintf("LB_MTBF_S=%lld", (long long)mtbf_ms(&s->params) / 1000));
 	if (s->server.path)
 		strv_add(env, xasprintf("LB_SOCKET=%s", s->server.path));
+	if (getenv("SLURM_JOB_ID"))
+		strv_add(env, xasprintf(TRAINER_JOB_VARIABLE "=%s", getenv("SLURM_JOB_ID")));
 	strv_add(env, xasprintf("LB_RUN=%s", s->params.run));
 	strv_add(env, xasprintf("LB_ATTEMPT=%lld", (long long)s->params.number));
 	strv_add(env, xasprintf("LB_LAUNCH=%lld", (long long)s->facts.launch.number));
@@ -122,8 +125,7 @@ static void make_env(const struct shepherd *s, const struct meeting *m, struct s
 			 xasprintf("SLURM_RESTART_COUNT=%lld", (long long)s->handed.launches - 1));
 	if (launcher_has_ranks(&s->params))
 		add_meeting(m, env);
-	if (s->params.is_script && requeue_is_meant(s->params.run_dir))
-		requeue_prepare(s->folder, env);
+	requeue_prepare(s->folder, s->params.is_script && requeue_is_meant(s->params.run_dir), env);
 }
 
 static void choose_meeting(const struct shepherd *s, struct meeting *m)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* requeue.c - puts an scontrol, an sbatch and an scancel of ours into the script's PATH, is those,
- * and reads what they noted. */
+/* requeue.c - puts an sbatch of ours into the trainer's PATH, an scontrol and an scancel into a
+ * script's, is those, and reads what they noted. */
 #include "worker/lbrun/trainer/requeue.h"
 
 #include <errno.h>
@@ -8,12 +8,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/base/files.h"
 #include "common/base/mem.h"
 #include "common/base/paths.h"
 #include "common/run/attempt_params.h"
+#include "common/run/trainer_env.h"
 #include "worker/lbrun/trainer/own_call.h"
 
 enum { SCRIPT_MAX_BYTES = 4 * 1024 * 1024, EXIT_NOT_FOUND = 127 };
@@ -22,7 +24,7 @@ enum { SCRIPT_MAX_BYTES = 4 * 1024 * 1024, EXIT_NOT_FOUND = 127 };
  * one. */
 static const char variable[] = "LB_REQUEUE";
 
-static const char *const programs[] = { "scontrol", "sbatch", "scancel", NULL };
+static const char *const programs[] = { "sbatch", "scontrol", "scancel", NULL };
 
 /* Files that say what the launch asked for. */
 static const char REQUEUE[] = "requeue", SUBMITTED[] = "submitted_again";
@@ -81,20 +83,21 @@ static void export_function(struct strv *env, const char *name)
 	free(function);
 }
 
-void requeue_prepare(const char *folder, struct strv *env)
+void requeue_prepare(const char *folder, bool is_meant, struct strv *env)
 {
 	const char *path = value_in(env, "PATH"), *job = value_in(env, "SLURM_JOB_ID");
 	char *bin = path_join("%s/bin", folder);
-	bool are_there = path && job && folder_make(bin, 0750, NULL) == 0;
+	bool are_there = path && job && (is_meant || path_has_program(path, programs[0])) &&
+			 folder_make(bin, 0750, NULL) == 0;
 
 	forget_mark(folder, REQUEUE);
 	forget_mark(folder, SUBMITTED);
-	for (int i = 0; are_there && programs[i]; i++)
+	for (int i = 0; are_there && programs[i] && (is_meant || i == 0); i++)
 		are_there = link_program(bin, programs[i]);
 	if (are_there) {
 		strv_set(env, xasprintf("PATH=%s:%s", bin, path));
 		strv_set(env, xasprintf("%s=%s:%s", variable, job, folder));
-		for (int i = 0; programs[i]; i++)
+		for (int i = 0; is_meant && programs[i]; i++)
 			export_function(env, programs[i]);
 	}
 	free(bin);
@@ -135,15 +138,26 @@ bool requeue_is_called(const char *name)
 	return false;
 }
 
-/* `path` without the folder of ours, wherever somebody has moved it to. */
-static void leave_out(char *path, const char *bin)
+static bool is_this_program(const char *folder, size_t len, const char *name)
+{
+	char *path = xasprintf("%.*s/%s", (int)len, folder, name);
+	struct stat there, own;
+	bool is = stat(path, &there) == 0 && stat("/proc/self/exe", &own) == 0 &&
+		  there.st_dev == own.st_dev && there.st_ino == own.st_ino;
+
+	free(path);
+	return is;
+}
+
+/* `path` without folders in which this name means us, wherever somebody has moved them to. */
+static void leave_out(char *path, const char *name)
 {
 	char *to = path;
 
 	for (char *at = path; *at;) {
 		size_t len = strcspn(at, ":"), whole = len + (at[len] == ':');
 
-		if (len != strlen(bin) || strncmp(at, bin, len) != 0) {
+		if (!is_this_program(at, len, name)) {
 			memmove(to, at, whole);
 			to += whole;
 		}
@@ -152,27 +166,17 @@ static void leave_out(char *path, const char *bin)
 	*to = '\0';
 }
 
-/* Another job does not speak for this launch, nor does it go on from where this one began, and save
- * among what this one saves. */
-static void forget_launch(void)
+static int run_real(char **argv)
 {
-	static const char *const names[] = { "LB_SOCKET", "LB_RESUME_FROM", "LB_CHECKPOINT_DIR",
-					     "SLURM_RESTART_COUNT", NULL };
-
-	for (int i = 0; names[i]; i++)
-		unsetenv(names[i]);
-}
-
-static int run_real(char **argv, const char *folder)
-{
-	char *path = getenv("PATH"), *bin = path_join("%s/bin", folder);
+	char *path = getenv("PATH");
 	const char *name = path_base(argv[0]);
 
 	if (path)
-		leave_out(path, bin); /* in place: the environment has it */
-	free(bin);
-	if (strcmp(name, "sbatch") == 0)
-		forget_launch();
+		leave_out(path, name); /* in place: the environment has it */
+	if (strcmp(name, "sbatch") == 0) {
+		trainer_env_forget();
+		unsetenv("SLURM_RESTART_COUNT");
+	}
 	execvp(name, argv);
 	fprintf(stderr, "%s: %s\n", name, strerror(errno));
 	return EXIT_NOT_FOUND;
@@ -258,7 +262,7 @@ static int as_called(char **argv, const char *folder)
 		fprintf(stderr, "lbrun: %s\n", why.text);
 		return 1;
 	}
-	if (is_sbatch) {
+	if (is_sbatch && params.is_script) {
 		job.script = params.command[0];
 		job.lay_at = params.script;
 		job.arguments = params.command + 1;
@@ -273,21 +277,14 @@ static int as_called(char **argv, const char *folder)
 	return status;
 }
 
+/* A caller that cleared its environment has another job in mind. */
 int requeue_main(char **argv)
 {
-	const char *job = getenv("SLURM_JOB_ID"), *value = getenv(variable), *folder;
-	bool is_own;
-	int status;
+	const char *job = getenv("SLURM_JOB_ID"), *value = getenv(variable);
+	const char *folder = value ? strchr(value, ':') : NULL;
+	bool is_own = job && folder && strlen(job) == (size_t)(folder - value) &&
+		      strncmp(job, value, strlen(job)) == 0;
+	int status = is_own ? as_called(argv, folder + 1) : -1;
 
-	folder = value ? strchr(value, ':') : NULL;
-	if (!folder) {
-		fprintf(stderr, "%s: called in a way that lbrun does not know\n",
-			path_base(argv[0]));
-		return EXIT_NOT_FOUND;
-	}
-	folder++;
-	is_own = job && strlen(job) == (size_t)(folder - 1 - value) &&
-		 strncmp(job, value, strlen(job)) == 0;
-	status = is_own ? as_called(argv, folder) : -1;
-	return status >= 0 ? status : run_real(argv, folder);
+	return status >= 0 ? status : run_real(argv);
 }
