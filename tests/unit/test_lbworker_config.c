@@ -22,6 +22,14 @@ static void test_refused(void **state)
 		  "parallelism.tensor_parallel_degree = 1" },
 		{ BASE "[parallelism]\nexpert_parallel_degree = 8\n",
 		  "c.toml:4: parallelism.expert_parallel_degree: 8 is not supported, only 1" },
+		{ BASE "[parallelism]\ndata_parallel_shard_degree = -1\n"
+		  "data_parallel_replicate_degree = -1\n",
+		  "c.toml:5: parallelism.data_parallel_replicate_degree: must be at least 1 while "
+		  "data_parallel_shard_degree is -1" },
+		{ BASE "[parallelism]\ndata_parallel_shard_degree = 0\n",
+		  "c.toml:4: parallelism.data_parallel_shard_degree: must be -1, or at least 1" },
+		{ BASE "[optimizer]\nname = \"AdamW8bit\"\nmoments = \"float32\"\n",
+		  "c.toml:5: optimizer.moments: must be \"8bit\" with optimizer.name = \"AdamW8bit\"" },
 		{ BASE "[parallelism]\ndata_parallel_shard_degree = 5000\n",
 		  "c.toml:4: parallelism.data_parallel_shard_degree: " },
 		{ BASE "mixed_precision_reduce = \"bfloat16\"\n",
@@ -129,6 +137,24 @@ static void test_all_refused(void **state)
 	}
 	assert_string_equal(line, "");
 	free(told);
+}
+
+/* What is taken otherwise than it is written is said. */
+static void test_noted(void **state)
+{
+	struct config c;
+	struct err err;
+	char *told = NULL;
+	FILE *to = memory(&told);
+
+	(void)state;
+	assert_int_equal(load(&c, BASE "[checkpoint]\nkeep_latest_k = 1\n", false, to, &err), 0);
+	fclose(to);
+	assert_string_equal(
+		told,
+		"c.toml:4: checkpoint.keep_latest_k: 1 counts as 2: the newest may turn out damaged\n");
+	free(told);
+	config_clear(&c);
 }
 
 /* Each shape: what is asked for, and what comes of it; or the line that refuses it. */
@@ -404,11 +430,11 @@ static void test_batch_ramp(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_refused),     cmocka_unit_test(test_all_refused),
-		cmocka_unit_test(test_shapes),      cmocka_unit_test(test_effective_shape),
-		cmocka_unit_test(test_shape_of_hf), cmocka_unit_test(test_short_trials),
-		cmocka_unit_test(test_init_std),    cmocka_unit_test(test_batch_ramp),
-		cmocka_unit_test(test_no_folder),
+		cmocka_unit_test(test_refused),         cmocka_unit_test(test_all_refused),
+		cmocka_unit_test(test_noted),           cmocka_unit_test(test_shapes),
+		cmocka_unit_test(test_effective_shape), cmocka_unit_test(test_shape_of_hf),
+		cmocka_unit_test(test_short_trials),    cmocka_unit_test(test_init_std),
+		cmocka_unit_test(test_batch_ramp),      cmocka_unit_test(test_no_folder),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

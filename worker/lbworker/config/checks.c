@@ -64,6 +64,21 @@ static int check_width(const struct config *c, const struct toml *toml, struct e
 			   err);
 }
 
+static int check_copies(const struct config *c, const struct toml *toml, struct err *err)
+{
+	if (c->replicate_degree == 0 || c->shard_degree == 0)
+		return keys_refuse(toml,
+				   c->shard_degree == 0
+					   ? "parallelism.data_parallel_shard_degree"
+					   : "parallelism.data_parallel_replicate_degree",
+				   "must be -1, or at least 1", err);
+	if (c->replicate_degree < 0 && c->shard_degree < 0)
+		return keys_refuse(toml, "parallelism.data_parallel_replicate_degree",
+				   "must be at least 1 while data_parallel_shard_degree is -1",
+				   err);
+	return 0;
+}
+
 /* Moments and weights in bf16 may be rounded by chance, by the place of a parameter: what several
  * ranks have whole must lie at the same place. */
 static int check_split(const struct config *c, const struct toml *toml, struct err *err)
@@ -366,6 +381,9 @@ static int check_optimizer(const struct config *c, const struct toml *toml, stru
 {
 	const char *key = few_bits_key(c);
 
+	if (c->optimizer_name == OPTIMIZER_ADAMW8BIT && c->moments != MOMENTS_8BIT)
+		return keys_refuse(toml, "optimizer.moments",
+				   "must be \"8bit\" with optimizer.name = \"AdamW8bit\"", err);
 	if (c->bf16_stochastic_round && c->kahan_sum)
 		return keys_refuse(toml, "optimizer.kahan_sum",
 				   "goes without optimizer.bf16_stochastic_round", err);
@@ -404,6 +422,9 @@ void config_check(struct config *c, const struct config_order *o, const struct t
 	struct err err = { 0 };
 	bool is_whole = r->count == 0;
 
+	if (c->keep_latest_k == 1)
+		config_note(toml, "checkpoint.keep_latest_k", o->notes,
+			    "1 counts as 2: the newest may turn out damaged");
 	if (!o->without_data)
 		refusals_add(r, check_dataset(c, toml, &err), &err);
 	if (c->validation_enable)
@@ -412,6 +433,7 @@ void config_check(struct config *c, const struct config_order *o, const struct t
 		refusals_add(r, check_schedule(c, toml, o->notes, &err), &err);
 		refusals_add(r, check_batches(c, toml, &err), &err);
 		refusals_add(r, check_width(c, toml, &err), &err);
+		refusals_add(r, check_copies(c, toml, &err), &err);
 	}
 	refusals_add(r, check_index(c, toml, &err), &err);
 	refusals_add(r, check_recompute(c, toml, &err), &err);

@@ -146,7 +146,7 @@ static void take_document(struct config *out, struct toml *toml, const struct co
 		     &err);
 	read_keys(out, toml, r);
 	work_out_path(out);
-	if (out->optimizer_name == OPTIMIZER_ADAMW8BIT)
+	if (out->optimizer_name == OPTIMIZER_ADAMW8BIT && toml_line(toml, "optimizer.moments") == 0)
 		out->moments = MOMENTS_8BIT;
 	work_out_device(out, toml, o->notes);
 	work_out_compute(out);

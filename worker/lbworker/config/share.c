@@ -31,17 +31,11 @@ static int share_one(const struct config *c, const char *key, int64_t *degree, i
 		       ranks < all ? " for it beside the other degrees" : "", would_do);
 }
 
-/* A degree of -1 is what the other one leaves. */
+/* A degree of -1 is what the other one leaves; checks.c saw that one of them is none. */
 static int degrees(const struct config *c, int ranks, struct config_mesh *m, struct err *err)
 {
 	int64_t replicate = c->replicate_degree, shard = c->shard_degree;
 
-	if (replicate == 0 || shard == 0)
-		return err_set(err, ERR_USAGE, "parallelism: a degree must be -1, or at least 1");
-	if (replicate < 0 && shard < 0)
-		return err_set(err, ERR_USAGE,
-			       "parallelism: one of data_parallel_replicate_degree and "
-			       "data_parallel_shard_degree may be -1, not both");
 	if (replicate < 0)
 		replicate = ranks % shard == 0 ? ranks / shard : 1;
 	if (shard < 0)

@@ -214,7 +214,7 @@ const struct key training_keys[] = {
 	KEY_FLAG("checkpoint", "interval_auto", interval_auto, "false",
 		 "as often as loses least, by what a save costs here and how often trouble comes"),
 	KEY_INT("checkpoint", "keep_latest_k", keep_latest_k, 0, 1e12, "10",
-		"newest ones kept, at least 2; 0: all"),
+		"newest ones kept; 0: all; 1 counts as 2"),
 	KEY_INT("checkpoint", "keep_every", keep_every, 0, 1e12, "0",
 		"those at multiples of it are kept for good; 0: none"),
 	KEY_TEXT("checkpoint", "max_bytes", max_bytes, NULL,
