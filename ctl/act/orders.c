@@ -220,26 +220,63 @@ static bool order_found(struct ctl *ctl, enum verb verb, const char *run, struct
 	return word || err->code != ERR_NONE;
 }
 
-/* F_OK: is it there? W_OK: may a switch be left? That a read-only file system refuses, too. */
-static bool has_switches(const struct ctl *ctl, int mode)
+static bool has_switches(const struct ctl *ctl)
 {
 	char *folder = path_join("%s/switches", ctl->client.home);
-	bool has = access(folder, mode) == 0;
+	bool has = access(folder, F_OK) == 0;
 
 	free(folder);
 	return has;
 }
 
-/* Without its ledger lbd does nothing; a switch needs none. */
-static int refuse(const struct ctl *ctl, enum verb verb, const char *run, const struct err *why,
+/* A quota may refuse a switch for the reason that the ledger has: a file that was made tells. */
+static bool takes_switches(const struct ctl *ctl)
+{
+	char *hidden = path_join("%s/switches/.lbctl.XXXXXX", ctl->client.home);
+	int fd = mkstemp(hidden);
+
+	if (fd >= 0) {
+		unlink(hidden);
+		close(fd);
+	}
+	free(hidden);
+	return fd >= 0;
+}
+
+/* The run's job, by Slurm's number; 0: it has none. */
+static int64_t slurm_job(struct ctl *ctl, const char *run)
+{
+	json_t *data = ask_about(ctl, VERB_STATUS, run, NULL, &(struct err){ 0 });
+	const json_t *attempts = json_object_get(data, "attempts");
+	const json_t *last = json_array_get(attempts, json_array_size(attempts) - 1);
+	bool has_one = strcmp(js_str(data, "scheduler", ""), "slurm") == 0 &&
+		       time_ms(last, "end_time") == 0;
+	int64_t job = has_one ? js_int(last, "job_id", 0) : 0;
+
+	json_decref(data);
+	return job;
+}
+
+/* Without its ledger lbd does nothing; a switch needs none, and Slurm neither. */
+static int refuse(struct ctl *ctl, enum verb verb, const char *run, const struct err *why,
 		  struct err *err)
 {
-	if (why->code != ERR_IO || verb == VERB_RELEASE || !has_switches(ctl, W_OK))
+	int64_t job;
+
+	if (why->code != ERR_IO || verb == VERB_RELEASE)
 		return err_set(err, why->code, "%s", why->text);
+	if (takes_switches(ctl))
+		return err_set(err, why->code,
+			       "%s: nothing was done: %s; a switch does without the "
+			       "ledger: touch '%s/switches/%s.%s'",
+			       run, why->text, ctl->client.home, run,
+			       switch_level_name(level_of(verb)));
+	job = verb == VERB_KILL ? slurm_job(ctl, run) : 0;
+	if (job == 0)
+		return err_set(err, why->code, "%s: nothing was done: %s", run, why->text);
 	return err_set(err, why->code,
-		       "%s: nothing was done: %s; a switch does without the "
-		       "ledger: touch '%s/switches/%s.%s'",
-		       run, why->text, ctl->client.home, run, switch_level_name(level_of(verb)));
+		       "%s: nothing was done: %s; meanwhile this ends its job: scancel %lld", run,
+		       why->text, (long long)job);
 }
 
 static int order_one(struct ctl *ctl, enum verb verb, const char *run, struct err *err)
@@ -252,7 +289,7 @@ static int order_one(struct ctl *ctl, enum verb verb, const char *run, struct er
 	if (strchr(run, '/'))
 		run = strchr(run, '/') + 1;
 	data = ask_about(ctl, verb, run, arguments(ctl), &why);
-	if (!data && (why.code == ERR_NOT_FOUND || (is_away(&why) && !has_switches(ctl, F_OK))) &&
+	if (!data && (why.code == ERR_NOT_FOUND || (is_away(&why) && !has_switches(ctl))) &&
 	    order_found(ctl, verb, run, err))
 		return err->code == ERR_NONE ? 0 : -1;
 	if (!data && is_away(&why))

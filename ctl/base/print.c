@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "common/base/clock.h"
 #include "common/base/json.h"
+#include "common/base/mem.h"
 #include "ctl/base/command.h"
 #include "ctl/base/print.h"
 
@@ -52,6 +54,23 @@ void complain(const struct ctl *ctl, const char *text)
 	fflush(stdout);
 	fprintf(stderr, "lbctl: %s\n", shown);
 	free(shown);
+}
+
+void complain_of_ledger(struct ctl *ctl)
+{
+	json_t *lbd = client_ask(&ctl->client, VERB_VERSION, NULL, &(struct err){ 0 });
+	int64_t down_ms = time_ms(lbd, "ledger_down_since");
+	char age[CLOCK_TEXT_MAX], *text;
+
+	if (down_ms > 0) {
+		text = xasprintf("the ledger cannot be written since %s ago (%s): runs are shown "
+				 "as they were then",
+				 duration_text(clock_wall_ms() - down_ms, age),
+				 js_str(lbd, "ledger_text", ""));
+		complain(ctl, text);
+		free(text);
+	}
+	json_decref(lbd);
 }
 
 void hint(const struct ctl *ctl, const char *fmt, ...)

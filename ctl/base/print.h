@@ -20,6 +20,8 @@ void print_json(json_t *value);
 int64_t time_ms(const json_t *object, const char *key);
 /* "lbctl: text" on stderr. */
 void complain(const struct ctl *ctl, const char *text);
+/* The same where lbd cannot write its ledger: what it tells of runs is old. Asks lbd. */
+void complain_of_ledger(struct ctl *ctl);
 /* A next step, on stderr, only for people: nothing when stderr is no terminal. */
 void hint(const struct ctl *ctl, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 

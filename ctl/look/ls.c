@@ -61,6 +61,8 @@ int ls_run(struct ctl *ctl, struct err *err)
 		print_json(json_incref(runs));
 	if (count == 0 && (ls_is_of_some(ctl) || !ctl->options.json))
 		complain(ctl, ls_nothing(ctl));
+	if (!ctl->options.json)
+		complain_of_ledger(ctl);
 	json_decref(runs);
 	return count == 0 && ls_is_of_some(ctl) ? err_exit_status(ERR_NOT_FOUND) : 0;
 }

@@ -419,6 +419,8 @@ int status_run(struct ctl *ctl, struct err *err)
 	}
 	history_read(ctl, name, &history);
 	show_page(ctl, run, &history);
+	if (!js_str(run, "user", NULL)) /* else it is a colleague's */
+		complain_of_ledger(ctl);
 	free(history.losses);
 	json_decref(run);
 	return 0;

@@ -172,10 +172,15 @@ lbctl submit --name told --set run.scheduler=local -- \
 run_reaches told running 20
 prlimit --pid "$lbd_pid" --fsize=1:unlimited
 wait_for 'lbctl daemon status | grep -q "^ledger  *cannot be written since .*ago: .*ledger.db: "' 20
+for asked in ls "status told"; do
+	# shellcheck disable=SC2086 # words
+	exits 0 "lbctl $asked" lbctl $asked
+	like "$err" '^lbctl: the ledger cannot be written since .* ago (.*ledger.db: .*): runs are shown as they were then$' "says so, too"
+done
 prlimit --pid "$lbd_pid" --fsize=unlimited
 touch go
 run_reaches told completed 20
-unlike "$(lbctl daemon status)" '^ledger' "and that it is over"
+unlike "$(lbctl daemon status)$(lbctl ls 2>&1)" 'ledger' "and that it is over"
 lbctl daemon stop >/dev/null
 lbd_stop
 

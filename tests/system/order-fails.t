@@ -6,11 +6,13 @@
 need prlimit util-linux
 
 printf '[poll]\ninterval = "200ms"\n' >"$LB_HOME/lbd.toml"
+cluster_start 1
 lbd_start
+lbctl submit --name g -- sleep 6543 >/dev/null
 for run in a b c d e; do
-	lbctl submit --name $run --set watch.kill_grace=1s -- sleep 6543 >/dev/null
+	lbctl submit --name $run --set run.scheduler=local --set watch.kill_grace=1s -- sleep 6543 >/dev/null
 done
-for run in a b c d e; do run_reaches $run running 30; done
+for run in a b c d e g; do run_reaches $run running 30; done
 lbctl hold e >/dev/null
 run_reaches e held 20
 trainer() { lbctl status "$1" --json | json attempts.0.launches.0.pid; }
@@ -28,10 +30,18 @@ for verb in kill stop hold save; do
 done
 # Where no switch can be left either nobody is sent to do so.
 printf 'mount --bind "$1" "$1" && mount -o remount,bind,ro "$1" && lbctl kill a 2>"$2"' >"$T/only-read.sh"
+printf 'mount -t tmpfs -o nr_inodes=1 none "$1" && lbctl kill a g 2>"$2"' >"$T/no-inodes.sh"
 if unshare -rm true 2>/dev/null; then
-	unshare -rm sh "$T/only-read.sh" "$LB_HOME/switches" "$T/said"
-	like "$(cat "$T/said")" '^lbctl: ' "where nothing can be written that is said"
-	unlike "$(cat "$T/said")" touch "and no advice that cannot be followed"
+	for how in only-read no-inodes; do
+		unshare -rm sh "$T/$how.sh" "$LB_HOME/switches" "$T/said"
+		like "$(cat "$T/said")" '^lbctl: ' "$how: where nothing can be written that is said"
+		unlike "$(cat "$T/said")" touch "$how: and no advice that cannot be followed"
+	done
+	like "$(cat "$T/said")" "^lbctl: g: nothing was done: .*; meanwhile this ends its job: scancel $(job_of g)\$" \
+		"what Slurm can do is said"
+	scancel "$(job_of g)"
+	wait_for '[ -z "$(squeue -h)" ]' 30
+	passed "and does it"
 fi
 exits 9 "so is a kill of all" lbctl kill --yes ALL
 exits 9 "and a release" lbctl release e
