@@ -311,7 +311,10 @@ static const struct {
 	/* Ray; the last of the log comes behind it once more */
 	{"Killed\n2026-11-28 01:52:13,402\tERR cli.py:75 -- Job 'raysubmit_g1GWSUjBnUz3JTAY' failed\n"
 	 "2026-11-28 01:52:13,402\tINFO cli.py:89 -- Status message: Job entrypoint command failed with exit code 137, last available logs (truncated to 20,000 chars):\nstep 12/100 loss 1.12\n",
-	 "2026-11-28 01:52:13,402 INFO cli.py:89 -- Status message: Job entrypoint command failed with exit code 137, last available logs (truncated to 20,000 chars):; step 12/100 loss 1.12", NULL},
+	 "2026-11-28 01:52:13,402 INFO cli.py:89 -- Status message: Job entrypoint command failed with exit code 137, last available logs (truncated to 20,000 chars):", NULL},
+	{TRACE "mylib.oops: it broke; the log was:\n[2026-11-28 01:52:13] iter 7: loss 1.12\n", "mylib.oops: it broke; the log was:", NULL},
+	{TRACE "mylib.oops: it broke; the log was:\n{'loss': 1.12, 'epoch': 0.3}\n", "mylib.oops: it broke; the log was:", NULL},
+	{TRACE "mylib.oops: it broke:\nsteps must be positive, not 3\n", "mylib.oops: it broke:; steps must be positive, not 3", NULL},
 	{"x.py:3: UserWarning: Permission denied: '/root/.cache'\nthe end\n", "the end", NULL},
 	{"/x/slurm_script: line 2: nvidia-smi: command not found\n/x/slurm_script: line 3: torchrun: command not found\nERROR: no results\n", "/x/slurm_script: line 3: torchrun: command not found", "PATH"},
 	{TRACE "mylib.oops: gave up retrying\n", "mylib.oops: gave up retrying", NULL},

@@ -243,6 +243,9 @@ const char complaint_frame[] =
 	"^\\s*(?:File \"[^\"]+\", line \\d+|#\\d+\\s+0x|what\\(\\):|at .+:\\d+|"
 	"(?:\\[ *\\d+\\]|\\d+) +(?!\\S*/lib(?:c|pthread|uc\\w|mpi)\\b)\\S+\\(\\w+\\+0x)";
 
+const char complaint_step[] =
+	"(?i)^[\\W\\d]*(?:steps?|iter|iteration|epoch|loss)\\b[\\s'\":=#\\[(]*\\d";
+
 const char *const rank_end_patterns[] = {
 	/* torchrun; its summary */
 	"failed \\(exitcode: (?<code>-?\\d+)\\) local_rank: (?<local>\\d+)",

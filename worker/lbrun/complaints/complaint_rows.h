@@ -55,6 +55,8 @@ extern const char complaint_noise[];
 /* Where it happened: 'File "train.py", line 12 in forward', "#0 0x… in f", "what(): …",
  * "[ 1] ./train(forward+0xc)". */
 extern const char complaint_frame[];
+/* It begins like a step: below a heading, it is of a log that is shown once more. */
+extern const char complaint_step[];
 
 /* How launchers tell of the rank whose end ended them all. Groups: "code" (negative: a signal, as
  * Python has it), "signal", "word" (of a signal), "oom" (the kernel killed it for memory),

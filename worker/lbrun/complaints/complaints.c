@@ -20,6 +20,7 @@ void complaints_init(struct complaints *c)
 	c->harmless = regexp_built_in(complaint_harmless);
 	c->noise = regexp_built_in(complaint_noise);
 	c->frame = regexp_built_in(complaint_frame);
+	c->step = regexp_built_in(complaint_step);
 	rank_ends_init(&c->ends);
 	complaints_reset(c);
 }
@@ -32,6 +33,7 @@ void complaints_fini(struct complaints *c)
 	regexp_destroy(c->harmless);
 	regexp_destroy(c->noise);
 	regexp_destroy(c->frame);
+	regexp_destroy(c->step);
 	rank_ends_fini(&c->ends);
 	memset(c, 0, sizeof(*c));
 }
@@ -221,6 +223,8 @@ static bool go_on(struct complaints *c, const struct heard *line)
 	if (line->rank != c->best.rank || (!c->goes_on && !is_cause))
 		return false;
 	c->goes_on = is_cause && text_ends_with(line->text, ":");
+	if (regexp_match(c->step, line->text, line->len))
+		return false;
 	append(&c->best, line);
 	return is_cause;
 }

@@ -32,7 +32,7 @@ struct complaint {
 
 struct complaints {
 	struct regexp *rows[COMPLAINT_ROWS_MAX];
-	struct regexp *sign, *harmless, *noise, *frame;
+	struct regexp *sign, *harmless, *noise, *frame, *step;
 	struct complaint best, last; /* `last`: the last line of stderr */
 	struct rank_ends ends;
 	struct traceback traceback;
