@@ -8,8 +8,10 @@
 #include <string.h>
 #include <strings.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "common/config/keys.h"
+#include "common/base/accounts.h"
 #include "common/base/mem.h"
 #include "common/base/paths.h"
 #include "common/base/shell_words.h"
@@ -356,6 +358,23 @@ static int name_entry(struct reader *r, struct cron_entry *entry, struct err *er
 	return name_check(entry->name, err) < 0 ? err_wrap(err, "write NAME=... above it") : 0;
 }
 
+/* /etc/crontab has root there, or whoever it was written for, in front of the command. */
+static int check_user(char *const *argv, struct err *err)
+{
+	struct account own = { 0 };
+	bool is_user = argv[1] && !strchr(argv[0], '/') &&
+		       (strcmp(argv[0], "root") == 0 ||
+			(account_of(geteuid(), &own) && strcmp(argv[0], own.name) == 0));
+
+	account_clear(&own);
+	if (!is_user || path_has_program(getenv("PATH"), argv[0]))
+		return 0;
+	return err_set(err, ERR_USAGE,
+		       "%s: a user's name, as in /etc/crontab; here there is none between the time "
+		       "and the command",
+		       argv[0]);
+}
+
 static int read_entry(struct reader *r, const char *line, struct err *err)
 {
 	size_t len = when_len(line);
@@ -373,6 +392,10 @@ static int read_entry(struct reader *r, const char *line, struct err *err)
 		return err_set(err, ERR_USAGE,
 			       "nothing is to be done; a script or a command is wanted "
 			       "after the time");
+	}
+	if (check_user(entry.argv, err) < 0) {
+		cron_entry_clear(&entry);
+		return -1;
 	}
 	entry.source = xasprintf("%s:%d", r->file, r->line);
 	entry.zone = xstrdup(r->zone ? r->zone : "");

@@ -144,6 +144,11 @@ static void test_bad_lines(void **state)
 		{ "SBATCH=--nodes=none", "crontab:1: SBATCH: --nodes: " },
 		{ "@daily good.sh",
 		  "crontab:2: good: there is an entry of this name already (crontab:1)" },
+		{ "17 * * * * root cd / && run-parts --report /etc/cron.hourly",
+		  "there is no shell here" },
+		{ "25 6 * * *\troot\t/etc/cron.daily/logs --all",
+		  "crontab:1: root: a user's name, as in /etc/crontab; here there is none between the "
+		  "time and the command" },
 		{ "hello", "crontab:1: minute \"hello\"" },
 		{ "\x1b[2J", "crontab:1: minute \"?[2J\"" },
 	};
