@@ -35,7 +35,8 @@ struct follow {
 	int64_t said_ms; /* when the last plain line was printed */
 	bool live;       /* a live line is kept */
 	bool drawn;      /* … and stands on the terminal now */
-	char *output;    /* its last line, until a step is seen; NULL = none; owned */
+	bool told_held;
+	char *output; /* its last line, until a step is seen; NULL = none; owned */
 	int64_t output_age_ms, output_ms; /* … how old, and when we looked */
 	json_t *object;                   /* the run, newest answer; owned */
 };
@@ -123,6 +124,28 @@ static void say_away(void *arg, const char *text)
 	erase(f);
 	complain(f->ctl, text);
 	draw(f);
+}
+
+static bool is_held(const json_t *run)
+{
+	return strcmp(js_str(run, "state", ""), "held") == 0;
+}
+
+/* That may last for days: once, each time, with who wants it so. */
+static void say_held(struct ctl *ctl, const json_t *run, bool *told)
+{
+	const char *name = js_str(run, "name", "?");
+
+	if (is_held(run) && !*told) {
+		json_t *why = ask_about(ctl, VERB_WHY, name, NULL, &(struct err){ 0 });
+		char *text = xasprintf("%s is held: %s", name,
+				       js_str(why, "text", "it goes on when it is released"));
+
+		complain(ctl, text);
+		free(text);
+		json_decref(why);
+	}
+	*told = is_held(run);
 }
 
 static void say_event(struct follow *f, const json_t *event)
@@ -311,6 +334,9 @@ static int look(struct follow *f, bool quiet, bool *full, struct err *err)
 	if (ask_progress(f, full, err) < 0 || ask_events(f, quiet, err) < 0)
 		return -1;
 	look_at_output(f);
+	if (is_held(f->object))
+		erase(f);
+	say_held(f->ctl, f->object, &f->told_held);
 	/* The last line of all tells the last step. */
 	if (plain && f->unsaid && !is_final(f->object) && clock_mono_ms() - f->said_ms >= PLAIN_MS)
 		say_plain(f);
@@ -424,6 +450,7 @@ static json_t *final_run(struct ctl *ctl, const char *name, struct err *err)
 {
 	int64_t limit_ms = ctl->options.timeout_ms;
 	int64_t start_ms = clock_mono_ms();
+	bool told_held = false;
 	json_t *run;
 
 	client_hurry(&ctl->client, limit_ms < 0 ? INT64_MAX : limit_ms);
@@ -435,6 +462,7 @@ static json_t *final_run(struct ctl *ctl, const char *name, struct err *err)
 		int64_t gone_ms = clock_mono_ms() - start_ms;
 		int64_t left_ms = limit_ms < 0 ? INT64_MAX : limit_ms - gone_ms;
 
+		say_held(ctl, run, &told_held);
 		json_decref(run);
 		if (left_ms <= 0) {
 			timed_out(ctl, name, err);

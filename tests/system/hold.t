@@ -71,6 +71,11 @@ lbd_start
 is "$(run_state a)" held "it stays on hold when lbd starts anew"
 is "$(lbctl status a --json | json attempts.#)" 1 "no other attempt was made"
 exits 0 "held twice is held" lbctl hold a
+exits 8 "who waits for it" lbctl wait a --timeout 2s
+is "$(printf '%s\n' "$err" | grep -c 'lbctl: a is held: .* holds it: maintenance; lbctl release lets it go on')" 1 \
+	"is told once that it is held, and why"
+timeout -s INT 2 lbctl follow a >/dev/null 2>"$T/said"
+is "$(grep -c 'lbctl: a is held: .* holds it: maintenance; ' "$T/said")" 1 "and so is who follows it"
 exits 0 "a held run can be released" lbctl release a
 is "$out" "a created" "and goes on"
 wait_for '[ "$(step_of a)" -gt $((step + 3)) ]' 20
