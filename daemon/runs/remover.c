@@ -26,7 +26,7 @@ struct remover {
 	bool busy, closing, closed;
 	bool has_failed;
 	int64_t id, done_id; /* the one in the thread; those up to here were tried */
-	char *trash;         /* its folder, by its hidden name */
+	char *dir, *trash;   /* its folder, and that by its hidden name */
 	struct err err;
 };
 
@@ -39,11 +39,37 @@ static char *trash_of(const char *dir, int64_t id)
 	return path_join("%.*s/.removed-%lld", (int)(slash - dir), dir, (long long)id);
 }
 
+/* overlayfs renames no folder of its lower layer: it goes where it is, which a file by the hidden
+ * name notes. */
 static int hide(const char *dir, const char *trash, struct err *err)
 {
 	if (rename(dir, trash) == 0 || errno == ENOENT)
 		return 0;
+	if (errno == EXDEV)
+		return file_write_visible(trash, "", 0, 0600, err);
 	return err_errno(err, "%s: cannot be moved away", dir);
+}
+
+static bool goes_in_place(const char *trash)
+{
+	struct stat st;
+
+	return lstat(trash, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+bool remover_is_at(struct lbd *lbd, const char *dir)
+{
+	struct ledger_removal next;
+	bool is_at = false;
+
+	for (int64_t id = 0; !is_at && ledger_removal_next(lbd->ledger, id, &next, NULL) == 0;) {
+		char *trash = trash_of(next.dir, next.id);
+
+		is_at = strcmp(next.dir, dir) == 0 && goes_in_place(trash);
+		id = next.id;
+		free(trash);
+	}
+	return is_at;
 }
 
 /* The folder is still where the run was, and no new run's: names are free again once it has
@@ -84,7 +110,8 @@ static void do_remove(uv_work_t *work)
 {
 	struct remover *r = work->data;
 
-	folder_remove(r->trash, &r->err);
+	if (!goes_in_place(r->trash) || folder_remove(r->dir, &r->err) == 0)
+		folder_remove(r->trash, &r->err);
 }
 
 /* --- on the loop ------------------------------------------------------------------------------ */
@@ -94,6 +121,7 @@ static void on_timer(uv_timer_t *timer);
 static void free_if_closed(struct remover *r)
 {
 	if (r->closed && !r->busy) {
+		free(r->dir);
 		free(r->trash);
 		free(r);
 	}
@@ -131,10 +159,11 @@ static bool start(struct remover *r)
 		r->id = r->done_id = next.id;
 		r->err = (struct err){ 0 };
 		free(r->trash);
+		free(r->dir);
 		r->trash = trash_of(dir, next.id);
+		r->dir = dir;
 		stays = is_in_place(r->lbd, &kept, r->trash);
 		free(name);
-		free(dir);
 		r->busy = !stays && uv_queue_work(r->lbd->loop, &r->work, do_remove, on_done) == 0;
 		if (r->busy)
 			return true;
@@ -231,25 +260,26 @@ static int write_rows(struct request *r, int64_t run_id, const struct ledger_rem
 	return -1;
 }
 
-/* Its row is gone when this returns 0, and the name of its folder free. */
+/* Its row is gone when this returns 0, and its folder on its way. */
 static int remove_run(struct request *r, int64_t run_id, const char *name, const char *dir,
 		      struct err *err)
 {
 	struct ledger_removal removal = { .name = name, .dir = dir, .time_ms = clock_wall_ms() };
-	struct err why = { 0 };
 	int64_t id;
 	char *trash;
+	int rc;
 
 	if (write_rows(r, run_id, &removal, &id, err) < 0)
-		return -1;
+		return err_wrap(err, "%s is not removed", name);
 	failpoint(FP_REMOVAL_COMMITTED, NULL);
 	trash = trash_of(dir, id);
-	if (hide(dir, trash, &why) < 0)
-		log_warn("removing runs: %s", why.text);
+	rc = hide(dir, trash, err);
+	if (rc < 0)
+		err_wrap(err, "%s: it is no run any more, but its folder stays", name);
 	free(trash);
 	failpoint(FP_REMOVAL_HIDDEN, NULL);
 	uv_timer_start(&r->lbd->remover->timer, on_timer, 0, 0);
-	return 0;
+	return rc;
 }
 
 json_t *remover_answer(struct request *r, struct err *err)
@@ -266,8 +296,6 @@ json_t *remover_answer(struct request *r, struct err *err)
 	dir = xstrdup(run.dir); /* the row's own is gone with the next query */
 	rc = js_bool(r->args, "dry_run", false) ? 0 : remove_run(r, id, name, dir, err);
 	free(dir);
-	if (rc < 0)
-		err_wrap(err, "%s is not removed", name);
 	free(name);
 	return rc < 0 ? NULL : json_pack("{s:O}", "run", json_object_get(r->args, "run"));
 }

@@ -18,6 +18,7 @@
 #include "daemon/job/batch_job.h"
 #include "daemon/job/network.h"
 #include "common/run/code_files.h"
+#include "daemon/runs/remover.h"
 #include "daemon/runs/submission.h"
 #include "slurm/batch/directives.h"
 
@@ -30,7 +31,7 @@ static bool is_free(struct lbd *lbd, const char *name)
 	char *dir = path_join("%s/%s", lbd->config.runs_folder, name);
 	bool no_row = ledger_run_find(lbd->ledger, name, &row, &err) < 0 &&
 		      err.code == ERR_NOT_FOUND;
-	bool no_folder = !file_exists(dir);
+	bool no_folder = !file_exists(dir) && !remover_is_at(lbd, dir);
 
 	free(dir);
 	return no_row && no_folder;

@@ -196,5 +196,32 @@ exits 9 "a full disk" lbctl rm --yes two
 is "$(run_state two)" completed "removes nothing"
 ok "not a file" [ -s "$R/two/checkpoints/step-00000010/w" ]
 
+lbd_stop
+
+# --- folders that cannot be renamed ---------------------------------------------------------------
+# overlayfs answers so for those of its lower layer.
+need strace strace
+LB_DEBUGGER="strace -f -qq -o $T/strace.out -e trace=rename,renameat,renameat2 -P $R/two
+	-e inject=rename,renameat,renameat2:error"
+ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0
+with=$LB_DEBUGGER
+LB_DEBUGGER=$with=EXDEV LB_FAILPOINT=removal.hidden:kill lbd_start
+lbctl rm --yes two >/dev/null 2>&1
+wait $lbd_pid 2>/dev/null
+ok "a folder that cannot be renamed is still there" [ -s "$R/two/checkpoints/step-00000010/w" ]
+LB_DEBUGGER=$with=EXDEV lbd_start
+wait_for 'gone two' 10 && passed "it is removed where it is"
+wait_for '[ -z "$(ls -d "$R"/.removed-* 2>/dev/null)" ]' 10 && passed "with what noted it"
+make_run two
+run_reaches two completed 20 && passed "and its name is free again"
+lbctl daemon stop >/dev/null	# strace would not pass a signal on
+lbd_stop
+LB_DEBUGGER=$with=EACCES lbd_start
+exits 9 "one that can neither be removed" lbctl rm --yes two
+is "$out" "" "is not called so"
+like "$err" "two: it is no run any more, but its folder stays: $R/two: cannot be moved away: Permission denied" "and why"
+exits 4 "its name is not free" make_run two
+
 lbctl kill --now live >/dev/null
+lbctl daemon stop >/dev/null
 done_testing
