@@ -21,7 +21,12 @@ static int move(const char *parent, const char *from, const char *aside, struct 
 	if (folder_make(holder, 0750, err) < 0)
 		rc = -1;
 	else if (rename(from, to) < 0 && errno != ENOENT)
-		rc = err_errno(err, "%s to %s", from, to);
+		rc = errno == EXDEV ? err_set(err, ERR_IO,
+					      "%s: cannot be set aside: its file system renames no "
+					      "such folder (overlayfs, of a lower layer); copy it "
+					      "elsewhere, and remove it here",
+					      from)
+				    : err_errno(err, "%s to %s", from, to);
 	free(holder);
 	free(to);
 	return rc;

@@ -2,7 +2,9 @@
 /* test_set_aside.c - what a return to an earlier checkpoint moves away. */
 #include "tests/unit/unit.h"
 
+#include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "common/base/files.h"
 #include "common/checkpoint/set_aside.h"
@@ -39,10 +41,36 @@ static void later_ones_are_moved_and_nothing_else(void **state)
 	checkpoint_rules_destroy(rules);
 }
 
+/* As overlayfs answers for folders of its lower layer. */
+static void what_cannot_be_moved_is_told_with_what_helps(void **state)
+{
+	struct checkpoint_rules *rules = checkpoint_rules_create("lbworker", NULL, NULL, NULL);
+	char elsewhere[] = "/dev/shm/set-aside.XXXXXX";
+	struct stat here, there;
+	struct err err = { 0 };
+
+	(void)state;
+	assert_non_null(mkdtemp(elsewhere));
+	assert_int_equal(stat(".", &here) | stat(elsewhere, &there), 0);
+	mkdir("d", 0755);
+	mkdir("d/step-00000020", 0755);
+	if (here.st_dev != there.st_dev) {
+		assert_int_equal(checkpoints_set_aside("d", rules, 10, NULL, NULL, elsewhere, &err),
+				 -1);
+		assert_string_equal(err.text,
+				    "d/step-00000020: cannot be set aside: its file system "
+				    "renames no such folder (overlayfs, of a lower layer); "
+				    "copy it elsewhere, and remove it here");
+	}
+	rmdir(elsewhere);
+	checkpoint_rules_destroy(rules);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(later_ones_are_moved_and_nothing_else),
+		cmocka_unit_test(what_cannot_be_moved_is_told_with_what_helps),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
