@@ -39,7 +39,6 @@ mine=$(lbctl status env --json | json attempts.0.job_id)
 same() {
 	sed -E -e 's,^[^ ]*slurm_script: [^ ]*,SCRIPT:,' -e '/^(LB_|_=|OLDPWD=|SHLVL=)/d' \
 		-e "s,\\b($job|$mine)\\b,ID,g" \
-		-e "s,^PATH=$LB_HOME/runs/env/attempts/1/bin:,PATH=," \
 		-e 's,(mask_mem:)0x,\1,' -e '/^SLURM_(TASK_PID|JOB_START|JOB_END|JOB_SLUID|TOPOLOGY)/d' "$1"
 }
 is "$(same "$T/ours")" "$(same "$T/theirs")" \

@@ -125,7 +125,9 @@ static void make_env(const struct shepherd *s, const struct meeting *m, struct s
 			 xasprintf("SLURM_RESTART_COUNT=%lld", (long long)s->handed.launches - 1));
 	if (launcher_has_ranks(&s->params))
 		add_meeting(m, env);
-	requeue_prepare(s->folder, s->params.is_script && requeue_is_meant(s->params.run_dir), env);
+	/* a batch script has the environment that sbatch makes, unless it says such a word */
+	if (!s->params.is_script || requeue_is_meant(s->params.run_dir))
+		requeue_prepare(s->folder, s->params.is_script, env);
 }
 
 static void choose_meeting(const struct shepherd *s, struct meeting *m)

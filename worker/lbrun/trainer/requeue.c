@@ -83,21 +83,21 @@ static void export_function(struct strv *env, const char *name)
 	free(function);
 }
 
-void requeue_prepare(const char *folder, bool is_meant, struct strv *env)
+void requeue_prepare(const char *folder, bool is_script, struct strv *env)
 {
 	const char *path = value_in(env, "PATH"), *job = value_in(env, "SLURM_JOB_ID");
 	char *bin = path_join("%s/bin", folder);
-	bool are_there = path && job && (is_meant || path_has_program(path, programs[0])) &&
+	bool are_there = path && job && (is_script || path_has_program(path, programs[0])) &&
 			 folder_make(bin, 0750, NULL) == 0;
 
 	forget_mark(folder, REQUEUE);
 	forget_mark(folder, SUBMITTED);
-	for (int i = 0; are_there && programs[i] && (is_meant || i == 0); i++)
+	for (int i = 0; are_there && programs[i] && (is_script || i == 0); i++)
 		are_there = link_program(bin, programs[i]);
 	if (are_there) {
 		strv_set(env, xasprintf("PATH=%s:%s", bin, path));
 		strv_set(env, xasprintf("%s=%s:%s", variable, job, folder));
-		for (int i = 0; is_meant && programs[i]; i++)
+		for (int i = 0; is_script && programs[i]; i++)
 			export_function(env, programs[i]);
 	}
 	free(bin);

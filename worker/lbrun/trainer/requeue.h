@@ -8,8 +8,8 @@
  * what the script asked for of its own job, and do nothing else of their own; and an scancel, for
  * those that submit their next job first and cancel it when there is nothing left to do. Bash,
  * which may make its PATH anew, gets functions beside them. Only a script that has the word gets
- * them, but for the sbatch: any program may submit a job, which is to inherit nothing that was
- * meant for this one. */
+ * them. A command that is no script has the sbatch alone: jobs that it submits are to inherit
+ * nothing that was meant for this one. */
 #ifndef LBRUN_TRAINER_REQUEUE_H
 #define LBRUN_TRAINER_REQUEUE_H
 
@@ -23,9 +23,9 @@
 bool requeue_is_meant(const char *run_dir);
 
 /* Before a launch: puts our programs into `folder`, the attempt's, and that in front of PATH in
- * `env`; all of them if `is_meant`, else the sbatch, where there is one. What an earlier launch
+ * `env`: all of them for a script, else the sbatch, where there is one. What an earlier launch
  * asked for is forgotten. */
-void requeue_prepare(const char *folder, bool is_meant, struct strv *env);
+void requeue_prepare(const char *folder, bool is_script, struct strv *env);
 
 /* Is this line of its output Slurm's no to one that called another scontrol: a trainer that is no
  * script, or by its whole path? */
