@@ -37,7 +37,8 @@ const char *toml_where(const struct toml *toml, const char *dotted_key, char out
  * ("8", "[1,2]", "true", "\"x\""); what is no TOML value is taken as a string as it stands. */
 int toml_set(struct toml *toml, const char *assignment, struct err *err);
 
-/* The document as TOML text that parses to the same tree (comments are lost); owned by caller. */
+/* The document as TOML text that parses to the same tree (comments are lost; what toml_set gave is
+ * marked by one, and TOML_ASSIGNED again for who reads it); owned by caller. */
 char *toml_print(const struct toml *toml);
 
 /* The table that holds the last part of a dotted key, which *name then points to; borrowed, NULL

@@ -16,14 +16,51 @@
 
 enum { TOML_MAX_BYTES = 1024 * 1024 };
 
+/* Behind a value that toml_set gave: it counts over the file's for the next reader, too. */
+static const char assigned_mark[] = " # --set";
+
+/* Which lines end in the mark; [0] is no line's. Owned. */
+static bool *marked_lines(const char *text, size_t len, size_t *count)
+{
+	const size_t mark = sizeof(assigned_mark) - 1;
+	const char *end = text + len, *next;
+	bool *marked = xcalloc(len + 2, sizeof(*marked));
+
+	for (*count = 1; text < end; text = next + 1) {
+		next = memchr(text, '\n', (size_t)(end - text));
+		next = next ? next : end;
+		marked[(*count)++] = (size_t)(next - text) > mark &&
+				     memcmp(next - mark, assigned_mark, mark) == 0;
+	}
+	return marked;
+}
+
+static void read_marks(json_t *lines, const char *text, size_t len)
+{
+	size_t count;
+	bool *marked = marked_lines(text, len, &count);
+	const char *key;
+	json_t *line;
+
+	json_object_foreach(lines, key, line) {
+		size_t number = (size_t)json_integer_value(line);
+
+		if (number < count && marked[number])
+			json_integer_set(line, TOML_ASSIGNED);
+	}
+	free(marked);
+}
+
 int toml_parse(struct toml *out, const char *text, size_t len, const char *file, struct err *err)
 {
 	struct toml_fault fault = { 0 };
 
 	*out = (struct toml){ .file = xstrdup(file), .lines = json_object() };
 	out->root = toml_native_parse(text, len, out->lines, &fault);
-	if (out->root)
+	if (out->root) {
+		read_marks(out->lines, text, len);
 		return 0;
+	}
 	if (fault.line > 0)
 		err_set(err, ERR_USAGE, "%s:%lld: %s", file, fault.line, fault.what);
 	else
@@ -296,27 +333,32 @@ static void print_value(struct buf *out, json_t *value)
 
 /* Values of a table stand before its sub-tables: behind a header of a sub-table they would belong
  * to that. */
-static void print_own_values(struct buf *out, json_t *table)
+static void print_own_values(struct buf *out, const struct toml *toml, json_t *table,
+			     const char *path)
 {
 	const char *key;
 	json_t *value;
 
 	json_object_foreach(table, key, value) {
-		if (json_is_object(value))
-			continue;
-		print_key(out, key);
-		buf_addf(out, " = ");
-		print_value(out, value);
-		buf_addf(out, "\n");
+		char *dotted = xasprintf("%s.%s", path, key);
+
+		if (!json_is_object(value)) {
+			print_key(out, key);
+			buf_addf(out, " = ");
+			print_value(out, value);
+			buf_addf(out, "%s\n",
+				 toml_line(toml, dotted) == TOML_ASSIGNED ? assigned_mark : "");
+		}
+		free(dotted);
 	}
 }
 
-static void print_table(struct buf *out, json_t *table, const char *path)
+static void print_table(struct buf *out, const struct toml *toml, json_t *table, const char *path)
 {
 	const char *key;
 	json_t *value;
 
-	print_own_values(out, table);
+	print_own_values(out, toml, table, path);
 	json_object_foreach(table, key, value) {
 		struct buf whole;
 
@@ -326,7 +368,7 @@ static void print_table(struct buf *out, json_t *table, const char *path)
 		buf_addf(&whole, "%s%s", path, path[0] ? "." : "");
 		print_key(&whole, key);
 		buf_addf(out, "%s[%s]\n", out->len > 0 ? "\n" : "", whole.data);
-		print_table(out, value, whole.data);
+		print_table(out, toml, value, whole.data);
 		buf_fini(&whole);
 	}
 }
@@ -336,7 +378,7 @@ char *toml_print(const struct toml *toml)
 	struct buf out;
 
 	buf_init(&out, SIZE_MAX);
-	print_table(&out, toml->root, "");
+	print_table(&out, toml, toml->root, "");
 	return buf_take(&out);
 }
 

@@ -101,6 +101,10 @@ static void test_contradictions(void **state)
 	assert_int_equal(config_load(&c, &order, &err), 0);
 	assert_int_equal(c.local_batch_size, 6);
 	config_clear(&c);
+	/* as lbd writes it, of a run that was submitted with --set */
+	load_ok(&c, BASE "batch_size = 4\nlocal_batch_size = 8 # --set\n");
+	assert_int_equal(c.local_batch_size, 8);
+	config_clear(&c);
 }
 
 /* Spellings from the first months of torchtitan, and of its last files in TOML. */

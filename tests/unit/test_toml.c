@@ -360,6 +360,30 @@ static void test_mutations(void **state)
 	test_free(text);
 }
 
+/* What was set on a command line counts over a file also for who reads the printed document. */
+static void test_assigned_stays_so(void **state)
+{
+	static const char text[] = "[a]\nb = \"# --set\"\nc = 1\n[a.d]\ne = 2\n";
+	struct toml first, again;
+	struct err err = { 0 };
+	char *printed;
+
+	(void)state;
+	assert_int_equal(toml_parse(&first, text, sizeof(text) - 1, "f", &err), 0);
+	assert_int_equal(toml_set(&first, "a.d.f=3", &err), 0);
+	assert_int_equal(toml_set(&first, "a.c=4", &err), 0);
+	printed = toml_print(&first);
+	assert_int_equal(toml_parse(&again, printed, strlen(printed), "f", &err), 0);
+	assert_true(json_equal(first.root, again.root));
+	assert_int_equal(toml_line(&again, "a.d.f"), TOML_ASSIGNED);
+	assert_int_equal(toml_line(&again, "a.c"), TOML_ASSIGNED);
+	assert_int_equal(toml_line(&again, "a.b"), 2);
+	assert_int_equal(toml_line(&again, "a.d.e"), 6);
+	free(printed);
+	toml_clear(&first);
+	toml_clear(&again);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -372,6 +396,7 @@ int main(void)
 		cmocka_unit_test(test_bad_set),
 		cmocka_unit_test(test_load),
 		cmocka_unit_test(test_print_reads_back),
+		cmocka_unit_test(test_assigned_stays_so),
 		cmocka_unit_test(test_deepest_reads_back),
 		cmocka_unit_test(test_mutations),
 	};
