@@ -82,7 +82,7 @@ static struct todo **step_prequeued(struct engine *e, struct run *run, struct to
  * begun. */
 static bool has_begun_meanwhile(struct engine *e, struct run *run, int64_t now_ms)
 {
-	if (run->attempt.claimed)
+	if (run->attempt.claimed || run->attempt.state != ATTEMPT_QUEUED)
 		return false;
 	engine_look_at_files(e, run, now_ms);
 	return run->attempt.claimed;
