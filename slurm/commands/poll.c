@@ -85,8 +85,8 @@ static int64_t controller_start(void)
 	return start;
 }
 
-/* A controller that died may have forgotten that it had given the job nodes, and one of them that:
- * asked once for all jobs of a poll. */
+/* A controller that died may have forgotten that it had given the job nodes, and one of them that,
+ * or that the job was released: asked once for all jobs of a poll. */
 static void tell_controller_start(struct look *look)
 {
 	int64_t start = -1;
@@ -94,7 +94,7 @@ static void tell_controller_start(struct look *look)
 	for (size_t i = 0; i < look->count; i++) {
 		struct seen *job = &look->jobs[i];
 
-		if (!lost_its_nodes(job))
+		if (!lost_its_nodes(job) && !(job->row.token[0] && job->row.is_held))
 			continue;
 		if (start < 0)
 			start = controller_start();

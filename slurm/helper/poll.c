@@ -124,12 +124,15 @@ static const char *failed_nodes(const slurm_job_info_t *job, node_info_msg_t **n
 	return out;
 }
 
-/* A controller that died may have forgotten that it had given the job nodes, and one of them that:
- * asked once for all jobs of a poll. */
+/* A controller that died may have forgotten that it had given the job nodes, and one of them that,
+ * or that the job was released: asked once for all jobs of a poll. */
 static int64_t controller_start(const slurm_job_info_t *job, slurm_conf_t **conf)
 {
-	if ((job->job_state & SJ_MASK) != SJ_CANCELLED || (job->nodes && job->nodes[0]) ||
-	    (*conf == NULL && slurm_load_ctl_conf(0, conf) != 0))
+	uint32_t state = job->job_state & SJ_MASK;
+	bool is_held = state == SJ_PENDING && job->priority == 0;
+	bool lost_its_nodes = state == SJ_CANCELLED && !(job->nodes && job->nodes[0]);
+
+	if ((!is_held && !lost_its_nodes) || (*conf == NULL && slurm_load_ctl_conf(0, conf) != 0))
 		return 0;
 	return (int64_t)(*conf)->boot_time;
 }

@@ -67,9 +67,10 @@ like "$(news not_running waits what)" \
 like "$(news not_running waits next)" 'scontrol show job' "and what may be done"
 job=$(squeue -h -o %i)
 lbd_kill9
-lbd_start
 scontrol hold "$job"
+lbd_start
 lbctl submit --name later -- sleep 1000 >/dev/null
 wait_for '[ "$(told not_running later)" = 1 ]' 30
 is "$(told not_running waits)" 1 "it is told once, although lbd died"
+like "$(squeue -h -j "$job" -o %r)" ^JobHeld "and what somebody holds in Slurm stays held"
 done_testing

@@ -19,6 +19,9 @@ static const struct job_status doomed_and_cancelled = {
 static const struct job_status idle_beside_job = {
 	.ref = { .job_id = 7 }, .phase = JOB_PENDING, .reason = "Resources", .idle_excluded = 1
 };
+static const struct job_status held_after_restart = { .ref = { .job_id = 7 },
+						      .phase = JOB_HELD,
+						      .controller_start = 5000 };
 static const struct job_status running_job = { .ref = { .job_id = 7 }, .phase = JOB_RUNNING };
 static const struct job_status requeued_job = { .ref = { .job_id = 7 },
 						.phase = JOB_PENDING,
@@ -215,7 +218,11 @@ static const struct {
 
 	/* queued and running */
 	{ "pending", { QUEUED, .f.seen = &pending_job }, DECISION_WAIT, 0 },
-	{ "held again: its release was forgotten", { QUEUED, .f.seen = &held_job },
+	{ "held again: its release was forgotten",
+	  { QUEUED, .f.seen = &held_job, .a.release = { CALL_OK, NOW - 9000, NOW - 9000 } }, DECISION_RELEASE, 0 },
+	{ "held, under the controller that an earlier lbd had released it to",
+	  { QUEUED, .f.seen = &held_after_restart, .a.released_ms = 5000001 }, DECISION_WAIT, 0 },
+	{ "held, under one that was started since", { QUEUED, .f.seen = &held_after_restart, .a.released_ms = 4999999 },
 	  DECISION_RELEASE, 0 },
 	{ "held, but that was before its release",
 	  { QUEUED, .f.seen = &held_job, .a.release = { CALL_OK, NOW - 5, NOW } },
