@@ -85,6 +85,11 @@ static int64_t controller_start(void)
 	return start;
 }
 
+static bool is_held(const struct seen *job)
+{
+	return job->row.token[0] && job->row.is_held;
+}
+
 /* A controller that died may have forgotten that it had given the job nodes, and one of them that,
  * or that the job was released: asked once for all jobs of a poll. */
 static void tell_controller_start(struct look *look)
@@ -94,7 +99,7 @@ static void tell_controller_start(struct look *look)
 	for (size_t i = 0; i < look->count; i++) {
 		struct seen *job = &look->jobs[i];
 
-		if (!lost_its_nodes(job) && !(job->row.token[0] && job->row.is_held))
+		if (!lost_its_nodes(job) && !is_held(job))
 			continue;
 		if (start < 0)
 			start = controller_start();

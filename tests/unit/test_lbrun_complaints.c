@@ -3,8 +3,6 @@
  * kernels write them. */
 #include "tests/unit/hear_complaints.h"
 
-#include "worker/lbrun/complaints/srun_words.h"
-
 /* what they print when a rank has ended with 7, or was killed */
 #define DASHES "--------------------------------------------------------------------------\n"
 #define OPEN_MPI \
@@ -419,14 +417,6 @@ static const struct {
 };
 /* clang-format on */
 
-static const char *unreached(const char *line, int64_t rank)
-{
-	const struct heard heard = { line, strlen(line), "", rank, true, 0 };
-	const char *node = srun_words_unreached(&heard);
-
-	return node;
-}
-
 /* whatever checkpoint it is given */
 static void test_outside(void **state)
 {
@@ -483,38 +473,6 @@ static void test_outside(void **state)
 	complaints_fini(&c);
 }
 
-static void test_unreached(void **state)
-{
-	static const char gone[] =
-		"srun: error: Task launch for StepId=22.1 failed on node gpu-07: "
-		"Communication connection failure";
-
-	(void)state;
-	assert_memory_equal(unreached(gone, -1), "gpu-07:", 7);
-	assert_null(unreached(gone, 0)); /* of a script's srun, or in a trainer's log */
-	assert_null(unreached(gone + 1, -1));
-	assert_null(unreached(
-		"srun: error: Task launch for StepId=22.1 failed on node n2: Job prolog failed",
-		-1));
-	assert_null(unreached("srun: error: Task launch for StepId=22.1 failed on node", -1));
-}
-
-static bool says_end(const char *line, int64_t rank)
-{
-	return srun_words_end_step(&(struct heard){ line, strlen(line), "", rank, true, 0 });
-}
-
-static void test_srun_ends(void **state)
-{
-	(void)state;
-	assert_true(says_end("srun: launch/slurm: _step_signal: Terminating StepId=7.0", -1));
-	assert_true(says_end(
-		"srun: Job step aborted: Waiting up to 32 seconds for job step to finish.", -1));
-	assert_false(says_end("srun: Job step aborted: a trainer's own srun", 0));
-	assert_false(says_end("srun: error: n2: task 1: Exited with exit code 5", -1));
-	assert_false(says_end("Terminating StepId=7.0", -1));
-}
-
 static void test_deaths(void **state)
 {
 	(void)state;
@@ -533,63 +491,6 @@ static void test_deaths(void **state)
 		else
 			assert_non_null(b->advice ? strstr(b->advice, deaths[i].advice) : NULL);
 	}
-	complaints_fini(&c);
-}
-
-/* clang-format off */
-static const struct {
-	const char *text;
-	int code, signal, rank;
-	const char *node;
-} ends[] = {
-	{"ERROR:torch.distributed.elastic.multiprocessing.api:failed (exitcode: 3) local_rank: 1 (pid: 4) of binary: /usr/bin/python3\n", 3, 0, 1, ""},
-	{"E1122 10:00:00.1 12 torch/distributed/elastic/multiprocessing/api.py:869] failed (exitcode: -11) local_rank: 2 (pid: 4) of binary: x\n", -1, 11, 2, ""},
-	{"  exitcode  : -9 (pid: 17)\n", -1, 9, -1, ""},
-	{"srun: error: n1: task 3: Exited with exit code 7\n", 7, 0, 3, "n1"},
-	{"srun: error: n2: task 1: Segmentation fault (core dumped)\nsrun: error: n1: task 0: Terminated\n", -1, 11, 1, "n2"},
-	{"srun: error: n1: tasks 0-3: Exited with exit code 2\n", 2, 0, 0, "n1"},
-	{"srun: error: n2: task 3: Out Of Memory\n", -1, 9, 3, "n2"},
-	{"mpirun noticed that process rank 3 with PID 0 on node n7 exited on signal 11 (Segmentation fault).\n", -1, 11, 3, "n7"},
-	{"  Process name: [[1,1],2]\n  Exit code:    3\n", 3, 0, 2, ""},
-	{"prterun noticed that process rank 1 with PID 19645 on node vm exited on\nsignal 11 (Segmentation fault).\n", -1, 11, 1, ""},
-	{"   Process name: [prterun-vm-19720@1,1]\n   Exit code:    7\n", 7, 0, 1, ""},
-	{"MPI_ABORT was invoked on rank 1 in communicator MPI_COMM_WORLD\n  Proc: [[63161,1],1]\n  Errorcode: 7\n", 7, 0, 1, ""},
-	{"MPI_ABORT was invoked on rank 1 in communicator MPI_COMM_WORLD\nwith errorcode 3.\n", 3, 0, 1, ""},
-	{"Abort(3) on node 1 (rank 1 in comm 0): application called MPI_Abort(MPI_COMM_WORLD, 3) - process 1\n", 3, 0, 1, ""},
-	{"=   EXIT CODE: 139\nYOUR APPLICATION TERMINATED WITH THE EXIT STRING: Segmentation fault (signal 11)\n", -1, 11, -1, ""},
-	{"torch.multiprocessing.spawn.ProcessExitedException: process 1 terminated with signal SIGKILL\n", -1, 9, 1, ""},
-	{"torch.multiprocessing.spawn.ProcessExitedException: process 2 terminated with exit code 3\n", 3, 0, 2, ""},
-	{"[rank: 1] Child process with PID 123 terminated with code -9. Forcefully terminating all other processes to avoid zombies\n", -1, 9, 1, ""},
-	{"ERROR:composer.cli.launcher:Rank 1 crashed with exit code -11.\nGlobal rank 0 (PID 100) exited with code -15\n", -1, 11, 1, ""},
-	{"/x/slurm_script: line 3: 16050 Segmentation fault      (core dumped) python3 train.py\n", -1, 11, -1, ""},
-	{"/x/slurm_script: line 3: torchrun: command not found\n", 127, 0, -1, ""},
-	{"/x/slurm_script: 3: python3: not found\n", 127, 0, -1, ""},
-	{"[ERROR] [launch.py:325:sigkill_handler] ['/usr/bin/python3', 'x.py'] exits with return code = -11\n", -1, 11, -1, ""},
-	{"subprocess.CalledProcessError: Command '['/usr/bin/python3', 'x.py']' returned non-zero exit status 3.\n", 3, 0, -1, ""},
-	{"subprocess.CalledProcessError: Command '['/usr/bin/python3', 'x.py']' died with <Signals.SIGSEGV: 11>.\n", -1, 11, -1, ""},
-};
-/* clang-format on */
-
-static void test_ends(void **state)
-{
-	(void)state;
-	complaints_init(&c);
-	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
-		complaints_reset(&c);
-		hear(ends[i].text, "", -1);
-		assert_true(c.ends.first.is_known);
-		assert_int_equal(c.ends.first.exit_code, ends[i].code);
-		assert_int_equal(c.ends.first.signal, ends[i].signal);
-		assert_int_equal(c.ends.first.rank, ends[i].rank);
-		assert_string_equal(c.ends.first.node, ends[i].node);
-		assert_int_equal(c.ends.first.oom, strstr(ends[i].text, "Memory") != NULL);
-	}
-	complaints_reset(&c);
-	hear("srun: error: n1: task 3: Exited with exit code 0\nall exited with exit code 3\n"
-	     "/x/slurm_script: line 3: nvidia-smi: command not found\n"
-	     "subprocess.CalledProcessError: Command '['rsync', 'a']' returned non-zero exit status 3.\n",
-	     "", -1);
-	assert_false(c.ends.first.is_known);
 	complaints_fini(&c);
 }
 
@@ -620,9 +521,9 @@ static void test_hostile(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_deaths),    cmocka_unit_test(test_outside),
-		cmocka_unit_test(test_unreached), cmocka_unit_test(test_srun_ends),
-		cmocka_unit_test(test_ends),      cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_deaths),
+		cmocka_unit_test(test_outside),
+		cmocka_unit_test(test_hostile),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -279,8 +279,7 @@ static const char *though(const struct launch_facts *f)
 void ending_decide(const struct launch_facts *f, struct ending *out)
 {
 	const char *said = f->complaint ? f->complaint->text : "";
-	bool is_unreached = strncmp(said, COMPLAINT_NOT_LAUNCHED,
-				    sizeof(COMPLAINT_NOT_LAUNCHED) - 1) == 0;
+	bool is_unreached = text_begins_with(said, COMPLAINT_NOT_LAUNCHED);
 	bool is_natural = f->stop <= STOP_REQUEUED;
 	bool hides;
 	char how[200], why[80];
