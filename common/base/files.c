@@ -412,6 +412,20 @@ bool folder_lacks(const char *path, const char *name)
 	return lacks;
 }
 
+int folder_try_file(const char *path, const char *text)
+{
+	char *file = path_join("%s/.try.XXXXXX", path);
+	int fd = mkostemp(file, O_CLOEXEC), problem = fd < 0 ? errno : 0;
+
+	if (fd >= 0) {
+		problem = write(fd, text, strlen(text)) == (ssize_t)strlen(text) ? 0 : errno;
+		problem = close(fd) < 0 ? errno : problem;
+		unlink(file);
+	}
+	free(file);
+	return problem;
+}
+
 int file_sync(const char *path, struct err *err)
 {
 	return sync_path(path, O_NOFOLLOW, err);

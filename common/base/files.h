@@ -59,6 +59,10 @@ void folder_look_anew(const char *path);
 /* It was looked anew, and there is no such file; false also where nobody can tell. For who looks
  * often: the folder's path is walked once. */
 bool folder_lacks(const char *path, const char *name);
+/* Can a file with `text` be made there? It is removed again. 0, or the errno that says why not:
+ * with root squash access(2) says yes to whom the server will say no, and a quota is known by
+ * trying. */
+int folder_try_file(const char *path, const char *text);
 /* A plain file that was written without: what file_write_visible put there is then safe, too. */
 int file_sync(const char *path, struct err *err);
 /* rm -r below and including `path`; never follows a link; a missing path is fine. */

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/base/files.h"
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "common/base/paths.h"
@@ -229,18 +230,14 @@ static bool has_switches(const struct ctl *ctl)
 	return has;
 }
 
-/* A quota may refuse a switch for the reason that the ledger has: a file that was made tells. */
+/* A quota may refuse a switch for the reason that the ledger has. */
 static bool takes_switches(const struct ctl *ctl)
 {
-	char *hidden = path_join("%s/switches/.lbctl.XXXXXX", ctl->client.home);
-	int fd = mkstemp(hidden);
+	char *folder = path_join("%s/switches", ctl->client.home);
+	bool takes = folder_try_file(folder, "") == 0;
 
-	if (fd >= 0) {
-		unlink(hidden);
-		close(fd);
-	}
-	free(hidden);
-	return fd >= 0;
+	free(folder);
+	return takes;
 }
 
 /* The run's job, by Slurm's number; 0: it has none. */

@@ -43,25 +43,10 @@ static char *nearest(const char *folder)
 	return path;
 }
 
-/* By writing: with root squash, access(2) says yes to whom the server will say no. */
-static int try_to_write(const char *folder)
-{
-	char *path = path_join("%s/.doctor.XXXXXX", folder);
-	int fd = mkostemp(path, 0), problem = fd < 0 ? errno : 0;
-
-	if (fd >= 0) {
-		problem = write(fd, "x", 1) == 1 ? 0 : errno;
-		problem = close(fd) < 0 ? errno : problem;
-		unlink(path);
-	}
-	free(path);
-	return problem;
-}
-
 static void look_at_home(const struct patient *p, struct finding *f)
 {
 	char *folder = nearest(p->home);
-	int problem = try_to_write(folder);
+	int problem = folder_try_file(folder, "x");
 
 	if (problem == ENOSPC || problem == EDQUOT)
 		finding_bad(f, "make room there, or set LB_HOME to a folder elsewhere",
@@ -83,7 +68,7 @@ static void look_at_tmp(const struct patient *p, struct finding *f)
 		"compilers of trainers (Triton, torch.compile) do";
 	const char *told = getenv("TMPDIR"), *folder = told && told[0] ? told : "/tmp";
 	struct statvfs st;
-	int problem = try_to_write(folder);
+	int problem = folder_try_file(folder, "x");
 
 	(void)p;
 	if (problem)
