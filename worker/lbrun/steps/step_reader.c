@@ -92,20 +92,24 @@ static enum quality best_of(const struct step_reader *r, const char *line, size_
 	return QUALITY_LOSS;
 }
 
-struct step_match step_reader_match(const struct step_reader *r, size_t row, const char *line,
-				    size_t len)
+struct step_match step_reader_match(const struct step_reader *r, size_t row, const char *line)
 {
 	struct step_match m = {
 		.step = -1, .target_step = -1, .epoch = -1, .epochs = -1, .batch = -1, .batches = -1
 	};
 
 	regexp_each_group(r->rows[row], line, take_group, &m);
-	m.has_loss = regexp_match(r->words[STEP_WORD_LOSS], line, len);
-	m.is_training_bar = step_rows[row].kind == STEP_BAR &&
-			    regexp_match(r->words[STEP_WORD_BAR], m.label ? m.label : "",
-					 m.label_len);
-	m.best = best_of(r, line, len, &m);
 	return m;
+}
+
+void step_reader_weigh(const struct step_reader *r, size_t row, const char *line, size_t len,
+		       struct step_match *m)
+{
+	m->has_loss = regexp_match(r->words[STEP_WORD_LOSS], line, len);
+	m->is_training_bar = step_rows[row].kind == STEP_BAR &&
+			     regexp_match(r->words[STEP_WORD_BAR], m->label ? m->label : "",
+					  m->label_len);
+	m->best = best_of(r, line, len, m);
 }
 
 struct value {

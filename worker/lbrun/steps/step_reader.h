@@ -45,9 +45,11 @@ void step_reader_init(struct step_reader *r);
 void step_reader_fini(struct step_reader *r);
 /* The row that has the line; step_row_count: none. `line` ends in NUL. */
 size_t step_reader_row(const struct step_reader *r, const char *line, size_t len);
-/* Its groups, and what the words around them say. */
-struct step_match step_reader_match(const struct step_reader *r, size_t row, const char *line,
-				    size_t len);
+/* Its groups. */
+struct step_match step_reader_match(const struct step_reader *r, size_t row, const char *line);
+/* What the words around a count say: has_loss, is_training_bar, best. */
+void step_reader_weigh(const struct step_reader *r, size_t row, const char *line, size_t len,
+		       struct step_match *m);
 /* Its values, by name: a new reference; empty when there is none. */
 json_t *step_reader_fields(const struct step_reader *r, const char *line, size_t len);
 

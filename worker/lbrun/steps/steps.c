@@ -194,7 +194,7 @@ static json_t *read_count(struct steps *s, size_t i, struct step_match *m, json_
 /* A line that fits row number i. */
 static json_t *read_row(struct steps *s, size_t i, const char *line, size_t len)
 {
-	struct step_match m = step_reader_match(&s->reader, i, line, len);
+	struct step_match m = step_reader_match(&s->reader, i, line);
 	json_t *fields, *told;
 
 	if (step_rows[i].kind == STEP_CONTEXT) {
@@ -210,6 +210,7 @@ static json_t *read_row(struct steps *s, size_t i, const char *line, size_t len)
 	}
 	if (step_rows[i].kind == STEP_BELOW)
 		return add_below(s, fields);
+	step_reader_weigh(&s->reader, i, line, len, &m);
 	told = read_count(s, i, &m, fields);
 	json_decref(fields);
 	return told;
