@@ -250,13 +250,39 @@ static void check_limits(const json_t *fields, bool is_refused, struct answer *a
 	cluster_fini(&c);
 }
 
+/* At each change of a waiting job Slurm 23.02 to 24.11 counts the tasks of --ntasks-per-gpu anew,
+ * as if it had one GPU a node. scontrol cannot both release a job and say how many they are. */
+static bool release_loses_tasks(void)
+{
+	char *version = config_value("SLURM_VERSION");
+	long year = version ? strtol(version, NULL, 10) : 0;
+
+	free(version);
+	return year == 23 || year == 24;
+}
+
+static int check_tasks(const json_t *fields, struct answer *a)
+{
+	int64_t per_gpu = js_int(fields, "ntasks_per_tres", js_int(fields, "ntasks_per_gpu", 0));
+	int64_t tasks = js_int(fields, "num_tasks", js_int(fields, "implied_tasks", 0));
+	int64_t left = per_gpu * js_int(fields, "min_nodes", 1);
+
+	if (per_gpu <= 0 || tasks == left || !release_loses_tasks())
+		return 0;
+	return answer_set(a, SCHEDULER_REFUSED,
+			  "--ntasks-per-gpu=%lld: of %lld tasks this release of Slurm would keep "
+			  "%lld when lbd releases the job through its commands: write "
+			  "--ntasks-per-node instead, or --ntasks",
+			  (long long)per_gpu, (long long)tasks, (long long)left);
+}
+
 /* What must wait is accepted: only a lasting "no" is one. */
 void op_check(const json_t *request, struct answer *a)
 {
 	const json_t *fields = json_object_get(request, "fields");
 	char words[COMMAND_SAID_BYTES];
 
-	if (controller_answers(a))
+	if (controller_answers(a) || check_tasks(fields, a))
 		return;
 	if (sbatch_test(request, a, words_failed) == 0) {
 		check_limits(fields, false, a);

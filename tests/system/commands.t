@@ -26,6 +26,7 @@ short)	\$real "\$@" | sed '\$d'; exit 0 ;;		# the last line is missing
 twice)	\$real "\$@"; \$real "\$@" | tail -n 1; exit 0 ;;
 garbage) head -c 3000 /dev/urandom; exit 0 ;;
 slow)	sleep 60 ;;
+of-*)	\$real "\$@" | sed "s/^\(SLURM_VERSION *= \).*/\1\${fault#of-}/"; exit 0 ;;
 esac
 exec \$real "\$@"
 END
@@ -183,6 +184,16 @@ is "$(squeue -h -t all -o %j | grep -c '^lb-r[1-5]-\|^lb-long-')" 6 "with one jo
 is "$(echo "$LB_HOME"/runs/r[1-5]/attempts/*/claim | wc -w)" "$(echo "$LB_HOME"/runs/r[1-5]/attempts/*/exit.json | wc -w)" \
 	"and every trainer that began has ended"
 is "$(echo "$LB_HOME"/runs/r[1-5]/attempts/*/claim | wc -w)" 5 "one for each run"
+
+# Tasks that some releases would forget as lbd releases the job: nobody trains with two of eight.
+echo '#!/bin/sh' >"$T/tasks.slurm"
+fault scontrol of-23.11.4
+exits 6 "tasks that this release would lose refuse it" \
+	lbctl submit --dry-run "$T/tasks.slurm" --gpus=4 --ntasks-per-gpu=2
+like "$err" 'ntasks-per-gpu=2: of 8 tasks .* keep 2 .* --ntasks' "with what serves"
+ok "where none is lost the job is taken" lbctl submit --dry-run "$T/tasks.slurm" --gpus=1 --ntasks-per-gpu=2
+mend
+ok "other releases keep them" lbctl submit --dry-run "$T/tasks.slurm" --gpus=4 --ntasks-per-gpu=2
 lbd_stop
 
 # --- the choice -----------------------------------------------------------------------------------
