@@ -261,6 +261,7 @@ static int turn(struct engine *e, struct err *err)
 			tail = step(e, run, tail);
 	rc = commit(e, err);
 	act_on(e, todo, rc == 0);
+	engine_ingest_end(e, engine_now(e) - now_ms);
 	ledger_tell_changes(e->ledger); /* files that only repeat the ledger need not be first */
 	if (rc == 0)
 		drop_final_runs(e);

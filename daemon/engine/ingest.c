@@ -21,6 +21,7 @@ enum {
 	 * absence in which hundreds of runs went on */
 	TURN_BYTES = 4 * 1024 * 1024,
 	LEAST_BYTES = 64 * 1024,
+	TURN_MS = 1000, /* what a turn may take; slow disks and busy machines take less in it */
 	BAD_LINES_TOLD = 3,
 	THIN_AFTER = 500, /* steps */
 	START_BYTES = 4096,
@@ -495,7 +496,20 @@ void engine_count_tasks(struct engine *e, struct run *run)
 
 void engine_ingest_begin(struct engine *e)
 {
-	e->ingest_bytes = TURN_BYTES;
+	if (e->turn_bytes == 0)
+		e->turn_bytes = TURN_BYTES;
+	e->ingest_bytes = e->turn_bytes;
+}
+
+void engine_ingest_end(struct engine *e, int64_t took_ms)
+{
+	int64_t bytes = e->turn_bytes - e->ingest_bytes;
+
+	if (bytes <= 0)
+		return;
+	bytes = bytes * TURN_MS / (took_ms > 0 ? took_ms : 1);
+	bytes = bytes < TURN_BYTES ? bytes : TURN_BYTES;
+	e->turn_bytes = bytes > LEAST_BYTES ? bytes : LEAST_BYTES;
 }
 
 bool engine_ingest(struct engine *e, struct run *run)

@@ -52,7 +52,8 @@ struct engine {
 	int64_t load_again_ms; /* monotonic; 0 = the state is good */
 	int64_t ledger_down_since_ms; /* wall; 0 = fine */
 	char ledger_text[ERR_TEXT_BYTES];
-	int64_t ingest_bytes; /* of spools that this turn may still take */
+	int64_t turn_bytes;   /* of all spools, that a turn may take; 0: none has been yet */
+	int64_t ingest_bytes; /* what is left of them in this one */
 	void (*news)(void *arg);
 	void *news_arg;
 };
@@ -174,9 +175,10 @@ int64_t engine_poll_due(struct engine *e); /* starts due polls; monotonic time o
  * something is heard. */
 int64_t engine_outages_due(struct engine *e, struct poller *p);
 
-/* ingest.c: spool lines → ledger; true when there was something new. A turn, which begins, takes
- * only so many of all runs. */
+/* ingest.c: spool lines → ledger; true when there was something new. A turn, which begins and ends,
+ * takes only so many of all runs, and the next fewer when it took long. */
 void engine_ingest_begin(struct engine *e);
+void engine_ingest_end(struct engine *e, int64_t took_ms);
 bool engine_ingest(struct engine *e, struct run *run);
 /* How many tasks of an array are done, where that has changed. */
 void engine_count_tasks(struct engine *e, struct run *run);

@@ -108,6 +108,7 @@ static void switched_now(void *self, const struct run *run, struct switched *out
 
 /* Spools that never end, and hold no line. */
 static int64_t spool_looks, spool_bytes, spool_least;
+static int64_t spool_ms; /* what one takes */
 
 static int64_t spool_full(void *self, const struct run *run, int64_t *offset, int64_t max_bytes,
 			  int (*on_line)(const struct spool_line *line, void *arg),
@@ -123,6 +124,7 @@ static int64_t spool_full(void *self, const struct run *run, int64_t *offset, in
 	(void)offset;
 	spool_looks++;
 	spool_bytes += max_bytes;
+	now_ms += spool_ms;
 	spool_least = max_bytes < spool_least ? max_bytes : spool_least;
 	return max_bytes;
 }
@@ -397,23 +399,20 @@ static void test_no_word_of_outages(void **state)
 	ledger_close(ledger);
 }
 
-/* After a night without lbd hundreds of runs have much to tell; who asks lbd for something waits
- * for one turn. */
-static void test_turns_are_short(void **state)
-{
-	enum { RUNS = 200, MIB = 1024 * 1024, LEAST = 1000 };
-	struct ledger *ledger = open_ledger();
-	struct engine *e = engine_create(ledger, &scheduler, NULL, &world, &times);
-	static struct run runs[RUNS];
-	char none[] = "";
+enum { MIB = 1024 * 1024 };
 
-	(void)state;
+/* An engine of runs that have more to tell than a turn takes. */
+static struct engine *talkative(struct ledger *ledger, struct run *runs, size_t count)
+{
+	struct engine *e = engine_create(ledger, &scheduler, NULL, &world, &times);
+	static char none[] = "";
+
 	answer = NULL;
-	spool_looks = spool_bytes = 0;
+	spool_looks = spool_bytes = spool_ms = 0;
 	switched_to = ORDER_RUN;
 	outages_reply = (struct scheduler_reply){ .text = "" };
 	spool_least = INT64_MAX;
-	for (size_t i = 0; i < RUNS; i++) {
+	for (size_t i = 0; i < count; i++) {
 		runs[i] = run_on_two_nodes();
 		runs[i].resume_from = runs[i].excluded = none;
 		runs[i].attempt.claimed = true;
@@ -421,16 +420,59 @@ static void test_turns_are_short(void **state)
 		runs[i].next = e->runs;
 		e->runs = &runs[i];
 	}
+	return e;
+}
+
+static void end_talkative(struct engine *e, struct ledger *ledger)
+{
+	e->runs = NULL;
+	answer = NULL;
+	engine_destroy(e);
+	ledger_close(ledger);
+}
+
+/* After a night without lbd hundreds of runs have much to tell; who asks lbd for something waits
+ * for one turn. */
+static void test_turns_are_short(void **state)
+{
+	enum { RUNS = 200, LEAST = 1000 };
+	struct ledger *ledger = open_ledger();
+	static struct run runs[RUNS];
+	struct engine *e = talkative(ledger, runs, RUNS);
+
+	(void)state;
 	engine_turn(e);
 	assert_int_equal(spool_looks, RUNS);
 	assert_true(spool_bytes <= 20 * MIB);
 	assert_true(spool_least >= LEAST);
 	for (size_t i = 0; i < RUNS; i++)
 		assert_true(runs[i].attempt.has_more);
-	e->runs = NULL;
-	answer = NULL;
-	engine_destroy(e);
-	ledger_close(ledger);
+	end_talkative(e, ledger);
+}
+
+/* Where reading takes long, a turn reads less. */
+static int64_t turn_bytes(struct engine *e, int64_t takes_ms)
+{
+	spool_bytes = 0;
+	spool_ms = takes_ms;
+	engine_turn(e);
+	return spool_bytes;
+}
+
+static void test_slow_turns_take_less(void **state)
+{
+	struct ledger *ledger = open_ledger();
+	struct run run;
+	struct engine *e = talkative(ledger, &run, 1);
+
+	(void)state;
+	assert_int_equal(turn_bytes(e, 4000), 4 * MIB);
+	assert_int_equal(turn_bytes(e, 1000), MIB);
+	assert_int_equal(turn_bytes(e, 1000), MIB);
+	assert_int_equal(turn_bytes(e, 3600 * 1000), MIB);
+	assert_true(turn_bytes(e, 10) > 1000); /* never none */
+	assert_int_equal(turn_bytes(e, 0), 4 * MIB);
+	end_talkative(e, ledger);
 }
 
 int main(void)
@@ -442,6 +484,7 @@ int main(void)
 		TEST(test_blame_of_arrays),
 		TEST(test_cancelled_tasks),
 		TEST(test_turns_are_short),
+		TEST(test_slow_turns_take_less),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
