@@ -25,11 +25,4 @@ void accounting_ask(struct accounting *a, const struct job_ref *job, scheduler_d
 /* Questions that wait are dropped without an answer; `closed` comes from the loop, once. */
 void accounting_close(struct accounting *a, void (*closed)(void *arg), void *arg);
 
-/* One line of `sacct --parsable2 --format=ACCOUNTING_FIELDS` with times in seconds since the epoch.
- * False when it tells of no job that is over; *out is zeroed then. sacct takes 128 off an exit
- * status of 128 and more (print_fields of sacct/print.c): such a code is not what the job
- * returned. */
-#define ACCOUNTING_FIELDS "JobID,State,ExitCode,Reason,Start,End,NodeList,Submit"
-bool accounting_line_parse(const char *line, struct job_status *out);
-
 #endif

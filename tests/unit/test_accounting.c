@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "slurm/accounting.h"
+#include "slurm/accounting_lines.h"
 
 /* --- lines ------------------------------------------------------------------------------------ */
 

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* accounting_lines.h - what sacct's lines say of jobs. */
+#ifndef SLURM_ACCOUNTING_LINES_H
+#define SLURM_ACCOUNTING_LINES_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "slurm/scheduler.h"
+
+/* One line of `sacct --parsable2 --format=ACCOUNTING_FIELDS` with times in seconds since the epoch.
+ * False when it tells of no job that is over; *out is zeroed then. sacct takes 128 off an exit
+ * status of 128 and more (print_fields of sacct/print.c): such a code is not what the job
+ * returned. */
+#define ACCOUNTING_FIELDS "JobID,State,ExitCode,Reason,Start,End,NodeList,Submit"
+bool accounting_line_parse(const char *line, struct job_status *out);
+
+/* What all that sacct printed says of this job, or of an array's tasks: *found stands for all of it,
+ * *body (owned) is {"cancelled":[…],"known":[task…],"more":bool}, "cancelled" as in a poll (wire.h),
+ * with who did it, "more": some of it is not over. False: nothing of it is over. */
+bool accounting_read(const char *text, const struct job_ref *job, struct job_status *found,
+		     json_t **body);
+
+#endif
