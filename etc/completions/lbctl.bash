@@ -61,7 +61,10 @@ _lbctl()
 	--after | --after-ok) _lbctl_reply "$(_lbctl_words runs)"; return ;;
 	--group) _lbctl_reply "$(_lbctl_words groups)"; return ;;
 	--set) compopt -o nospace; COMPREPLY=($(compgen -S = -W "$(_lbctl_words keys)" -- "$current")); return ;;
-	--sweep | --every | --listen | --wrap | --name | --reason | --from | --since | --attempt | --timeout | --older-than) return ;;
+	--from) _lbctl_reply "latest scratch"; return ;;
+	--sweep | --every | --listen | --wrap | --name | --reason | --since | --attempt | --timeout | --older-than) return ;;
+	--lines | -n | --grep | --interval | --nodes | --partition | -p | --count | -N | --project) return ;;
+	--python) COMPREPLY=($(compgen -c -- "$current")); return ;;
 	esac
 
 	case $command in

@@ -123,6 +123,10 @@ submit_--set=slurm.mem			submit_--set=slurm.mem=
 submit_tr				submit_train.slurm
 submit_my				submit_my._run.toml
 goodput_--by_te				goodput_--by_team
+logs_--grep_ap\ty			logs_--grep_apy
+logs_-n_\t7_ap				logs_-n_7_apple
+check_-N_ap\ty				check_-N_apy
+restart_apple_--from_sc			restart_apple_--from_scratch
 END
 bash_completes() {
 	{
@@ -135,7 +139,10 @@ if command -v fish >/dev/null; then
 	fish_completes() { fish -c "source $share/fish/vendor_completions.d/lbctl.fish; complete -C '$1'" | cut -f 1; }
 	is "$(fish_completes 'lbctl status ap')" apple "fish: a run"
 	is "$(fish_completes 'lbctl ls --group f')" fruit "a group"
+	is "$(fish_completes 'lbctl submit --after ap')" apple "a run to wait for"
 	like "$(fish_completes 'lbctl submit --set slurm.ti')" '^slurm.time=' "a key"
+	is "$(fish_completes 'lbctl daemon restart ap')" "" "no run is meant where a word is called as a command is"
+	is "$(fish_completes "lbctl --home $T why" )" why "a command behind --home"
 else
 	diag "fish is not here: its completions are only read by a unit test"
 fi
