@@ -90,6 +90,40 @@ ok "every key of a run is in lbd-run(5)" keys_in_manual common/config/run_spec.c
 ok "every key of lbworker is in lbworker(1)" keys_in_manual worker/lbworker/config/training_keys.c lbworker.1.scd
 ok "every key of lbd is in lbd.toml(5)" keys_in_manual daemon/base/config.c lbd.toml.5.scd
 
+# --- options -------------------------------------------------------------------------------------
+options_in_manual() {	# PROGRAM
+	"$root$prefix/bin/$1" --help | grep -oE -e '--[a-z][a-z-]+' | sort -u >"$T/options"
+	[ -s "$T/options" ] || return 1
+	while read -r option; do
+		grep -qF -e "*$option" "$src/docs/man/$1".[18].scd || { echo "$option"; return 1; }
+	done <"$T/options"
+}
+for program in lbd lbrun lbworker; do
+	ok "every option that $program --help names is in its page" options_in_manual $program
+done
+
+# options_by_command <TEXT: a line for each of "lbworker COMMAND …", with its options in order
+options_by_command() {
+	grep -E '^ *lbworker [a-z-]+ ' | while read -r _ name rest; do
+		echo "$name $(echo "$rest" | grep -oE -e '(^|[[ ])--?[a-z][a-z.-]*' | tr -d '[ ' | sort | tr '\n' ' ')"
+	done | sort
+}
+"$root$prefix/bin/lbworker" help | grep '^  ' | options_by_command >"$T/in_help"
+sed -n '/^# SYNOPSIS/,/^# DESCRIPTION/s/[*]//gp' "$src/docs/man/lbworker.1.scd" | options_by_command >"$T/in_page"
+like "$(cat "$T/in_help")" '^check .*--timeout' "lbworker help lists options by command"
+ok "and its page lists the same" diff "$T/in_help" "$T/in_page"
+# the rows that read them, but for the one that only tests give
+rows_in_help() {
+	grep -rhoE '^[[:space:]]*\{ "--[a-z-]+"' "$src"/worker/lbworker | tr -d '\t {"' | grep -vx -e --sys | sort -u >"$T/rows"
+	[ -s "$T/rows" ] || return 1
+	"$root$prefix/bin/lbworker" help >"$T/help"
+	while read -r option; do
+		grep -qE -e "(^|[[ ])$option( |]|$)" "$T/help" || { echo "lbworker help lacks $option"; return 1; }
+	done <"$T/rows"
+}
+ok "lbworker help names every option that is read" rows_in_help
+like "$("$root$prefix/bin/lbworker" help)" '^3 the loss.*; 4 .*; 5 ' "and every exit status"
+
 # An installed lbd finds what lies beside it, not in a source tree.
 SLURM_CONF=$T/none "$root$prefix/bin/lbd" --foreground --home "$LB_HOME" >"$T/lbd.log" 2>&1 &
 lbd_pid=$!

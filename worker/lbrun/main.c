@@ -39,7 +39,7 @@ static const char usage[] =
 	"       lbrun --stage-part PATH      copy this node's part of a checkpoint, under srun\n"
 	"       lbrun --stage-clear STAGE    remove this node's stage, under srun\n"
 	"       lbrun --version\n"
-	"lbrun is started by the job that lbd submits; see lbd(8).\n";
+	"lbrun is started by the job that lbd submits; see lbrun(1).\n";
 
 /* The scheduler's lock must not live on in the trainer. */
 static void close_lock_on_exec(void)

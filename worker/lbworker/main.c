@@ -43,7 +43,7 @@ static const struct command commands[] = {
 	{ "check",
 	  "[--ranks N] [--device auto|cpu|cuda] [--folder FOLDER] [--slow SHARE] [--clock SECONDS] "
 	  "[--timeout SECONDS] [--memory-mib N] [--disk-mib N] [--least-product GFLOPS] [--least-memory GBS] "
-	  "[--search 0|1] [--svg FILE] [--reports FOLDER]",
+	  "[--search 0|1] [--xid-hours HOURS] [--kernel-log FILE] [--svg FILE] [--reports FOLDER]",
 	  "is this node fit to train on? memory, a product, disk, GPUs, NICs; of several ranks links, clocks, sums",
 	  check_command },
 	{ "tokenize",
@@ -75,7 +75,7 @@ static const struct command commands[] = {
 	  "loss and perplexity; MODEL: a run, a checkpoint, or a model of Hugging Face",
 	  command_eval },
 	{ "generate",
-	  "MODEL --prompt TEXT | --prompt-tokens N,... [--tokenizer FILE] [--tokens N] "
+	  "MODEL --prompt TEXT | --prompt-tokens N,... [--tokenizer FILE] [--tokens N] [--seq-len N] "
 	  "[--begin NAME] [--temperature X] [--top-k N] [--top-p SHARE] [--seed N] [--cache on|off] "
 	  "[--weights trained|ema] [--device auto|cpu|cuda] [--dtype float32|bfloat16]",
 	  "go on from a text, or from tokens; MODEL as for eval, its tokenizer beside it",
@@ -151,10 +151,11 @@ static int command_help(int argc, char **argv)
 	for (int f = 0; f < MODEL_FAMILY_COUNT; f++) {
 		const char *flavors;
 		(void)model_flavor_find((enum model_family)f, NULL, &flavors);
-		printf("  %-6s %s\n", model_family_name((enum model_family)f), flavors);
+		printf("  %-9s %s\n", model_family_name((enum model_family)f), flavors);
 	}
 	printf("\nExit status: 0 done or stopped after a checkpoint, 1 failed, 2 bad input,\n"
-	       "3 the loss or the gradient is no finite number. man lbworker has every key.\n");
+	       "3 the loss or the gradient is no finite number; 4 an audit found other bits; 5 a check found\n"
+	       "a broken node. man lbworker has every key.\n");
 	return EXIT_DONE;
 }
 
