@@ -33,6 +33,7 @@ cat >"$T/bin/srun" <<END
 #!/bin/sh
 for word; do
 	shift
+	case \$word in --container-image=*#*) ;; --container-image=*.*/*) echo "no such image of Docker's hub" >&2; exit 1 ;; esac
 	case \$word in --container-*) echo "\$word" >>"$T/containers" ;; *) set -- "\$@" "\$word" ;; esac
 done
 exec "$real_srun" "\$@"
@@ -60,11 +61,13 @@ def train(folder, files, prefix="step-"):
         time.sleep(0.01)
 END
 mkdir -p "$T/py/torchtitan"
-printf 'import standin\nstandin.train("outputs/titan-checkpoints", ["__0_0.distcp", ".metadata"])\n' >"$T/py/torchtitan/train.py"
+printf 'import standin, sys\nassert {"--module", "--config", "--checkpoint.enable"} <= set(sys.argv)\nstandin.train("outputs/titan-checkpoints", ["__0_0.distcp", ".metadata"])\n' >"$T/py/torchtitan/train.py"
 : >"$T/py/torchtitan/__init__.py"
 mv "$T/standin.py" "$T/py/"
+# as Lightning compares them with what Slurm gave
 cat >"$T/bin/litgpt" <<'END'
 #!/bin/sh
+case "$*" in *"--num_nodes $SLURM_NNODES --devices $SLURM_NTASKS_PER_NODE"*) ;; *) exit 1 ;; esac
 [ "${SLURM_PROCID:-0}" != 0 ] ||
 	exec python -c 'import sys, standin; standin.train(sys.argv[1], ["lit_model.pth", "model_config.yaml"])' "${4:-out}"
 END
@@ -79,7 +82,6 @@ cd "$T/work" || exit 1
 for script in fsdp.py finetune.py; do
 	printf 'import os, standin\nstandin.train(os.environ["LB_CHECKPOINT_DIR"], ["model.pt"])\n' >$script
 done
-touch llama3_8b.toml
 printf '#!/bin/sh\nexec sleep 1000\n' >train.sh
 mkdir cron.hourly cron.daily
 printf '#!/bin/sh\n#SBATCH --time=5\necho cleaned\n' >cron.daily/clean.sh
@@ -111,7 +113,7 @@ for page in "$src"/docs/cookbook/*.md; do
 		like "$(lbctl status exp-1)" '^exp-1  (killed|held)' "the switch ended the run"
 		like "$(lbctl status exp-2)" '^exp-2  killed' "and that for all"
 		;;
-	fsdp-efa.md) like "$(cat "$T/containers")" 'container-image=nvcr.io/nvidia/pytorch' "the container reached srun" ;;
+	fsdp-efa.md) like "$(cat "$T/containers")" 'container-image=nvcr.io#nvidia/pytorch' "the container reached srun" ;;
 	hpe-slingshot.md) ok "the weights came back" cmp Llama-3-8B/model.safetensors as-hf/model.safetensors ;;
 	litgpt-tcpx.md) like "$(lbctl checkpoints pythia)" 'litgpt' "LitGPT's checkpoints are known" ;;
 	esac
