@@ -27,8 +27,8 @@ rpm:
 	etc/packaging/rpm $(VERSION) $(or $(ROOTS),$(B)/roots) $(B)
 
 EXAMPLES := network:$(SHARE)/lowbits/network train:$(SHARE)/doc/lowbits/train cron:$(SHARE)/doc/lowbits/cron grafana:$(SHARE)/doc/lowbits/grafana
-DOCUMENTS := README.md CHANGELOG.md LICENSE NOTICE $(wildcard LICENSES/*) docs/PROTOCOL.md docs/ARCHITECTURE.md \
-	    etc/lbd.toml docs/GOODPUT.md docs/top.svg $(wildcard docs/*.py)
+DOCUMENTS := README.md CHANGELOG.md LICENSE NOTICE $(wildcard LICENSES/*) etc/lbd.toml docs/top.svg $(wildcard docs/*.py) \
+	    $(addprefix docs/,$(addsuffix .md,ARCHITECTURE CHECKPOINTS GOODPUT INSTALL LOW-BITS PROTOCOL RANKS))
 
 .PHONY: absolute-prefix install uninstall
 absolute-prefix:

@@ -66,6 +66,14 @@ share=$root$prefix/share
 # shellcheck disable=SC2012 # names of ours
 like "$(ls "$share/doc/lowbits/train" "$share/lowbits/network" "$share/doc/lowbits/cron" | tr '\n' ' ')" \
 	'ledger-backup.sh .*demo.toml .*efa.toml' "training configurations, networks and examples are there"
+documents_are_installed() {
+	grep -rhoE '[A-Z-]+\.md' "$src"/docs/man "$src/worker/lbrun/shepherd" | sort -u | while read -r name; do
+		[ -s "$share/doc/lowbits/$name" ] || echo "$name"
+	done >"$T/absent"
+	cat "$T/absent"
+	! [ -s "$T/absent" ]
+}
+ok "documents that man pages and messages name are there" documents_are_installed
 ok "and the examples can be run" test -x "$share/doc/lowbits/cron/ledger-backup.sh"
 
 # The rows of the tables of keys are the truth: KEY_TEXT("section", "name", …
