@@ -33,8 +33,8 @@ enum {
 static const char usage[] =
 	"usage: lbrun --job SCRIPT           run the attempt that the job script names\n"
 	"       lbrun --attempt FOLDER       run the attempt that lbd prepared in FOLDER\n"
-	"       lbrun --rank -- COMMAND…     stand in front of one rank, under srun\n"
-	"       lbrun --node K -- COMMAND…   in front of a torchrun with K ranks, on its node\n"
+	"       lbrun --rank -- COMMAND...   stand in front of one rank, under srun\n"
+	"       lbrun --node K -- COMMAND... in front of a torchrun with K ranks, on its node\n"
 	"       lbrun --stacks PATH          write where the ranks on this node are, under srun\n"
 	"       lbrun --stage-part PATH      copy this node's part of a checkpoint, under srun\n"
 	"       lbrun --stage-clear STAGE    remove this node's stage, under srun\n"
