@@ -114,8 +114,11 @@ static void measure_saves(const struct advice_facts *f, struct advice *out)
 	/* where each step is followed by a save, none shows how long it takes without */
 	out->save_s = 2 * slowest <= f->gap_count ? median(values + f->gap_count - slowest, slowest)
 						  : NAN;
-	if (out->save_s < 0)
-		out->save_s = 0;
+	/* told in heaps, as by output that a pipe kept back: what lies between heaps is no save */
+	if (out->step_s <= 0)
+		out->step_s = out->save_s = NAN;
+	if (out->save_s <= 0)
+		out->save_s = NAN;
 	free(values);
 }
 

@@ -4,8 +4,9 @@
  *
  * A save's cost is what the slowest stretches between two told steps took beyond the usual time of
  * a step: as many of them as there were saves, and of these the median, so that a few other stalls
- * do not count. Troubles are launches that ended by nobody's wish, of all runs where the ledger can
- * be asked; interval.h has their rate. */
+ * do not count. It is not known where steps are told in heaps, or saves take no time that shows.
+ * Troubles are launches that ended by nobody's wish, of all runs where the ledger can be asked;
+ * interval.h has their rate. */
 #ifndef CTL_REPORT_ADVICE_H
 #define CTL_REPORT_ADVICE_H
 

@@ -92,6 +92,36 @@ static void test_troubles_fade(void **state)
 	advice_clear(&f);
 }
 
+/* Output that a pipe kept back tells of many steps at once, and saves that cost no time cannot be
+ * saved at each step either. */
+static void test_cost_not_told(void **state)
+{
+	static const int saves_ms[] = { 10000, 0 };
+	struct advice a;
+
+	(void)state;
+	for (int heaps = 0; heaps <= 1; heaps++) {
+		struct advice_facts f = { .step = -1 };
+		int64_t now_ms = begin(&f, 1000);
+
+		for (int i = 1; i <= 40; i++) {
+			now_ms += heaps ? 0 : 1000;
+			say(&f, now_ms, true, json_pack("{s:s, s:i}", "type", "step", "step", i));
+			if (i % 10 != 0)
+				continue;
+			now_ms += saves_ms[!heaps];
+			say(&f, now_ms, false,
+			    json_pack("{s:s, s:i, s:b}", "type", "checkpoint_valid", "step", i,
+				      "valid", 1));
+		}
+		advice_work_out(&f, now_ms, NULL, &a);
+		assert_int_equal(a.saves, 4);
+		assert_true(isnan(a.save_s) && isnan(a.best_s));
+		assert_int_equal(isnan(a.step_s), heaps);
+		advice_clear(&f);
+	}
+}
+
 /* What all runs met counts for a young one. */
 static void test_of_all_runs(void **state)
 {
@@ -111,9 +141,8 @@ static void test_of_all_runs(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_daly),
-		cmocka_unit_test(test_cost_and_interval),
-		cmocka_unit_test(test_troubles_fade),
+		cmocka_unit_test(test_daly),          cmocka_unit_test(test_cost_and_interval),
+		cmocka_unit_test(test_troubles_fade), cmocka_unit_test(test_cost_not_told),
 		cmocka_unit_test(test_of_all_runs),
 	};
 
