@@ -293,7 +293,7 @@ const struct command commands[] = {
 	 check_options, 0, 1, OPERANDS_RUN, check_run},
 	{"compare", "GROUP", "the runs of a group side by side: what differs, and how they do",
 	 "lbctl compare sweep\n"
-	 "lbctl compare sweep --json | jq '.runs | min_by(.min_loss).name'\n",
+	 "lbctl compare sweep --json | jq '.runs | map(select(.min_loss)) | min_by(.min_loss).name'\n",
 	 json_options, 1, 1, OPERANDS_NAMES, compare_run},
 	{"diff", "RUN RUN", "how two runs differ: settings, packages, and code",
 	 "lbctl diff brisk-otter-39 calm-heron-12\n"
