@@ -334,8 +334,9 @@ static void put_last_line(const struct view *view, struct canvas *canvas)
 			canvas, y,
 			view->page != PAGE_NONE
 				? "q back  r again  arrows move"
-				: "Enter story  l logs  s stacks  c checkpoints  k kill  S save  "
-				  "/ filter  ? help",
+				/* help first: a narrow terminal shows no more than the beginning */
+				: "? help  Enter story  l logs  s stacks  c checkpoints  k kill  S save  "
+				  "/ filter",
 			0, false, COLOR_DIM);
 	}
 }
