@@ -196,6 +196,15 @@ if command -v zsh >/dev/null; then
 	is "$(zsh_words _lbctl_runs)" apple "zsh: a run"
 	is "$(zsh_words _lbctl_groups)" fruit "a group"
 	like "$(zsh_words _lbctl_keys)" 'slurm.time' "a key"
+	# and as people type
+	zsh_completes() {
+		{
+			printf "key fpath=(%s \$fpath); autoload -U compinit; compinit -u -D; PS1='> '; clear\\\\n\nwait ^>$ 20\n" \
+				"$share/zsh/site-functions"
+			cat "$T/typed"
+		} | TERM=xterm /usr/bin/python3 "$src/tests/system/terminal.py" 100x40 zsh -f
+	}
+	ok "zsh completes what bash does" zsh_completes
 	is "$(grep -c ":_lbctl_[a-z]*'" "$share/zsh/site-functions/_lbctl")" 2 "each behind a blank but the commands"
 else
 	diag "zsh is not here: its completions are only read by a unit test"
