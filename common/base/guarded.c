@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "common/base/accounts.h"
@@ -41,11 +42,22 @@ static bool may_own(uid_t owner, uid_t uid)
 	return owner == 0 || owner == uid || is_unmapped_root(owner);
 }
 
+/* Then the mode has, in its group's place, what anybody on the list may do at most. `fd` may be one
+ * of O_PATH, of which the kernel tells no attributes. */
+static bool has_access_list(int fd)
+{
+	char link[40];
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	return getxattr(link, "system.posix_acl_access", NULL, 0) > 0;
+}
+
 /* `is_way`: a folder on the way to what is checked. */
-static int check_one(const struct stat *st, const char *path, bool is_way, uid_t uid,
+static int check_one(int fd, const struct stat *st, const char *path, bool is_way, uid_t uid,
 		     struct err *err)
 {
-	bool by_group = (st->st_mode & S_IWGRP) && !group_is_private(st->st_gid, uid);
+	bool by_group = (st->st_mode & S_IWGRP) &&
+			(!group_is_private(st->st_gid, uid) || has_access_list(fd));
 	bool by_all = st->st_mode & S_IWOTH;
 	struct account owner;
 
@@ -81,7 +93,7 @@ static int check_way(char *path, uid_t uid, struct err *err)
 	for (char *word = path, *slash; at >= 0; word = slash) {
 		*word = '\0';
 		rc = fstat(at, &st) < 0 ? err_errno(err, "%s", path)
-					: check_one(&st, path[0] ? path : "/", true, uid, err);
+					: check_one(at, &st, path[0] ? path : "/", true, uid, err);
 		*word = '/';
 		slash = strchr(word + 1, '/');
 		if (rc < 0 || !slash)
@@ -105,7 +117,7 @@ int guarded_check_alone(int fd, const char *path, uid_t uid, struct err *err)
 
 	if (fstat(fd, &st) < 0)
 		return err_errno(err, "%s", path);
-	return check_one(&st, path, false, uid, err);
+	return check_one(fd, &st, path, false, uid, err);
 }
 
 int guarded_check(int fd, const char *path, uid_t uid, struct err *err)

@@ -5,7 +5,8 @@
  * As sshd's StrictModes: the file, and each folder on the way to it, belongs to the user or to
  * root, and neither its group nor others can write to it. A folder on the way may be written to by
  * others when it is sticky, as /tmp is. A group may write when it is the user's own: their primary
- * group, of their name, with nobody else in it (so umask 002 with user-private groups is fine).
+ * group, of their name, with nobody else in it (so umask 002 with user-private groups is fine), and
+ * the file has no access list, by which others may.
  *
  * What is checked is the open descriptor and the folders that the kernel says it lies in; so what
  * is read from it, or done to it, is what was checked. */

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "common/base/files.h"
@@ -121,6 +122,37 @@ static void somebody_elses(void **state)
 	is_read();
 }
 
+/* Where the mode of a file has its group's bits, one with an access list has what anybody on that
+ * list may do at most: user 51001 may write, though root's group has nobody else in it. */
+static void an_access_list(void **state)
+{
+	static const uint32_t id_none = 0xffffffff;
+	const struct {
+		uint32_t version;
+		struct {
+			uint16_t tag, may;
+			uint32_t id;
+		} entries[5];
+	} list = { 2,
+		   { { 0x01, 6, id_none },
+		     { 0x02, 6, 51001 },
+		     { 0x04, 4, id_none },
+		     { 0x10, 6, id_none },
+		     { 0x20, 4, id_none } } };
+
+	(void)state;
+	chmod(file, 0664);
+	if (geteuid() != 0 || setxattr(file, "system.posix_acl_access", &list, sizeof(list), 0) < 0)
+		return; /* a file system without access lists */
+	is_refused("chmod g-w '", file);
+	chmod(file, 0644); /* nobody on the list but its owner */
+	is_read();
+	chmod(file, 0664);
+	removexattr(file, "system.posix_acl_access");
+	chmod(file, 0664);
+	is_read();
+}
+
 static void what_is_not_there(void **state)
 {
 	struct err err = { 0 };
@@ -140,7 +172,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(what_is_ones_own),    TEST(a_file_that_others_may_write),
 		TEST(a_folder_on_the_way), TEST(a_link_leads_elsewhere),
-		TEST(somebody_elses),      TEST(what_is_not_there),
+		TEST(somebody_elses),      TEST(an_access_list),
+		TEST(what_is_not_there),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
