@@ -67,7 +67,8 @@ void array_task_failed(const char *attempt, const char *task)
 	free(path);
 }
 
-/* Another change may hide behind the same time, which on some file systems has whole seconds. */
+/* Another change may hide behind the same time, which on some file systems has whole seconds: until
+ * they are over a time is remembered that the folder never had, so that it is looked at again. */
 static bool has_changed(const char *folder, int64_t *changed_ns)
 {
 	enum { UNSURE_MS = 2000 };
@@ -78,8 +79,8 @@ static bool has_changed(const char *folder, int64_t *changed_ns)
 	if (stat(folder, &st) < 0)
 		return false;
 	now_ns = st.st_mtim.tv_sec * INT64_C(1000000000) + st.st_mtim.tv_nsec;
-	*changed_ns = now_ns;
-	return now_ns != before_ns || clock_wall_ms() < now_ns / 1000000 + UNSURE_MS;
+	*changed_ns = clock_wall_ms() < now_ns / 1000000 + UNSURE_MS ? now_ns - 1 : now_ns;
+	return now_ns != before_ns;
 }
 
 int64_t *array_tasks_failed(const char *attempt, int64_t *changed_ns, size_t *count)
