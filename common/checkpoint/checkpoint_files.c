@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /* checkpoint_files.c - are a checkpoint's files whole, each by itself and beside those of the one
  * before? */
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "common/base/files.h"
 #include "common/base/json.h"
+#include "common/base/mem.h"
 #include "common/base/paths.h"
 #include "common/base/text.h"
 #include "common/checkpoint/checkpoint_parts.h"
 #include "common/checkpoint/entry_names.h"
+#include "common/checkpoint/layouts.h"
 #include "common/checkpoint/whole.h"
 
 enum { INDEX_MAX_BYTES = 64 * 1024 * 1024, NEWEST_SLACK_BYTES = 4096, PAGE_BYTES = 4096 };
@@ -32,33 +36,65 @@ static bool checkpoint_is_mark(const char *name)
 	return false;
 }
 
-/* "weight_map": {tensor: file}: each file must be there, and hold something. */
-static int check_index(const char *base, const char *name, struct err *err)
+/* What the file at `path` (`name`, for people) names must be beside it, and hold something. */
+static int check_named(const char *path, const char *name, const char *shard, struct err *err)
 {
-	char *path = path_join("%s/%s", base, name);
-	const char *slash = strrchr(path, '/'), *tensor;
+	char *at = path_join("%.*s/%s", (int)(strrchr(path, '/') - path), path, shard);
+	struct stat st;
+	int rc = 0;
+
+	if (stat(at, &st) < 0)
+		rc = err_set(err, ERR_NOT_FOUND, "%s: names %.120s, which is missing", name, shard);
+	else if (st.st_size == 0)
+		rc = err_set(err, ERR_IO, "%s: names %.120s, which is empty", name, shard);
+	free(at);
+	return rc;
+}
+
+/* "weight_map": {tensor: file} */
+static int check_index(const char *path, const char *name, struct err *err)
+{
+	const char *tensor;
 	json_t *index = js_load(path, INDEX_MAX_BYTES, err), *file;
 	int rc = index ? 0 : -1;
 
 	json_object_foreach(json_object_get(index, "weight_map"), tensor, file) {
 		const char *shard = json_string_value(file);
-		struct stat st;
-		char *at;
 
 		if (!shard || shard[0] == '/' || strstr(shard, ".."))
 			continue;
-		at = path_join("%.*s/%s", (int)(slash - path), path, shard);
-		if (stat(at, &st) < 0)
-			rc = err_set(err, ERR_NOT_FOUND, "%s: names %.120s, which is missing", name,
-				     shard);
-		else if (st.st_size == 0)
-			rc = err_set(err, ERR_IO, "%s: names %.120s, which is empty", name, shard);
-		free(at);
+		rc = check_named(path, name, shard, err);
 		if (rc < 0)
 			break;
 	}
 	json_decref(index);
-	free(path);
+	return rc;
+}
+
+/* torch.distributed.checkpoint's is a pickle, in which names of files stand as they are. */
+static int check_metadata(const char *path, const char *name, struct err *err)
+{
+	static const char end[] = ".distcp";
+	size_t len = 0, end_len = sizeof(end) - 1;
+	char *text = file_read(path, INDEX_MAX_BYTES, &len, NULL);
+	int rc = 0;
+
+	for (char *at = text; at && rc == 0; at += end_len) {
+		const char *begin;
+		char *shard;
+
+		at = memmem(at, len - (size_t)(at - text), end, end_len);
+		if (!at)
+			break;
+		begin = at;
+		while (begin > text && (isdigit((unsigned char)begin[-1]) || begin[-1] == '_'))
+			begin--;
+		shard = xstrndup(begin, (size_t)(at - begin) + end_len);
+		if (layout_name_matches("__#_#.distcp", shard, NULL))
+			rc = check_named(path, name, shard, err);
+		free(shard);
+	}
+	free(text);
 	return rc;
 }
 
@@ -75,7 +111,10 @@ static int check_part(const char *base, const struct checkpoint_part *p, struct 
 		if (err)
 			err->sys = why.sys;
 	} else if (text_ends_with(p->name, ".index.json")) {
-		rc = check_index(base, p->name, err);
+		rc = check_index(path, p->name, err);
+	} else if (look->is_deep && strcmp(path_base(p->name), ".metadata") == 0) {
+		/* not of a part that waits on a node for those of the others, nor at any price */
+		rc = check_metadata(path, p->name, err);
 	}
 	free(path);
 	return rc;

@@ -155,6 +155,24 @@ static void test_archives_behind_each_other(void **state)
 	assert_int_equal(newest("z"), 10);
 }
 
+/* As where files grow old that nobody reads, and are removed, of all checkpoints alike. */
+static void test_files_that_went(void **state)
+{
+	(void)state;
+	for (int step = 10; step <= 20; step += 10) {
+		put_zip(path_of("g/step-%d/__0_0.distcp", step));
+		put_zip(path_of("g/step-%d/__1_0.distcp", step));
+		put_text(path_of("g/step-%d/.metadata", step), "X\f__0_0.distcp.X\f__1_0.distcp.X");
+	}
+	assert_int_equal(newest("g"), 20);
+	unlink("g/step-20/__1_0.distcp");
+	unlink("g/step-10/__1_0.distcp");
+	assert_int_equal(newest("g"), -2);
+	assert_contains(told, ".metadata: names __1_0.distcp, which is missing");
+	put_zip("g/step-10/__1_0.distcp");
+	assert_int_equal(newest("g"), 10);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -162,6 +180,7 @@ int main(void)
 		cmocka_unit_test(test_formats),
 		cmocka_unit_test(test_deep_looks),
 		cmocka_unit_test(test_archives_behind_each_other),
+		cmocka_unit_test(test_files_that_went),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
