@@ -61,7 +61,7 @@ done
 kill -KILL "$(trainer none)"
 run_reaches none failed 60
 passed "with no valid checkpoint among several the run stops"
-like "$(lbctl status none --json | json text)" 'no valid checkpoint in .*checkpoints' "it says so"
+like "$(lbctl status none --json | json text)" 'no valid checkpoint in .*checkpoints none --deep says why' "it says so, and what looks as closely"
 is "$(lbctl status none --json | json attempts.1.launches.#)" 0 "no trainer was started"
 
 # --- the look itself dies (for want of memory, say), or the disk fails it: that says nothing of

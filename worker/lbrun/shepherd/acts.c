@@ -126,14 +126,15 @@ static void tell_refusal(struct shepherd *s)
 			 chosen(s));
 	else
 		snprintf(e->text, sizeof(e->text),
-			 "no valid checkpoint in %.90s: lbctl checkpoints %.40s says why",
+			 "no valid checkpoint in %.90s: lbctl checkpoints %.40s --deep says why",
 			 s->params.checkpoint_dir, s->params.run);
 	output_say(&s->output, "%s", e->text);
 	output_say(&s->output, "%s", s->search.text);
-	journal_note(&s->journal, s->facts.launch.number, "no_valid_checkpoint",
-		     "%s; lbctl checkpoints %s shows each, lbctl restart %s --from STEP takes one, "
-		     "--from scratch none",
-		     s->search.text, s->params.run, s->params.run);
+	journal_note(
+		&s->journal, s->facts.launch.number, "no_valid_checkpoint",
+		"%s; lbctl checkpoints %s --deep shows each, lbctl restart %s --from STEP takes one, "
+		"--from scratch none",
+		s->search.text, s->params.run, s->params.run);
 }
 
 static void act_give_up(struct shepherd *s, const struct next *next, int64_t now_ms)
