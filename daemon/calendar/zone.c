@@ -95,6 +95,15 @@ int zone_load(struct zone *out, const char *name, int64_t from_s, int64_t until_
 	return 0;
 }
 
+/* localtime_r reads the file of the machine's zone once, and tzset whenever it is another one. */
+bool zone_is_current(const struct zone *zone, int64_t utc_s)
+{
+	if (zone->name[0])
+		return true;
+	tzset();
+	return utc_s + offset_now(utc_s) == zone_local_s(zone, utc_s);
+}
+
 void zone_clear(struct zone *zone)
 {
 	free(zone->name);

@@ -6,6 +6,7 @@
 #ifndef DAEMON_CALENDAR_ZONE_H
 #define DAEMON_CALENDAR_ZONE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -28,6 +29,9 @@ struct zone {
  * It switches $TZ for a moment: call it from the main thread. Clear with zone_clear. */
 int zone_load(struct zone *out, const char *name, int64_t from_s, int64_t until_s, struct err *err);
 void zone_clear(struct zone *zone);
+/* Of the machine's own: it is at this instant where the table has it. False: somebody has set it
+ * anew (timedatectl, a journey), and it is to be loaded again. From the main thread, too. */
+bool zone_is_current(const struct zone *zone, int64_t utc_s);
 
 /* The last change at or before this instant; NULL when there is none. Borrowed. */
 const struct zone_change *zone_last_change(const struct zone *zone, int64_t utc_s);

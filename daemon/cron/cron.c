@@ -31,6 +31,16 @@ static void forget_zones(struct cron *cron)
 	cron->zone_count = 0;
 }
 
+static void look_at_zones(struct cron *cron, int64_t now_s)
+{
+	bool are_current = now_s <= cron->zones_until_s - AHEAD_S + YEAR_S;
+
+	for (size_t i = 0; i < cron->zone_count; i++)
+		are_current = are_current && zone_is_current(&cron->zones[i], now_s);
+	if (!are_current)
+		forget_zones(cron);
+}
+
 /* A name was checked when its line was read; should the zone go later, UTC stands in. */
 const struct zone *cron_zone_of(struct cron *cron, const char *name)
 {
@@ -189,8 +199,7 @@ static void on_turn(uv_timer_t *timer)
 	int64_t wall_ms = clock_wall_ms(), now_s = wall_ms / 1000, set_s = jump_s(cron, wall_ms);
 	struct err err = { 0 };
 
-	if (cron->zone_count > 0 && now_s > cron->zones_until_s - AHEAD_S + YEAR_S)
-		forget_zones(cron);
+	look_at_zones(cron, now_s);
 	cron_read_folder(cron);
 	for (size_t i = 0; i < cron->entries.count; i++)
 		turn_entry(cron, &cron->entries.items[i], now_s, set_s);

@@ -183,6 +183,13 @@ static void test_zone_leaves_ours_alone(void **state)
 	zone_clear(&zone);
 	assert_int_equal(zone_load(&zone, NULL, FROM_S, UNTIL_S, NULL), 0);
 	assert_int_equal(zone_local_s(&zone, FROM_S), FROM_S + 9 * 3600);
+	assert_true(zone_is_current(&zone, FROM_S));
+	setenv("TZ", "<+0330>-3:30", 1); /* the machine is in Iran now */
+	assert_false(zone_is_current(&zone, FROM_S));
+	zone_clear(&zone);
+	assert_int_equal(zone_load(&zone, "", FROM_S, UNTIL_S, NULL), 0);
+	assert_int_equal(zone_local_s(&zone, FROM_S), FROM_S + 3 * 3600 + 1800);
+	assert_true(zone_is_current(&zone, FROM_S));
 	zone_clear(&zone);
 	unsetenv("TZ");
 }
