@@ -185,7 +185,11 @@ print(port)'
 # lives PID: nor is it a zombie.
 lives() { grep -qs '^State:[[:space:]]*[^ZX[:space:]]' "/proc/$1/status"; }
 
-now_ms() { date +%s%3N; }
+# no %3N: the date of uutils, Ubuntu's since 25.10, has nine digits for it
+now_ms() {
+	tap_ns=$(date +%s%N)
+	echo "${tap_ns%??????}"
+}
 # starts no program
 uptime_ms() {
 	read -r uptime _ </proc/uptime
