@@ -75,13 +75,18 @@ static enum shape shape_of(uint32_t status, int *exit_code, int *signal)
 	return SHAPE_ERRNO;
 }
 
+static bool is_configuring(const struct slurm_word *word)
+{
+	return (word->state & SJ_MASK) == SJ_RUNNING && word->state & SJ_CONFIGURING;
+}
+
 static enum job_phase phase_of(const struct slurm_word *word)
 {
 	uint32_t base = word->state & SJ_MASK;
 
 	if (base == SJ_PENDING)
 		return word->is_held ? JOB_HELD : JOB_PENDING;
-	if (base == SJ_RUNNING && word->state & SJ_CONFIGURING)
+	if (is_configuring(word))
 		return JOB_PENDING;
 	if (base == SJ_RUNNING || base == SJ_SUSPENDED)
 		return JOB_RUNNING;
@@ -110,7 +115,9 @@ static void words_of(const struct slurm_word *word, struct job_status *out)
 	else
 		snprintf(out->state, sizeof(out->state), "state %u", base);
 	text_copy(out->reason, sizeof(out->reason),
-		  base == SJ_SUSPENDED ? SLURM_REASON_SUSPENDED : slurm_reason_name(word->reason));
+		  base == SJ_SUSPENDED   ? SLURM_REASON_SUSPENDED
+		  : is_configuring(word) ? SLURM_REASON_CONFIGURING
+					 : slurm_reason_name(word->reason));
 }
 
 void slurm_word_judge(const struct slurm_word *word, struct job_status *out)

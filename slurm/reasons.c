@@ -90,6 +90,7 @@ static const struct sentence {
 	{ "JobArrayTaskLimit", "as many tasks of its array run as may run at once" },
 	{ SLURM_REASON_SUSPENDED, "its job has its nodes and stands still: another one has them for now, or somebody "
 				  "ran scontrol suspend" },
+	{ SLURM_REASON_CONFIGURING, "it has its nodes, and they are being started or prepared" },
 	{ "Licenses", "a license that it needs is in use" },
 	{ "Reservation", "its reservation has not begun, or has no room for it" },
 	{ "ReservationDeleted", "its reservation was deleted: it will never start" },

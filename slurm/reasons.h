@@ -12,6 +12,8 @@ enum { SLURM_REASON_TEXT_BYTES = 200 };
 #define SLURM_REASON_UNKNOWN "UnknownReason"
 /* Slurm has none for a job that has begun and does not run. */
 #define SLURM_REASON_SUSPENDED "Suspended"
+/* nor for one that has nodes which still boot */
+#define SLURM_REASON_CONFIGURING "Configuring"
 
 /* As squeue prints it: "Resources"; "" for "none". */
 const char *slurm_reason_name(uint32_t number);

@@ -60,7 +60,7 @@ static void show_start(const struct ctl *ctl, const json_t *why)
 		line_take(ctl, "expected",
 			  xasprintf("%s, in %s", clock_text(start_ms, text),
 				    duration_text(start_ms - now_ms, left)));
-	else if (strcmp(js_str(why, "state", ""), "queued") == 0)
+	else if (js_int(why, "jobs_ahead", -1) >= 0) /* it was asked */
 		line(ctl, "expected", "the scheduler has not planned it yet");
 }
 

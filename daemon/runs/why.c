@@ -269,14 +269,15 @@ static char *own_text(struct lbd *lbd, const struct run *run, const char *waits_
 }
 
 /* The scheduler that knows of the job; NULL: it need not be asked. */
-static const struct scheduler *asked(struct lbd *lbd, const struct run *run)
+static const struct scheduler *asked(struct lbd *lbd, const struct run *run, const char *waits_for)
 {
 	struct engine_health health;
 	bool is_slurm = run->scheduler && run->scheduler == lbd->slurm;
 
 	engine_health(lbd->engine, &health);
 	if (run->state != RUN_QUEUED || !run->has_attempt || run->scheduler == NULL ||
-	    run->scheduler->ops->why == NULL || (is_slurm && health.slurm_down_since_ms))
+	    run->scheduler->ops->why == NULL || (is_slurm && health.slurm_down_since_ms) ||
+	    strcmp(waits_for, SLURM_REASON_CONFIGURING) == 0) /* it has what others wait for */
 		return NULL;
 	return run->scheduler;
 }
@@ -311,7 +312,7 @@ static void answer_live(struct request *request, const struct run *run, json_t *
 		add_seen(o, waits_for);
 	else
 		set_text(o, own_text(lbd, run, waits_for));
-	if (asked(lbd, run)) {
+	if (asked(lbd, run, waits_for)) {
 		w = xcalloc(1, sizeof(*w));
 		*w = (struct why){ request, o };
 		if (job_why(&lbd->config, run, on_told, w, &err) == 0)

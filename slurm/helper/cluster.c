@@ -20,6 +20,10 @@ static const char *absence_of(const node_info_t *node)
 		return cluster_absence("DRAIN");
 	if (node->node_state & NODE_STATE_FAIL)
 		return cluster_absence("FAIL");
+#if SLURM_SINCE(21, 8)
+	if (node->node_state & NODE_STATE_POWERING_UP)
+		return cluster_absence("POWERING_UP");
+#endif
 	if (node->node_state & NODE_STATE_NO_RESPOND)
 		return cluster_absence("NOT_RESPONDING");
 	return node->node_state & NODE_STATE_MAINT ? cluster_absence("MAINT") : NULL;

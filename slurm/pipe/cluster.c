@@ -354,6 +354,9 @@ const char *cluster_absence(const char *state)
 		{ "MAINT", "in maintenance" },
 	};
 
+	/* one that boots does not answer yet */
+	if (strstr(state, "POWERING_UP") && strncmp(state, "DOWN", strlen("DOWN")) != 0)
+		return "being started";
 	for (const char *at = state; *at; at += strcspn(at, "+"), at += *at == '+') {
 		for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 			if (strncmp(at, rows[i].word, strlen(rows[i].word)) == 0)

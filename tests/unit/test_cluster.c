@@ -154,6 +154,8 @@ static void test_absent(void **state)
 		{ "ALLOCATED+DRAINING", "drained" },
 		{ "IDLE*", "does not answer" },
 		{ "IDLE+NOT_RESPONDING", "does not answer" },
+		{ "MIXED+CLOUD+NOT_RESPONDING+POWERING_UP", "being started" },
+		{ "DOWN+CLOUD+POWERING_UP", "down" },
 		{ "IDLE+MAINT", "in maintenance" },
 		{ "ALLOCATED+FAILING", "failing" },
 	};

@@ -30,7 +30,7 @@ static const struct row {
 	{ "too large for the partition", { 0, 4, 0, false }, JOB_PENDING, CAUSE_NONE, -1, 0, "PENDING",
 	  "PartitionNodeLimit" },
 	{ "requeued, not yet free", { 0x8000, 0, 0, false }, JOB_PENDING, CAUSE_NONE, -1, 0, "PENDING", "" },
-	{ "nodes boot", { 0x4001, 0, 0, false }, JOB_PENDING, CAUSE_NONE, -1, 0, "RUNNING", "" },
+	{ "nodes boot", { 0x4001, 0, 0, false }, JOB_PENDING, CAUSE_NONE, -1, 0, "RUNNING", "Configuring" },
 	{ "runs", { 1, 0, 0, false }, JOB_RUNNING, CAUSE_NONE, -1, 0, "RUNNING", "" },
 	{ "suspended", { 2, 0, 0, false }, JOB_RUNNING, CAUSE_NONE, -1, 0, "SUSPENDED", "Suspended" },
 	{ "exit 0", { 3, 0, 0, false }, JOB_ENDED, CAUSE_COMPLETED, 0, 0, "COMPLETED", "" },
