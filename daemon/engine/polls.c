@@ -151,6 +151,17 @@ static bool still_waits(const struct attempt *a, const struct job_status *job)
 	       job->phase < JOB_RUNNING && a->last_seen.restart_count == job->restart_count;
 }
 
+/* Nodes that boot for it are its nodes: if one does not come, Slurm soon names the others only. */
+static void note_booting(struct engine *e, struct run *run, struct attempt *a,
+			 const struct job_status *job)
+{
+	if (a != &run->attempt || job->phase != JOB_PENDING || job->nodes[0] == '\0')
+		return;
+	if (strcmp(a->nodes, job->nodes) != 0) /* others, if it was put back in line meanwhile */
+		a->nodes[0] = '\0';
+	engine_note_nodes(e, run, job->nodes);
+}
+
 static void note_job(struct engine *e, struct run *run, struct attempt *a,
 		     const struct job_status *job, int64_t begun_ms)
 {
@@ -161,6 +172,7 @@ static void note_job(struct engine *e, struct run *run, struct attempt *a,
 
 	a->last_seen = *job;
 	a->seen_poll_ms = begun_ms;
+	note_booting(e, run, a, job);
 	if (job->phase != JOB_HELD && is_settled(a, begun_ms))
 		a->was_waiting = true;
 	if ((job->phase >= JOB_ENDING || is_back_in_line(run, a, job, begun_ms)) &&

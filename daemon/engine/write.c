@@ -249,13 +249,16 @@ static void write_end(struct engine *e, struct run *run, const struct decision *
 	char text[sizeof(a->end_text)];
 	struct err err = { 0 };
 	int64_t wall_ms = engine_wall(e);
-	char *failed = d->is_host                    ? engine_host(run)
-		       : d->cause == CAUSE_NODE_FAIL ? engine_failed_nodes(run)
-						     : xstrdup("");
+	/* while a job completes Slurm names its nodes without those that failed */
+	bool names_others = d->cause == CAUSE_NODE_FAIL && a->last_seen.phase == JOB_ENDING;
+	char *failed;
 
-	if (a->seen_poll_ms > 0 &&
-	    a->last_seen.phase >= JOB_ENDING) /* it may have been over before anybody saw it run */
+	if (a->seen_poll_ms > 0 && a->last_seen.phase >= JOB_ENDING &&
+	    !names_others) /* it may have been over before anybody saw it run */
 		engine_note_nodes(e, run, a->last_seen.nodes);
+	failed = d->is_host                    ? engine_host(run)
+		 : d->cause == CAUSE_NODE_FAIL ? engine_failed_nodes(run)
+					       : xstrdup("");
 	engine_blame_nodes(e, run, d, failed);
 	end_text(run, d, text, sizeof(text));
 	engine_wrote(e,

@@ -58,6 +58,16 @@ static void answer_after(int64_t ms, enum scheduler_result result)
 	done(answer_arg, &reply);
 }
 
+static void answer_with(const struct job_status *job)
+{
+	struct scheduler_reply reply = { .text = "", .jobs = job, .job_count = 1 };
+	scheduler_done done = answer;
+
+	assert_non_null(done);
+	answer = NULL;
+	done(answer_arg, &reply);
+}
+
 /* From the answer to the next question, as the engine's turns make it. */
 static int64_t pause_ms(struct engine *e)
 {
@@ -249,6 +259,57 @@ static void test_blame_of_arrays(void **state)
 	free(failed);
 	engine_destroy(e);
 	ledger_close(ledger);
+}
+
+/* Nodes that boot, of which n2 fails to: while the job completes Slurm names n1 alone. */
+static void test_blame_of_what_did_not_boot(void **state)
+{
+	static const struct {
+		bool was_seen; /* as its nodes booted */
+		enum job_phase phase;
+		double n1, n2;
+	} cases[] = {
+		{ true, JOB_ENDING, 0, 1 },
+		{ false, JOB_ENDING, 0, 0 },
+		{ false, JOB_ENDED, 0, 1 }, /* by then it names all */
+	};
+	struct decision end = { .kind = DECISION_END, .cause = CAUSE_NODE_FAIL, .text = "" };
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct job_status job = { .ref = { "t1", 7, 1 }, .phase = JOB_PENDING };
+		struct ledger *ledger = open_ledger();
+		struct engine *e = engine_create(ledger, &scheduler, NULL, &world, &times);
+		struct run run = run_on_two_nodes();
+		char none[] = "";
+
+		run.id = add_run(ledger, "r", RUN_QUEUED);
+		run.attempt.id = add_attempt(ledger, run.id, 1);
+		run.state = RUN_QUEUED;
+		run.excluded = none;
+		run.attempt.state = ATTEMPT_QUEUED;
+		run.attempt.nodes[0] = '\0';
+		run.attempt.job = job.ref;
+		e->runs = &run;
+		snprintf(job.ledger_id, sizeof(job.ledger_id), "%s", ledger_id(ledger));
+		snprintf(job.nodes, sizeof(job.nodes), "n[1-2]");
+		pause_ms(e);
+		if (cases[i].was_seen)
+			answer_with(&job);
+		job.phase = cases[i].phase;
+		snprintf(job.nodes, sizeof(job.nodes), job.phase == JOB_ENDED ? "n[1-2]" : "n1");
+		snprintf(job.failed_nodes, sizeof(job.failed_nodes), "n2,n9");
+		pause_ms(e);
+		answer_with(&job);
+		engine_write(e, &run, &end);
+		if (score_of(ledger, "n1") != cases[i].n1 || score_of(ledger, "n2") != cases[i].n2)
+			fail_msg("case %zu: n1 %f, n2 %f", i, score_of(ledger, "n1"),
+				 score_of(ledger, "n2"));
+		e->runs = NULL;
+		answer = NULL;
+		engine_destroy(e);
+		ledger_close(ledger);
+	}
 }
 
 static size_t told_cancelled(struct engine *e, struct run *run)
@@ -482,6 +543,7 @@ int main(void)
 		TEST(test_who_must_leave),
 		TEST(test_no_word_of_outages),
 		TEST(test_blame_of_arrays),
+		TEST(test_blame_of_what_did_not_boot),
 		TEST(test_cancelled_tasks),
 		TEST(test_turns_are_short),
 		TEST(test_slow_turns_take_less),
