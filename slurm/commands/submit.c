@@ -8,6 +8,7 @@
 #include "common/base/bytes.h"
 #include "common/base/json.h"
 #include "slurm/commands/look.h"
+#include "slurm/job_result.h"
 #include "slurm/pipe/operations.h"
 #include "slurm/commands/words.h"
 #include "slurm/pipe/closed.h"
@@ -52,14 +53,16 @@ static bool has_name(const char *id, const char *name)
 }
 
 /* A job whose comment does not carry its token could never be told from others again. */
-static void disown(struct answer *a, uint32_t job_id, const char *name)
+static void disown(struct answer *a, uint32_t job_id, const struct seen *job, const char *name)
 {
+	bool is_held = (job->row.state & SJ_MASK) == SJ_PENDING && job->row.is_held;
 	char id[16];
 	const char *const words[] = { "scancel", id, NULL };
 	struct said said;
 
 	snprintf(id, sizeof(id), "%u", job_id);
-	if (!has_name(id, name)) {
+	/* a site may have renamed it, too */
+	if (job->uid != getuid() || (!is_held && !has_name(id, name))) {
 		answer_set(a, SCHEDULER_UNCLEAR, "job %u was accepted, but is another one", job_id);
 		return;
 	}
@@ -96,7 +99,7 @@ static void confirm(struct answer *a, const json_t *request, uint32_t job_id)
 			known_note(&job->row);
 			js_set_int(a->body, "submit_time", job->row.submit_time);
 		} else {
-			disown(a, job_id, name ? name : "");
+			disown(a, job_id, job, name ? name : "");
 		}
 	}
 	look_clear(&look);

@@ -1,10 +1,26 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Options that a plug-in of the site gives to sbatch (SPANK): shifter's --image and their like.
+# Options that a plug-in of the site gives to sbatch (SPANK): shifter's --image and their like. What
+# the site's job_submit.lua does to jobs, and says of them.
 . "$(dirname "$0")/lib.sh"
 
 plugin=$B/tests/spank_plugin.so
 [ -e "$plugin" ] || bail_out "$plugin is missing: make check-system builds it"
+mkdir "$T/slurm"
+cat >"$T/slurm/job_submit.lua" <<'END'
+function slurm_job_submit(job, partitions, uid)
+	if string.find(job.name or "", "stamp") then
+		job.comment = "site"
+		job.name = "site"
+	end
+	return slurm.SUCCESS
+end
+function slurm_job_modify() return slurm.SUCCESS end
+return slurm.SUCCESS
+END
+echo 'JobSubmitPlugins=lua' >"$T/extra"
+MC_CONF_EXTRA=$T/extra
+export MC_CONF_EXTRA
 cluster_start 1
 echo "required $plugin" >"$(dirname "$SLURM_CONF")/plugstack.conf"
 like "$(sbatch --help)" '--image=IMAGE' "the site's sbatch has an option more"
@@ -17,6 +33,10 @@ END
 cd "$T" || exit 1
 
 lbd_start
+ok "a job that the site marks as its own" lbctl submit --name stamp -- true
+run_reaches stamp failed 20
+like "$(lbctl status stamp)" 'this site replaces the comments of jobs' "fails, and says why"
+is "$(squeue -h)" "" "and leaves nothing behind"
 exits 2 "unless lbd is told, such an option is a mistake" lbctl submit train.slurm
 like "$err" 'train.slurm:2: --image: there is no such option of sbatch .*slurm.plugin_options' "with the key"
 lbd_stop
