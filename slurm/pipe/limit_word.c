@@ -49,8 +49,10 @@ int limit_refuse(struct answer *a, const char *limit, const char *account, const
 	bool is_qos = limit_word_is_qos(limit);
 	const char *whose = is_qos ? qos : account;
 
-	return answer_set(a, SCHEDULER_REFUSED, "slurm.%s: %s%sover a limit: %s",
-			  is_qos ? "qos" : "account", whose ? whose : "", whose ? ": " : "", limit);
+	/* behind the semicolon is what a job that is in line already waits for */
+	return answer_set(a, SCHEDULER_REFUSED, "slurm.%s: %s%sover a limit: %.*s",
+			  is_qos ? "qos" : "account", whose ? whose : "", whose ? ": " : "",
+			  (int)strcspn(limit, ";"), limit);
 }
 
 int limit_wait(struct answer *a, const char *limit)

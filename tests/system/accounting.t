@@ -18,10 +18,11 @@ manage add qos one set maxjobsperuser=1
 manage add qos narrow set grptres=cpu=2
 manage add qos brief set maxwall=00:05:00 flags=denyonlimit
 manage add qos alone
+manage add qos few set maxsubmitjobsperuser=0
 manage add user "$me" account=lab defaultaccount=lab
 manage add user "$me" account=small
 manage modify user "$me" set defaultaccount=lab
-manage modify user "$me" account=lab set qos=normal,one,narrow,brief defaultqos=normal
+manage modify user "$me" account=lab set qos=normal,one,narrow,brief,few defaultqos=normal
 printf '[poll]\ninterval = "200ms"\nidle_interval = "200ms"\n' >"$LB_HOME/lbd.toml"
 lbd_start
 wait_for 'lbctl submit --dry-run --set slurm.account=small -- true' 30	# slurmctld has heard of it
@@ -39,6 +40,8 @@ refused 'slurm.qos: alone: .*[Ii]nvalid qos' --set slurm.qos=alone
 refused 'slurm.qos: nope: .*[Ii]nvalid qos' --set slurm.qos=nope
 refused 'slurm.qos: brief: over a limit: QOSMaxWallDurationPerJobLimit: its QOS allows no more time for one job' \
 	--set slurm.qos=brief --set slurm.time=10m
+refused 'slurm.qos: few: over a limit: QOSMaxSubmitJobPerUserLimit: its QOS allows no more jobs in the queue for one user$' \
+	--set slurm.qos=few
 is "$(squeue -h | wc -l) $(lbctl ls --all --json)" "0 []" "nothing is left of them"
 
 # --- waiting for a limit --------------------------------------------------------------------------
