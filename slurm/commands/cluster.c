@@ -49,6 +49,14 @@ static void take_node(struct cluster *c, const char *line)
 	};
 }
 
+/* "ALL" is no list. */
+static const char *list_of(struct cluster *c, const char *line, const char *name)
+{
+	const char *list = text_of(c, line, name);
+
+	return list && strcmp(list, "ALL") != 0 ? list : NULL;
+}
+
 static void take_partition(struct cluster *c, const char *line)
 {
 	const char *is_default = text_of(c, line, "Default"), *state = text_of(c, line, "State");
@@ -63,6 +71,10 @@ static void take_partition(struct cluster *c, const char *line)
 		.max_minutes = minutes < 0 ? CLUSTER_NO_LIMIT : minutes,
 		.max_nodes = record_number(line, "MaxNodes", CLUSTER_NO_LIMIT),
 		.total_nodes = record_number(line, "TotalNodes", CLUSTER_NO_LIMIT),
+		.allow_accounts = list_of(c, line, "AllowAccounts"),
+		.deny_accounts = list_of(c, line, "DenyAccounts"),
+		.allow_qos = list_of(c, line, "AllowQos"),
+		.deny_qos = list_of(c, line, "DenyQos"),
 	};
 }
 

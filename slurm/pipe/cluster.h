@@ -29,6 +29,8 @@ struct cluster_partition {
 	bool is_default, is_up;
 	int64_t max_minutes, max_nodes; /* CLUSTER_NO_LIMIT */
 	int64_t total_nodes;
+	/* Who may use it, as Slurm lists them; NULL: all, or none denied. */
+	const char *allow_accounts, *deny_accounts, *allow_qos, *deny_qos;
 };
 
 /* As Slurm tells it; all zero is the empty one. Whoever fills it in lets it keep the texts. */

@@ -23,7 +23,8 @@ enum {
 	PLANS_MS = 4000,    /* and no new one after so long */
 	WORTH_SECONDS = 60, /* what is no sooner than that is not proposed */
 	MAX_HOLES = 6,
-	MAX_NAMES_BYTES = 1 << 20, /* of partitions */
+	MAX_NAMES_BYTES = 1 << 20,      /* of partitions */
+	NEVER_S = 10 * 365 * 24 * 3600, /* behind jobs without a limit Slurm plans for a far year */
 };
 
 struct state {
@@ -38,8 +39,8 @@ struct state {
 	json_t *limits, *sooner; /* owned by the answer */
 };
 
-/* Have two lists of partitions one in common? */
-static bool share_partition(const char *a, const char *b)
+/* Have two lists of names, of partitions mostly, one in common? */
+static bool share_name(const char *a, const char *b)
 {
 	for (const char *at = a ? a : ""; *at;) {
 		size_t len = strcspn(at, ",");
@@ -59,7 +60,7 @@ static bool share_partition(const char *a, const char *b)
 static bool is_ahead(const struct queued *other, const struct queued *job)
 {
 	if (other->array_id == job->array_id || !other->is_in_line ||
-	    !share_partition(other->partition, job->partition))
+	    !share_name(other->partition, job->partition))
 		return false;
 	return other->priority != job->priority ? other->priority > job->priority
 						: other->job_id < job->job_id;
@@ -88,9 +89,12 @@ static void look_ahead(struct state *s)
 /* When the job would start if it were so; 0: never, or Slurm has been asked enough. */
 static int64_t plan(struct state *s, const char *partition, bool is_forgiven)
 {
+	int64_t start;
+
 	if (s->plans++ >= MAX_PLANS || clock_mono_ms() - s->begun_ms > PLANS_MS)
 		return 0;
-	return s->q->plan(s->q, partition, is_forgiven);
+	start = s->q->plan(s->q, partition, is_forgiven);
+	return start < s->now + NEVER_S ? start : 0;
 }
 
 static bool is_sooner(const struct state *s, int64_t start)
@@ -181,8 +185,22 @@ static unsigned waiting_in(const struct state *s, const char *partitions)
 
 	for (size_t i = 0; i < s->q->job_count; i++)
 		count += s->q->jobs[i].is_in_line && s->q->jobs[i].job_id != s->q->job.job_id &&
-			 share_partition(s->q->jobs[i].partition, partitions);
+			 share_name(s->q->jobs[i].partition, partitions);
 	return count;
+}
+
+static bool is_let(const char *allowed, const char *denied, const char *name)
+{
+	return !name ||
+	       (allowed && allowed[0] ? share_name(allowed, name) : !share_name(denied, name));
+}
+
+/* Slurm plans a job for partitions that its account or QOS may not use, and takes it there, too: it
+ * would wait for ever. */
+static bool lets_in(const struct cluster_partition *p, const struct inquiry *q)
+{
+	return is_let(p->allow_accounts, p->deny_accounts, q->account) &&
+	       is_let(p->allow_qos, p->deny_qos, q->qos);
 }
 
 static void try_partitions(struct state *s)
@@ -192,7 +210,7 @@ static void try_partitions(struct state *s)
 		json_t *limits;
 		int64_t start;
 
-		if (!p->is_up || share_partition(p->name, s->q->job.partition))
+		if (!p->is_up || share_name(p->name, s->q->job.partition) || !lets_in(p, s->q))
 			continue;
 		limits = cluster_exceeded(s->q->cluster, s->fields, p);
 		start = json_array_size(limits) == 0 ? plan(s, p->name, false) : 0;

@@ -220,6 +220,52 @@ static void test_room(void **state)
 	json_decref(request);
 }
 
+/* What is proposed lets the job in, and begins in its reader's time. */
+static void test_sooner(void **state)
+{
+	static struct cluster_partition offers[] = {
+		{ .name = "own", .is_up = true },
+		{ .name = "vip", .is_up = true, .allow_accounts = "vip,board" },
+		{ .name = "notlab", .is_up = true, .deny_accounts = "small,lab" },
+		{ .name = "one", .is_up = true, .allow_qos = "one" },
+		{ .name = "slow", .is_up = true, .deny_qos = "normal" },
+		{ .name = "ours", .is_up = true, .allow_accounts = "vip,lab", .deny_qos = "one" },
+		{ .name = "open", .is_up = true, .allow_accounts = "" },
+	};
+	static const struct cluster all = { .partitions = offers, .partition_count = 7 };
+	json_t *request = json_pack("{s:{s:s}}", "fields", "partition", "own");
+
+	(void)state;
+	for (size_t i = 0; i < all.partition_count; i++)
+		offers[i].max_minutes = offers[i].max_nodes = offers[i].total_nodes =
+			CLUSTER_NO_LIMIT;
+	for (int is_far = 0; is_far < 2; is_far++) {
+		int64_t start = is_far ? INT64_C(44743183942) : time(NULL); /* the year 3387 */
+		struct answer a = { .text = "", .body = json_object() };
+		struct inquiry q = { .a = &a,
+				     .request = request,
+				     .cluster = &all,
+				     .is_pending = true,
+				     .reason = "AccountNotAllowed",
+				     .account = "lab",
+				     .qos = "normal",
+				     .job = { .priority = 1, .partition = "own" },
+				     .plan = plan_as_told,
+				     .arg = &start };
+		json_t *sooner;
+
+		q.job.start = time(NULL) + 3600;
+		inquire(&q);
+		sooner = json_object_get(a.body, "sooner");
+		assert_int_equal(json_array_size(sooner), is_far ? 0 : 2);
+		for (size_t i = 0; i < json_array_size(sooner); i++)
+			assert_string_equal(js_str(json_array_get(sooner, i), "partition", ""),
+					    i ? "open" : "ours");
+		json_decref(a.body);
+	}
+	json_decref(request);
+}
+
 static void test_record(void **state)
 {
 	static const char line[] =
@@ -250,7 +296,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_exceeded), cmocka_unit_test(test_free_nodes),
 		cmocka_unit_test(test_absent),   cmocka_unit_test(test_room),
-		cmocka_unit_test(test_record),
+		cmocka_unit_test(test_sooner),   cmocka_unit_test(test_record),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
