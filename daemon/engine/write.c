@@ -98,6 +98,7 @@ static void write_adopt(struct engine *e, struct run *run, const struct job_ref 
 {
 	struct attempt *a = &run->attempt;
 	struct err err = { 0 };
+	bool is_told;
 
 	engine_wrote(e,
 		     ledger_attempt_set_job(e->ledger, a->id, job->job_id, job->submit_time, &err),
@@ -106,7 +107,10 @@ static void write_adopt(struct engine *e, struct run *run, const struct job_ref 
 	a->job.submit_time = job->submit_time;
 	a->state = ATTEMPT_HELD;
 	run->was_taken = true;
-	engine_event(e, run, "submitted", "lbd", "job %u", job->job_id);
+	/* what Slurm, or the site, says of a job that it takes */
+	is_told = a->submit.state == CALL_OK && a->call_text[0];
+	engine_event(e, run, "submitted", "lbd", "job %u%s%s", job->job_id, is_told ? ": " : "",
+		     is_told ? a->call_text : "");
 	watch_anew(run, engine_now(e));
 }
 

@@ -77,6 +77,20 @@ static void confirm(struct answer *a, const char *name, const char *comment, uin
 	slurm_free_job_info_msg(list);
 }
 
+/* What the site's plug-in says of a job that it takes; sbatch prints it. */
+static void add_sites_words(struct answer *a, char *words)
+{
+	char *line;
+
+	while ((line = strsep(&words, "\n"))) {
+		size_t len = strlen(a->text);
+
+		if (line[0])
+			snprintf(a->text + len, sizeof(a->text) - len, "%s%s", len ? "; " : "",
+				 line);
+	}
+}
+
 static void wait_for_room(struct answer *a)
 {
 	slurm_conf_t *conf = NULL;
@@ -111,6 +125,7 @@ static void submit(struct answer *a, struct draft *d)
 	/* Accepted, but it will not start as things are. */
 	if (response->error_code && response->error_code != ESLURM_JOB_HELD)
 		answer_set(a, SCHEDULER_OK, "%s", slurm_strerror((int)response->error_code));
+	add_sites_words(a, response->job_submit_user_msg);
 	confirm(a, d->desc.name, d->desc.comment, libslurm_submitted_id(response));
 	slurm_free_submit_response_response_msg(response);
 }

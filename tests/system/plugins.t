@@ -13,6 +13,10 @@ function slurm_job_submit(job, partitions, uid)
 		job.comment = "site"
 		job.name = "site"
 	end
+	if string.find(job.name or "", "image") then
+		slurm.log_user("GPUs are dear")
+		slurm.log_user("Use few")
+	end
 	return slurm.SUCCESS
 end
 function slurm_job_modify() return slurm.SUCCESS end
@@ -37,6 +41,9 @@ ok "a job that the site marks as its own" lbctl submit --name stamp -- true
 run_reaches stamp failed 20
 like "$(lbctl status stamp)" 'this site replaces the comments of jobs' "fails, and says why"
 is "$(squeue -h)" "" "and leaves nothing behind"
+ok "a job of which it has something to say" lbctl submit --name imagery -- true
+run_reaches imagery completed 20
+like "$(lbctl events imagery)" 'submitted +job [0-9]+: .*GPUs are dear; .*Use few$' "is submitted with those words"
 exits 2 "unless lbd is told, such an option is a mistake" lbctl submit train.slurm
 like "$err" 'train.slurm:2: --image: there is no such option of sbatch .*slurm.plugin_options' "with the key"
 lbd_stop
