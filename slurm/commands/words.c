@@ -19,6 +19,8 @@ static const struct word {
 	{ "Unable to create job record, try again", SCHEDULER_DOWN },
 	{ "I/O error writing script/environment to file", SCHEDULER_DOWN },
 	{ "standby mode", SCHEDULER_DOWN },
+	{ "MaxJobCount limit reached", SCHEDULER_DOWN },
+	{ "Rate limit exceeded", SCHEDULER_DOWN },
 	{ "Resource temporarily unavailable", SCHEDULER_DOWN },
 	{ "Job can not be altered now, try again later", SCHEDULER_DOWN },
 	/* the question or the answer was lost */
@@ -29,6 +31,9 @@ static const struct word {
 	{ "Message receive failure", SCHEDULER_UNCLEAR },
 	{ "Communication shutdown failure", SCHEDULER_UNCLEAR },
 	{ "Socket timed out", SCHEDULER_UNCLEAR },
+	{ "Connection timed out", SCHEDULER_UNCLEAR },
+	{ "Connection rejected", SCHEDULER_UNCLEAR },
+	{ "quiesce timeout", SCHEDULER_UNCLEAR },
 	{ "Zero Bytes were transmitted", SCHEDULER_UNCLEAR },
 	{ "authentication error", SCHEDULER_UNCLEAR },
 	{ "Insane message length", SCHEDULER_UNCLEAR },

@@ -126,7 +126,7 @@ const struct slurm_rules *slurm_rules(void)
 static bool is_passing(int code)
 {
 	switch (code) {
-	case EAGAIN: /* the controller holds MaxJobCount jobs */
+	case EAGAIN:
 	case SLURMCTLD_COMMUNICATIONS_CONNECTION_ERROR:
 	case ESLURM_ERROR_ON_DESC_TO_RECORD_COPY:
 	case ESLURM_WRITING_TO_FILE:
@@ -192,8 +192,22 @@ int slurm_failed_in_words(struct answer *a, const char *words, const char *what)
 		ESLURM_IN_STANDBY_USE_BACKUP, EAGAIN,
 	};
 	/* clang-format on */
+	/* those of newer releases, for which older ones have no number */
+	static const struct {
+		const char *words;
+		enum scheduler_result result;
+	} newer[] = {
+		{ "Rate limit exceeded", SCHEDULER_DOWN },
+		{ "Connection timed out", SCHEDULER_UNCLEAR },
+		{ "Connection rejected", SCHEDULER_UNCLEAR },
+		{ "quiesce timeout", SCHEDULER_UNCLEAR },
+	};
 	enum scheduler_result result = SCHEDULER_REFUSED;
 
+	for (size_t i = 0; i < sizeof(newer) / sizeof(newer[0]); i++) {
+		if (strstr(words, newer[i].words))
+			result = newer[i].result;
+	}
 	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++) {
 		if (strstr(words, slurm_strerror(codes[i])))
 			result = judge(codes[i], true);

@@ -114,8 +114,12 @@
 #if !SLURM_SINCE(22, 5)
 #define ESLURM_PARTITION_ASSOC (-2002)
 #endif
+/* A controller that holds MaxJobCount jobs says so since; the number had another name. */
 #if SLURM_SINCE(26, 5)
-#define ESLURM_ERROR_ON_DESC_TO_RECORD_COPY (-2003)
+#define ESLURM_ERROR_ON_DESC_TO_RECORD_COPY ESLURM_MAX_JOB_COUNT
+#define CONTROLLER_IS_FULL ESLURM_MAX_JOB_COUNT
+#else
+#define CONTROLLER_IS_FULL EAGAIN
 #endif
 #ifndef CPU_FREQ_SCHEDUTIL
 #define CPU_FREQ_SCHEDUTIL 0 /* no such governor */

@@ -115,7 +115,7 @@ static void submit(struct answer *a, struct draft *d)
 	if (code == ESLURM_ACCOUNTING_POLICY)
 		limit_wait(a, limit);
 	errno = code;
-	if (code == EAGAIN)
+	if (code == EAGAIN || code == CONTROLLER_IS_FULL)
 		wait_for_room(a);
 	else if (rc && code != ESLURM_ACCOUNTING_POLICY)
 		slurm_failed(a, code, true, said[0] ? said : "submitting the job");

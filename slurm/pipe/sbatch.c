@@ -16,7 +16,7 @@
 
 /* It tries again for two minutes, and nobody could say whether it had done something when lbd no
  * longer waits. */
-#define SLEEPS "temporarily unable to accept job, sleeping"
+#define SLEEPS "sleeping and retrying"
 
 static void add_all(struct strv *l, const json_t *array, size_t from)
 {
