@@ -136,6 +136,9 @@ void slurm_word_judge(const struct slurm_word *word, struct job_status *out)
 	/* A zero that no process returned says nothing. */
 	if (shape == SHAPE_ZERO && out->cause != CAUSE_COMPLETED)
 		out->exit_code = -1;
+	/* nor does the 1 that Slurm itself writes where a deadline has passed */
+	if ((word->state & SJ_MASK) == SJ_DEADLINE && word->exit_code == 1)
+		out->signal = 0;
 }
 
 bool slurm_state_from_word(const char *word, uint32_t *state)

@@ -70,6 +70,8 @@ struct run {
 	int64_t prequeued_not_before_ms; /* monotonic */
 	int64_t longest_wait_ms; /* of its attempts, from the release of a job to its start */
 
+	/* wall: when people asked for it to run; 0 = now. Its "now+1hour" counts from here. */
+	int64_t asked_ms;
 	int64_t absent_since_ms; /* wall: should run, and does not; 0 = all is well */
 	bool is_absence_reported;
 

@@ -50,7 +50,8 @@ static void take_row(struct run *run, const struct ledger_run *row)
 	run->failures = row->failures;
 	run->checkpoint_step = -1;
 	run->target_step = row->target_step;
-	run->absent_since_ms = row->wanted_ms > row->created_ms ? row->wanted_ms : row->created_ms;
+	run->asked_ms = row->wanted_ms > row->created_ms ? row->wanted_ms : row->created_ms;
+	run->absent_since_ms = run->asked_ms;
 	run->ever_trained = row->step >= 0;
 	run->tasks_done = row->step > 0 ? row->step : 0;
 }

@@ -138,7 +138,7 @@ static json_t *resolve(struct batch_job *job, const struct config *config, const
 		.plugin_options = config->plugin_options.items,
 		.no_plugins = no_plugins(config, has_cluster),
 		.workdir = run->spec.workdir,
-		.now = time(NULL),
+		.now = run->asked_ms ? run->asked_ms / 1000 : time(NULL),
 		.has_waited = attempt_newest_claim(run->dir) > 0,
 	};
 	const char *theirs = strv_get(job->submitter.items, "TZ");

@@ -2,6 +2,7 @@
 /* batch.c - from options to the job that sbatch would have made of them. */
 #include "slurm/batch/batch.h"
 
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -182,6 +183,17 @@ static bool is_left_out(const struct sbatch_option *option, const json_t *fields
 	       is_among(option->field, may_be_gone, sizeof(may_be_gone) / sizeof(may_be_gone[0]));
 }
 
+/* A moment is one: "now+1hour" is another when sbatch reads it. */
+static char *word_of(const struct directive *at, const json_t *fields)
+{
+	static const char *const moments[] = { "begin_time", "deadline" };
+	const char *name = at->option->name, *field = at->option->field;
+
+	if (field && is_among(field, moments, sizeof(moments) / sizeof(moments[0])))
+		return xasprintf("--%s=uts%" PRId64, name, js_int(fields, field, 0));
+	return at->value ? xasprintf("--%s=%s", name, at->value) : xasprintf("--%s", name);
+}
+
 static char **words_of(const struct batch_request *r, const struct directives *d,
 		       const json_t *fields)
 {
@@ -197,8 +209,7 @@ static char **words_of(const struct batch_request *r, const struct directives *d
 
 		if (is_left_out(at->option, fields))
 			continue;
-		words[n++] = at->value ? xasprintf("--%s=%s", at->option->name, at->value)
-				       : xasprintf("--%s", at->option->name);
+		words[n++] = word_of(at, fields);
 	}
 	for (size_t i = 0; i < d->passed.count; i++)
 		words[n++] = xstrdup(d->passed.items[i]);

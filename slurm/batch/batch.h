@@ -24,7 +24,7 @@ struct batch_request {
 	const char *no_plugins;          /* as there */
 	const char *workdir;             /* where it is submitted from; absolute */
 	bool has_waited; /* an earlier job of this request has waited for --begin, --dependency */
-	time_t now;
+	time_t now;      /* what "now+1hour" counts from */
 };
 
 /* What is asked for, as the JSON object that schedulers turn into a job (slurm/helper/fields.c,

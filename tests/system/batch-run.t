@@ -162,16 +162,18 @@ run_reaches abroad queued 20
 is "$(TZ=UTC scontrol show job "$(lbctl status abroad --json | json attempts.0.job_id)" | sed -n 's/.*EligibleTime=//p')" \
 	2037-01-01T09:00:00 "a time is meant in the zone of who submits, as by sbatch"
 lbctl kill abroad >/dev/null
-lbctl submit --name begin --begin=now+12 --dependency="afterany:$before" --mem=100M \
+lbctl submit --name begin --begin=now+12 --deadline=now+1hour --time=5 --dependency="afterany:$before" --mem=100M \
 	--set restart.in_place=0 --set restart.backoff_first=1s \
-	--wrap '[ "$LB_ATTEMPT" = 2 ] || exit 3; scontrol show job $SLURM_JOB_ID >"$LB_RUN_DIR/second"' >/dev/null
+	--wrap 'scontrol show job $SLURM_JOB_ID >"$LB_RUN_DIR/job.$LB_ATTEMPT"; [ "$LB_ATTEMPT" = 2 ] || exit 3' >/dev/null
 run_reaches begin completed 90
 ok "--begin is kept by the first attempt" test $(($(date +%s) - begun)) -ge 12
 is "$(lbctl status begin --json | json attempts.#)" 2 "… there is a second one"
-like "$(cat "$LB_HOME/runs/begin/second")" 'Dependency=\(null\)' "… which waits for nothing that the first has waited for"
+like "$(cat "$LB_HOME/runs/begin/job.2")" 'Dependency=\(null\)' "… which waits for nothing that the first has waited for"
 # released moments later, however busy the machine
-when() { date -d "$(grep -o "$1=[^ ]*" "$LB_HOME/runs/begin/second" | cut -d= -f2)" +%s; }
+when() { date -d "$(grep -o "$1=[^ ]*" "$LB_HOME/runs/begin/job.2" | cut -d= -f2)" +%s; }
 ok "… nor for its time" test $(($(when EligibleTime) - $(when SubmitTime))) -lt 10
+
+is "$(grep -oh 'Deadline=[^ ]*' "$LB_HOME"/runs/begin/job.? | uniq | wc -l)" 1 "… and whose deadline is the same moment"
 
 # --- a script that requeues itself
 # -------------------------------------------------------------------- The usual idiom; Slurm

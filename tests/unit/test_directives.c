@@ -237,6 +237,28 @@ static void test_unread(void **state)
 				 cases[i].line);
 }
 
+/* A relaunch means the moment that was meant at first, and so does sbatch that reads it later. */
+static void test_moments_stay(void **state)
+{
+	static const char text[] = "#!/bin/sh\n#SBATCH --deadline=now+1hour --begin now+60\n";
+	char **words = NULL;
+	struct batch_request r = { .script = text,
+				   .script_len = sizeof(text) - 1,
+				   .file = "train.slurm",
+				   .workdir = "/",
+				   .now = 1700000000 };
+	struct err err = { 0 };
+	json_t *fields = batch_resolve(&r, &words, &err);
+
+	(void)state;
+	assert_non_null(fields);
+	assert_int_equal(js_int(fields, "deadline", 0), 1700003600);
+	assert_string_equal(words[0], "--deadline=uts1700003600");
+	assert_string_equal(words[1], "--begin=uts1700000060");
+	json_decref(fields);
+	strv_free(words);
+}
+
 /* Options of plugins are passed on behind sbatch's own, with their values. */
 static void test_plugin_options(void **state)
 {
@@ -370,11 +392,17 @@ static void test_table(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_lines),          cmocka_unit_test(test_precedence),
-		cmocka_unit_test(test_empty),          cmocka_unit_test(test_refusals),
-		cmocka_unit_test(test_moments),        cmocka_unit_test(test_table),
-		cmocka_unit_test(test_plugin_options), cmocka_unit_test(test_plugin_option_names),
-		cmocka_unit_test(test_unread),         cmocka_unit_test(test_array_limits),
+		cmocka_unit_test(test_lines),
+		cmocka_unit_test(test_precedence),
+		cmocka_unit_test(test_empty),
+		cmocka_unit_test(test_refusals),
+		cmocka_unit_test(test_moments),
+		cmocka_unit_test(test_table),
+		cmocka_unit_test(test_plugin_options),
+		cmocka_unit_test(test_moments_stay),
+		cmocka_unit_test(test_plugin_option_names),
+		cmocka_unit_test(test_unread),
+		cmocka_unit_test(test_array_limits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

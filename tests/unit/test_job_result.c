@@ -93,7 +93,7 @@ static const struct row {
 	  "TIMEOUT", "TimeLimit" },
 	{ "preempted", { 8, 0, 15, false }, JOB_ENDED, CAUSE_PREEMPTED, -1, 15, "PREEMPTED", "" },
 	{ "node did not boot", { 9, 0, 0, false }, JOB_ENDED, CAUSE_NODE_FAIL, -1, 0, "BOOT_FAIL", "" },
-	{ "deadline passed", { 10, 167, 1, false }, JOB_ENDED, CAUSE_TIMEOUT, -1, 1, "DEADLINE", "DeadLine" },
+	{ "deadline passed", { 10, 167, 1, false }, JOB_ENDED, CAUSE_TIMEOUT, -1, 0, "DEADLINE", "DeadLine" },
 	{ "out of memory", { 11, 0, 0x7d00, false }, JOB_ENDED, CAUSE_OOM, 125, 0, "OUT_OF_MEMORY", "" },
 	{ "a state of the future", { 12, 999, 0, false }, JOB_ENDED, CAUSE_LOST, -1, 0, "state 12", "UnknownReason" },
 };
