@@ -8,8 +8,10 @@
 
 #include "common/run/attempt.h"
 #include "common/run/attempt_params.h"
+#include "common/base/clock.h"
 #include "common/base/failpoint.h"
 #include "common/base/files.h"
+#include "common/base/json.h"
 #include "common/base/mem.h"
 #include "common/base/paths.h"
 #include "common/base/strv.h"
@@ -174,6 +176,18 @@ static bool are_files_due(const struct scheduler *scheduler)
 	return scheduler->by_sbatch || scheduler->ops->probe == NULL;
 }
 
+/* Slurm calls it an invalid time limit. */
+static int meets_deadline(const struct run *run, const json_t *fields, struct err *err)
+{
+	int64_t deadline_ms = 1000 * js_int(fields, "deadline", 0);
+	char text[CLOCK_TEXT_MAX];
+
+	if (run->scheduler->ops->unused || deadline_ms == 0 || deadline_ms > clock_wall_ms())
+		return 0;
+	return err_set(err, ERR_REFUSED, "its deadline has passed: %s (--deadline)",
+		       clock_text(deadline_ms, text));
+}
+
 int job_submit(const struct config *config, const struct run *run, double node_mtbf_s,
 	       const char *ledger_id, scheduler_done done, void *arg, struct err *err)
 {
@@ -184,6 +198,7 @@ int job_submit(const struct config *config, const struct run *run, double node_m
 	if (run->scheduler == NULL)
 		err_set(err, ERR_SCHEDULER, "Slurm is not available to this lbd");
 	else if (parts_make(&parts, config, run, err) == 0 &&
+		 meets_deadline(run, parts.asked.fields, err) == 0 &&
 		 job_env_make(&env, config, run, &parts.asked, err) == 0 &&
 		 job_env_add_secrets(&env, run, err) == 0)
 		rc = are_files_due(run->scheduler)

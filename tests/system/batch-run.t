@@ -162,6 +162,7 @@ run_reaches abroad queued 20
 is "$(TZ=UTC scontrol show job "$(lbctl status abroad --json | json attempts.0.job_id)" | sed -n 's/.*EligibleTime=//p')" \
 	2037-01-01T09:00:00 "a time is meant in the zone of who submits, as by sbatch"
 lbctl kill abroad >/dev/null
+lbctl submit --name late --deadline=now+8 --time=10 --mem=100M --set restart.backoff_first=1s -- true >/dev/null
 lbctl submit --name begin --begin=now+12 --deadline=now+1hour --time=5 --dependency="afterany:$before" --mem=100M \
 	--set restart.in_place=0 --set restart.backoff_first=1s \
 	--wrap 'scontrol show job $SLURM_JOB_ID >"$LB_RUN_DIR/job.$LB_ATTEMPT"; [ "$LB_ATTEMPT" = 2 ] || exit 3' >/dev/null
@@ -174,6 +175,8 @@ when() { date -d "$(grep -o "$1=[^ ]*" "$LB_HOME/runs/begin/job.2" | cut -d= -f2
 ok "… nor for its time" test $(($(when EligibleTime) - $(when SubmitTime))) -lt 10
 
 is "$(grep -oh 'Deadline=[^ ]*' "$LB_HOME"/runs/begin/job.? | uniq | wc -l)" 1 "… and whose deadline is the same moment"
+wait_for 'lbctl status late | grep -q "its deadline has passed: 2"' 30 && passed "a run whose deadline has passed says so"
+lbctl kill late >/dev/null
 
 # --- a script that requeues itself
 # -------------------------------------------------------------------- The usual idiom; Slurm
