@@ -4,6 +4,7 @@
  * did something. */
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "common/base/json.h"
 #include "slurm/commands/look.h"
@@ -33,6 +34,12 @@ static int find(const json_t *request, struct answer *a, struct look *look, cons
 	return is_over(*job) ? answer_set(a, SCHEDULER_GONE, "job %s has ended", id) : 0;
 }
 
+/* Of an array some tasks may be over; what the others took they say, too. */
+static bool has_failed(const struct said *said)
+{
+	return said->status && !strstr(said->errors, ": No error");
+}
+
 /* Runs a command that changes the job. */
 static int act(const char *const *words, struct answer *a)
 {
@@ -41,7 +48,7 @@ static int act(const char *const *words, struct answer *a)
 
 	answer_acting(a);
 	command_ask(words, &said);
-	rc = said.status ? command_failed(a, &said, true, words[0]) : 0;
+	rc = has_failed(&said) ? command_failed(a, &said, true, words[0]) : 0;
 	said_clear(&said);
 	return rc;
 }

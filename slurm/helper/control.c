@@ -13,6 +13,20 @@
 
 enum { ID_TEXT = 16 };
 
+/* Of an array some tasks may be over, which is no failure of what the others took. */
+static int code_of(const job_array_resp_msg_t *answers)
+{
+	int code = (int)answers->error_code[0];
+
+	for (uint32_t i = 1; i < answers->job_array_count; i++) {
+		int other = (int)answers->error_code[i];
+
+		if ((code == 0 || code == ESLURM_JOB_FINISHED) && other != ESLURM_JOB_FINISHED)
+			code = other;
+	}
+	return code;
+}
+
 /* The plain slurm_update_job would need the id in a member that newer releases moved. */
 static int update(job_desc_msg_t *desc, char *id, int *rc)
 {
@@ -21,7 +35,7 @@ static int update(job_desc_msg_t *desc, char *id, int *rc)
 	desc->job_id_str = id;
 	*rc = slurm_update_job2(desc, &answers);
 	if (*rc == 0 && answers && answers->job_array_count > 0)
-		*rc = (int)answers->error_code[0];
+		*rc = code_of(answers);
 	if (answers)
 		slurm_free_job_array_resp(answers);
 	return *rc ? -1 : 0;
