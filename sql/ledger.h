@@ -26,7 +26,7 @@
 
 struct ledger;
 
-enum { LEDGER_SCHEMA_VERSION = 11 };
+enum { LEDGER_SCHEMA_VERSION = 12 };
 
 /* "SQLite 3.40.1": what is below. */
 const char *ledger_library(void);
@@ -180,6 +180,7 @@ struct ledger_attempt {
 	const char *excluded;            /* nodes it was told to keep away from, comma-separated */
 	bool is_walled_in;               /* the scheduler had no other for it */
 	bool is_short;                   /* too few nodes were free: the next asks for fewer */
+	bool was_waiting;                /* it was seen to be released, for good */
 };
 
 int ledger_attempt_insert(struct ledger *l, int64_t run_id, int64_t number, const char *token,
@@ -209,6 +210,7 @@ int ledger_attempt_set_excluded(struct ledger *l, int64_t id, const char *exclud
 				struct err *err);
 int ledger_attempt_walled_in(struct ledger *l, int64_t id, struct err *err);
 int ledger_attempt_short(struct ledger *l, int64_t id, struct err *err);
+int ledger_attempt_waited(struct ledger *l, int64_t id, struct err *err);
 int ledger_attempt_set_spool(struct ledger *l, int64_t id, int64_t offset, int64_t seq,
 			     struct err *err);
 

@@ -25,6 +25,7 @@ static const struct column attempt_columns[] = {
 	COLUMN(ledger_attempt, TEXT, excluded),
 	COLUMN(ledger_attempt, BOOL, is_walled_in),
 	COLUMN(ledger_attempt, BOOL, is_short),
+	COLUMN(ledger_attempt, BOOL, was_waiting),
 	{ NULL, 0, 0 },
 };
 
@@ -198,6 +199,14 @@ int ledger_attempt_walled_in(struct ledger *l, int64_t id, struct err *err)
 int ledger_attempt_short(struct ledger *l, int64_t id, struct err *err)
 {
 	sqlite3_stmt *s = query(l, Q_ATTEMPT_SHORT);
+
+	bind_int(s, ":id", id);
+	return write_one(l, s, ERR_NOT_FOUND, no_such_attempt, err);
+}
+
+int ledger_attempt_waited(struct ledger *l, int64_t id, struct err *err)
+{
+	sqlite3_stmt *s = query(l, Q_ATTEMPT_WAITED);
 
 	bind_int(s, ":id", id);
 	return write_one(l, s, ERR_NOT_FOUND, no_such_attempt, err);

@@ -162,6 +162,15 @@ static void note_booting(struct engine *e, struct run *run, struct attempt *a,
 	engine_note_nodes(e, run, job->nodes);
 }
 
+/* On the disk: a later lbd, too, is to know that whoever holds it then is somebody else. */
+static void note_waiting(struct engine *e, struct attempt *a)
+{
+	struct err err = { 0 };
+
+	a->was_waiting = true;
+	engine_wrote(e, ledger_attempt_waited(e->ledger, a->id, &err), &err);
+}
+
 static void note_job(struct engine *e, struct run *run, struct attempt *a,
 		     const struct job_status *job, int64_t begun_ms)
 {
@@ -173,8 +182,8 @@ static void note_job(struct engine *e, struct run *run, struct attempt *a,
 	a->last_seen = *job;
 	a->seen_poll_ms = begun_ms;
 	note_booting(e, run, a, job);
-	if (job->phase != JOB_HELD && is_settled(a, begun_ms))
-		a->was_waiting = true;
+	if (job->phase != JOB_HELD && !a->was_waiting && is_settled(a, begun_ms))
+		note_waiting(e, a);
 	if ((job->phase >= JOB_ENDING || is_back_in_line(run, a, job, begun_ms)) &&
 	    (is_change || a->ended_ms == 0)) {
 		a->ended_ms = engine_now(e);

@@ -118,6 +118,7 @@ static int take_attempt(const struct ledger_attempt *row, void *arg)
 	a->cause = row->cause;
 	a->released_ms = row->released_ms;
 	a->started_ms = row->started_ms;
+	a->was_waiting = row->was_waiting;
 	run->was_taken |= row->job_id > 0;
 	run_waited(run);
 	a->exit_code = row->exit_code;

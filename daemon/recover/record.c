@@ -61,6 +61,7 @@ static int add_attempt(const struct ledger_attempt *a, void *arg)
 	js_set_str(o, "excluded", a->excluded);
 	js_set_bool(o, "is_walled_in", a->is_walled_in);
 	js_set_bool(o, "is_short", a->is_short);
+	js_set_bool(o, "was_waiting", a->was_waiting);
 	json_array_append_new(arg, o);
 	return 0;
 }
@@ -195,6 +196,7 @@ bool record_attempt(const json_t *record, int64_t number, struct ledger_attempt 
 			.excluded = js_str(o, "excluded", ""),
 			.is_walled_in = js_bool(o, "is_walled_in", false),
 			.is_short = js_bool(o, "is_short", false),
+			.was_waiting = js_bool(o, "was_waiting", false),
 		};
 		return out->token[0] && out->state != ATTEMPT_STATE_COUNT &&
 		       out->cause != CAUSE_COUNT;

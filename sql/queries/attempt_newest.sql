@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
 SELECT id, run_id, number, token, state, job_id, submit_time, cause, exit_code, signal, text,
 	nodes, created_ms, released_ms, started_ms, ended_ms, resumed_from_step, spool_offset,
-	spool_seq, excluded, is_walled_in, is_short
+	spool_seq, excluded, is_walled_in, is_short, was_waiting
 FROM attempts WHERE run_id = :run_id AND is_spare = 0 ORDER BY number DESC LIMIT 1

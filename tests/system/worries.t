@@ -49,6 +49,9 @@ like "$(news eta_past_limit slow job)" '^[0-9]+$' "and the job's number"
 like "$(news eta_past_limit slow next)" 'slurm.time' "and what may be done"
 lbd_kill9
 lbd_start
+lbctl submit --name kept --begin=now+1hour -- true >/dev/null
+# shellcheck disable=SC2034 # the condition has it
+seen=$(($(uptime_ms) + 12000))	# by then polls have shown its release for long
 : >"$T/crash"
 wait_for '[ "$(told eta_past_limit slow)" = 2 ]' 40
 is "$(grep '"eta_past_limit"' "$T/news" | tail -n 1 | json attempt)" 2 \
@@ -65,12 +68,16 @@ like "$(news not_running waits what)" \
 	"it has not run for [0-9]+s: its job [0-9]+ is PENDING: [A-Za-z]+" \
 	"a run that should run and does not, with Slurm's reason"
 like "$(news not_running waits next)" 'scontrol show job' "and what may be done"
-job=$(squeue -h -o %i)
+wait_for '[ "$(uptime_ms)" -ge $seen ]' 30
+job=$(job_of kept)
 lbd_kill9
 scontrol hold "$job"
+cluster_signal slurmctld TERM
+wait_for '! scontrol ping | grep -q UP' 30
+"$src/etc/minicluster" start-ctld "$cluster" || bail_out "slurmctld does not come back"
 lbd_start
 lbctl submit --name later -- sleep 1000 >/dev/null
 wait_for '[ "$(told not_running later)" = 1 ]' 30
 is "$(told not_running waits)" 1 "it is told once, although lbd died"
-like "$(squeue -h -j "$job" -o %r)" ^JobHeld "and what somebody holds in Slurm stays held"
+like "$(squeue -h -j "$job" -o %r)" ^JobHeld "and what somebody holds in Slurm stays held, whatever is started anew"
 done_testing

@@ -138,6 +138,7 @@ static void a_ledger_of_schema_1_is_migrated(void **state)
 	assert_int_equal(ask_int("PRAGMA user_version"), LEDGER_SCHEMA_VERSION);
 	assert_int_equal(ask_int("SELECT count(*) FROM pragma_foreign_key_check"), 0);
 	assert_int_equal(ask_int("SELECT count(*) FROM launches WHERE saved_step = -1"), 1);
+	assert_int_equal(ask_int("SELECT count(*) FROM attempts WHERE was_waiting"), 1);
 	assert_int_equal(ask_int("SELECT step FROM metrics ORDER BY id DESC LIMIT 1"), 8);
 	assert_int_equal(ask_int("SELECT count(*) FROM metrics WHERE id = 3 << 32 | seq"), 2);
 	assert_int_equal(ask_int("SELECT count(*) FROM nodes"), 1);

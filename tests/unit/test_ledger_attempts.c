@@ -48,15 +48,18 @@ static void a_spare_is_taken_or_dropped(void **state)
 	assert_string_equal(a.excluded, "n3");
 	assert_false(a.is_walled_in);
 	assert_false(a.is_short);
+	assert_false(a.was_waiting);
 	assert_int_equal(a.state, ATTEMPT_HELD);
 	assert_int_equal(a.job_id, 4712);
 	ok(ledger_prequeued_take(l, id, 9, &err), &err);
 	ok(ledger_attempt_walled_in(l, id, &err), &err);
 	ok(ledger_attempt_short(l, id, &err), &err);
+	ok(ledger_attempt_waited(l, id, &err), &err);
 	ok(ledger_attempt_newest(l, run, &a, &err), &err);
 	assert_int_equal(a.id, id);
 	assert_true(a.is_walled_in);
 	assert_true(a.is_short);
+	assert_true(a.was_waiting);
 	assert_int_equal(a.created_ms, 9);
 	assert_int_equal(ledger_prequeued_find(l, run, &a, &err), -1);
 	err_clear(&err);

@@ -69,8 +69,9 @@ struct attempt {
 	char end_text[512];
 	/* comma-separated, or as the scheduler prints them; "" = not known */
 	char nodes[256];
-	bool is_settled; /* its newest launch was counted, or made progress */
-	bool asks_fewer; /* nodes than the spec names: the one before it had waited too long */
+	bool is_settled;  /* its newest launch was counted, or made progress */
+	bool asks_fewer;  /* nodes than the spec names: the one before it had waited too long */
+	bool was_waiting; /* some poll well after the release showed it not held */
 	int64_t spool_offset, spool_seq;
 	/* the newest that was told of, or the one behind it once that has ended; 0 = none yet */
 	int64_t launch;
@@ -100,8 +101,6 @@ struct attempt {
 	struct job_status last_seen;
 	/* begin of the last poll that showed the job; 0 = never */
 	int64_t seen_poll_ms;
-	/* some poll well after the release showed it not held */
-	bool was_waiting;
 	/* a person wants it released, whoever holds it or tasks of it, and the scheduler has not
 	 * answered yet */
 	bool is_let_go;

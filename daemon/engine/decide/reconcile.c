@@ -351,24 +351,17 @@ static struct decision fewer(const struct facts *f, const struct policy *policy,
 	return now_ms < at_ms ? wait_until(at_ms) : d;
 }
 
-/* Of a release by an earlier lbd only a controller that was started since. */
-static bool may_forget_release(const struct facts *f)
-{
-	return f->a->fresh || f->a->release.reply_ms > 0 ||
-	       f->seen->controller_start * 1000 > f->a->released_ms;
-}
-
-/* Slurm forgets what it had not saved when it died, a release, too. A job that was seen to wait
- * after its release and is held now was held by somebody else, and stays so. Tasks of an array may
- * have begun in that moment, others are held ever after; but what is left of one that an earlier
- * lbd released somebody may have held since. */
+/* Slurm forgets what it had not saved when it died, a release, too; of an array tasks may have
+ * begun in that moment, others are held ever after. Where the controller is the one that took the
+ * job, or the job was seen to wait after its release, somebody else holds it, and it stays so. */
 static bool is_release_forgotten(const struct facts *f)
 {
-	bool may_be = f->a->state == ATTEMPT_QUEUED || (f->is_array && f->a->fresh);
+	bool may_be = f->a->state == ATTEMPT_QUEUED || f->is_array;
 
 	return may_be && f->seen && f->seen->phase == JOB_HELD && !f->a->was_waiting &&
-	       may_forget_release(f) && f->a->release.state != CALL_REFUSED &&
-	       f->poll_ms > f->a->watching_since_ms && f->poll_ms > f->a->release.reply_ms;
+	       f->seen->controller_start >= f->a->job.submit_time &&
+	       f->a->release.state != CALL_REFUSED && f->poll_ms > f->a->watching_since_ms &&
+	       f->poll_ms > f->a->release.reply_ms;
 }
 
 /* Its lbrun has begun, and it waits again: an administrator requeued it, or the controller died
