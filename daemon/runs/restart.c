@@ -283,6 +283,20 @@ static int choose(struct restart *s, struct err *err)
 	return choose_step(s, step, err);
 }
 
+/* Each would start, and end at once. */
+static int check_tasks(const struct restart *s, struct err *err)
+{
+	int64_t changed_ns = 0, done = 0, all = 0;
+
+	if (s->from != RUN_COMPLETED || s->step != -2 || s->tasks.count > 0 ||
+	    !array_tasks_count(s->dir, &changed_ns, &done, &all) || all <= 0 || done < all)
+		return 0;
+	return err_set(err, ERR_LOCKED,
+		       "all %lld tasks of %s have completed; to run them again: lbctl restart %s "
+		       "--from scratch",
+		       (long long)all, run_name(s), run_name(s));
+}
+
 /* --- the row ---------------------------------------------------------------------------------- */
 
 static int write_spec(const struct restart *s, const char *text, struct err *err)
@@ -422,7 +436,8 @@ void restart_run(struct request *request)
 
 	s->request = request;
 	s->lbd = request->lbd;
-	if (find(s, &err) < 0 || read_spec(s, &err) < 0 || choose(s, &err) < 0)
+	if (find(s, &err) < 0 || read_spec(s, &err) < 0 || choose(s, &err) < 0 ||
+	    check_tasks(s, &err) < 0)
 		refuse(s, &err);
 	else if (!run_spec_is_command(&s->spec) && s->old_text)
 		check_training_config(s);

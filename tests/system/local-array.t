@@ -160,7 +160,9 @@ lbctl submit --name flaky --set restart.backoff_first=0 --set restart.in_place=0
 run_reaches flaky completed 60
 is "$(field flaky attempts.#)" 4 "an attempt in which more tasks get done is one with progress"
 
-lbctl restart flaky >/dev/null
+exits 4 "to run again what is all done is refused" lbctl restart flaky
+like "$err" 'all 4 tasks of flaky have completed; to run them again: lbctl restart flaky --from scratch' "with what runs it"
+lbctl restart flaky --set restart.backoff_first=1 >/dev/null
 run_reaches flaky completed 30
 is "$(field flaky attempts.#) $(field flaky step)" "5 4" \
 	"an attempt that finds all tasks done is over at once"
