@@ -17,8 +17,9 @@ struct tasks {
 	size_t count, cap;
 };
 
+/* A task that is sent back into the queue is submitted anew, and stays one of its array. */
 struct array {
-	int64_t job_id, submit_time;
+	int64_t job_id;
 	char token[TOKEN_HEX + 1];
 	char *waiting;       /* tasks that wait, as Slurm prints them; owned */
 	struct tasks others; /* that have a record of their own */
@@ -76,17 +77,17 @@ static void sort(struct tasks *tasks)
 
 /* --- the arrays of a poll --------------------------------------------------------------------- */
 
-static struct array *find(const struct poll *poll, int64_t job_id, int64_t submit_time)
+static struct array *find(const struct poll *poll, int64_t job_id, const char *token)
 {
 	for (size_t i = poll->count; i-- > 0;) /* records of one array stand together, mostly */
-		if (poll->arrays[i].job_id == job_id && poll->arrays[i].submit_time == submit_time)
+		if (poll->arrays[i].job_id == job_id && strcmp(poll->arrays[i].token, token) == 0)
 			return &poll->arrays[i];
 	return NULL;
 }
 
 static struct array *find_or_add(struct poll *poll, const struct wire_row *row)
 {
-	struct array *array = find(poll, row->job_id, row->submit_time);
+	struct array *array = find(poll, row->job_id, row->token);
 
 	if (array)
 		return array;
@@ -95,7 +96,7 @@ static struct array *find_or_add(struct poll *poll, const struct wire_row *row)
 		poll->arrays = xrealloc(poll->arrays, poll->cap * sizeof(poll->arrays[0]));
 	}
 	array = &poll->arrays[poll->count++];
-	*array = (struct array){ .job_id = row->job_id, .submit_time = row->submit_time };
+	*array = (struct array){ .job_id = row->job_id };
 	memcpy(array->token, row->token, sizeof(array->token));
 	return array;
 }
@@ -195,7 +196,7 @@ void cancelled_tell(struct answer *a)
 
 	for (size_t i = 0; i < next.count; i++) {
 		struct array *now = &next.arrays[i];
-		struct array *before = find(&last, now->job_id, now->submit_time);
+		struct array *before = find(&last, now->job_id, now->token);
 
 		if (!before)
 			continue;
