@@ -420,10 +420,22 @@ const struct seen *look_foremost(const struct look *l, const struct seen *of)
 	return best;
 }
 
+/* Of an array each task that was sent back into the queue has a submission of its own. */
+static bool has_ours(const struct look *l, const json_t *request)
+{
+	const char *token = js_str(request, "token", "-");
+	int64_t submit_time = js_int(request, "submit_time", -1);
+
+	for (size_t i = 0; i < l->count; i++)
+		if (l->jobs[i].uid == getuid() && strcmp(l->jobs[i].row.token, token) == 0 &&
+		    l->jobs[i].row.submit_time == submit_time)
+			return true;
+	return false;
+}
+
 int look_find(struct answer *a, const json_t *request, struct look *l, const struct seen **job)
 {
 	uint32_t job_id = (uint32_t)js_int(request, "job_id", 0);
-	const char *token = js_str(request, "token", "-");
 
 	*job = NULL;
 	if (look_at(a, job_id, l))
@@ -435,8 +447,7 @@ int look_find(struct answer *a, const json_t *request, struct look *l, const str
 			known_find_now(&l->jobs[i].row);
 	}
 	*job = look_foremost(l, &l->jobs[0]);
-	if ((*job)->uid != getuid() || strcmp((*job)->row.token, token) != 0 ||
-	    (*job)->row.submit_time != js_int(request, "submit_time", -1))
+	if (!has_ours(l, request))
 		return answer_set(a, SCHEDULER_GONE, "job %u is another one now", job_id);
 	return 0;
 }

@@ -246,6 +246,22 @@ static bool is_ours(const slurm_job_info_t *job, const char *token, int64_t subm
 	       strcmp(row.token, token) == 0;
 }
 
+/* Of an array each task that was sent back into the queue has a submission of its own. */
+static bool has_ours(const job_info_msg_t *list, uint32_t job_id, const json_t *request)
+{
+	const char *token = js_str(request, "token", "-");
+	int64_t submit_time = js_int(request, "submit_time", -1);
+	bool has = false;
+
+	for (uint32_t i = 0; i < list->record_count && !has; i++) {
+		const slurm_job_info_t *job = &list->job_array[i];
+
+		has = (job->job_id == job_id || job->array_job_id == job_id) &&
+		      is_ours(job, token, submit_time);
+	}
+	return has;
+}
+
 int slurm_find(struct answer *a, const json_t *request, job_info_msg_t **list)
 {
 	uint32_t job_id = (uint32_t)js_int(request, "job_id", 0);
@@ -255,7 +271,7 @@ int slurm_find(struct answer *a, const json_t *request, job_info_msg_t **list)
 	if (slurm_ready(a))
 		return -1;
 	job = slurm_record(a, job_id, list);
-	if (job && is_ours(job, js_str(request, "token", "-"), js_int(request, "submit_time", -1)))
+	if (job && has_ours(*list, job_id, request))
 		return 0;
 	if (job)
 		answer_set(a, SCHEDULER_GONE, "job %u is another one now", job_id);

@@ -187,6 +187,18 @@ is "$(begun_tasks away) $(attempts away)" "0012 2" "one that waited is not run a
 like "$(lbctl events away)" 'task_cancelled .*: task 3; lbctl restart' "… and that is told"
 : >"$T/answer"
 
+# Who sends one back into the queue has not cancelled it. What is left there of an attempt that is
+# over goes.
+submit_tasks back 0-1
+array=$(job back 0)
+scontrol update jobid="${array}_1" requeue=1
+scontrol requeuehold "${array}_1"
+wait_for '[ "$(squeue -h -r -j "$array" -t PENDING -o %K)" = 1 ]' 60
+touch "$LB_HOME/runs/back/go.0"
+run_reaches back completed 90
+is "$(begun_tasks back) $(attempts back)" "0011 2" "a task that is sent back into the queue is run by the next attempt"
+wait_for '[ -z "$(squeue -h -r -j "$array" -t PENDING -o %K)" ]' 30 && passed "… and leaves nothing in the queue"
+
 # Whatever had failed before, who cancels an array wants no other one.
 submit_tasks whole 0-3%2
 touch "$LB_HOME/runs/whole/go.0"
