@@ -55,6 +55,7 @@ lbd_start
 run_reaches tasks completed 90
 is "$(lbctl status tasks --json | json attempts.#)" 2 "it takes another attempt"
 is "$(lbctl status tasks --json | json attempts.0.cause)" lost "as nobody knows what became of the task"
+like "$(lbctl events tasks)" 'attempt_end  *attempt 1: lost: a task left no word: it died, or was cancelled' "which is said"
 is "$(sort "$run/started" | tr '\n' ' ')" "0 1 1 2 " "what had completed is not done again"
 is "$(lbctl status tasks --json | json step)" 3 "and all are done"
 

@@ -86,10 +86,14 @@ static struct decision end_by_word(const struct facts *f, const char *state)
 {
 	static const char silent[] = "lbrun, which watches the trainer in its job, was killed or "
 				     "died before it could write down why";
+	static const char wordless[] = "a task left no word: it died, or was cancelled in Slurm "
+				       "while no lbd could see that";
 	enum cause cause = scheduler_cause(f);
 
-	if (f->a->claimed && !f->is_array && (cause == CAUSE_CRASH || cause == CAUSE_ERROR))
-		state = silent;
+	if (f->a->claimed && (cause == CAUSE_CRASH || cause == CAUSE_ERROR))
+		state = f->is_array ? wordless : silent;
+	if (f->is_array && cause == CAUSE_COMPLETED)
+		state = wordless;
 	if (is_nobodys_cancel(f) && f->a->claimed)
 		state = nobodys_cancel;
 	if (cause == CAUSE_COMPLETED || cause == CAUSE_NONE || is_nobodys_cancel(f))
