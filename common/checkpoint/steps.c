@@ -250,6 +250,11 @@ bool name_tells_time(const char *name)
 	return is;
 }
 
+bool name_step_is_time(const char *name, int64_t step)
+{
+	return name_tells_time(name) && step_in_name(name) == step;
+}
+
 bool name_has_number(const char *name)
 {
 	return step_in_name(name) >= 0;

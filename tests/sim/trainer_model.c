@@ -284,7 +284,7 @@ void trainer_save(struct sim *sim, struct lbrun *p)
 	lbrun_say(sim, p,
 		  &(struct spool_record){ .kind = SPOOL_CHECKPOINT,
 					  .step = t->step,
-					  .has_progress = launch_saved(l, t->step) });
+					  .has_progress = launch_saved(l, t->step, false) });
 }
 
 /* It has something to say. */

@@ -119,6 +119,27 @@ for where in 0 1; do
 	like "$(lbctl events "poison$where")" 'checkpoint_suspect .*ckpt_30.*exit status 1' "which is said"
 done
 
+# --- names that tell a time, and no step: how far a launch came is told by its own steps ----------
+cat >"$T/times.sh" <<'END'
+step=0
+[ -z "${LB_RESUME_FROM:-}" ] || step=$(cat "$LB_RESUME_FROM/counter.ckpt")
+echo "starting from $step"
+while [ "$step" -lt 40 ]; do
+	step=$((step + 1))
+	echo "step $step/40 loss 1.0"
+	to="$LB_CHECKPOINT_DIR/CKPT+2026-11-28+10-15-00+$step"
+	[ $((step % 10)) != 0 ] || { mkdir "$to"; echo $step >"$to/counter.ckpt"; }
+	[ $step != 25 ] || [ -e died ] || { touch died; exit 1; }
+	[ $step != 28 ] || [ -e died2 ] || { touch died2; exit 1; }
+done
+END
+mkdir "$T/times" && cd "$T/times" || exit 1
+ok "a trainer that names checkpoints by the time" lbctl submit --name times --set restart.backoff_first=1s \
+	-- sh "$T/times.sh"
+run_reaches times completed 60
+is "$(starts times)" "starting from 0 starting from 20 starting from 20 " \
+	"a launch that came further leaves its checkpoint trusted"
+
 # --- no checkpoint is to blame for a port that is taken, or a module that is not there ------------
 cat >"$T/port.sh" <<'END'
 step=0

@@ -85,6 +85,17 @@ static void test_step_in_name(void **state)
 			fail_msg("%s: %lld", cases[i].name, (long long)step_in_name(cases[i].name));
 }
 
+static void test_times(void **state)
+{
+	(void)state;
+	assert_true(name_step_is_time("CKPT+2026-11-28+05-04-15+00", 2026112805041500));
+	assert_true(name_step_is_time("ckpt_1795427999.pt", 1795427999));
+	/* what stands inside is a step all the same */
+	assert_false(name_step_is_time("ckpt_1795427999.pt", 40));
+	assert_false(name_step_is_time("step_20261123.pt", 20261123));
+	assert_false(name_step_is_time("checkpoint_1000_20261123.pt", 1000));
+}
+
 /* Of several numbers the one that differs among those called alike. */
 static void test_siblings(void **state)
 {
@@ -270,10 +281,11 @@ static void test_bounded(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_step_in_name),    cmocka_unit_test(test_siblings),
-		cmocka_unit_test(test_temporary_names), cmocka_unit_test(test_rows),
-		cmocka_unit_test(test_patterns),        cmocka_unit_test(test_mistakes),
-		cmocka_unit_test(test_complete_when),   cmocka_unit_test(test_bounded),
+		cmocka_unit_test(test_step_in_name), cmocka_unit_test(test_times),
+		cmocka_unit_test(test_siblings),     cmocka_unit_test(test_temporary_names),
+		cmocka_unit_test(test_rows),         cmocka_unit_test(test_patterns),
+		cmocka_unit_test(test_mistakes),     cmocka_unit_test(test_complete_when),
+		cmocka_unit_test(test_bounded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -486,7 +486,7 @@ static void test_begun_again(void **state)
 	launch_told_step(&l, 10, INT64_MIN, NOW);
 	launch_told_step(&l, 1, NOW + 1, NOW + 2);
 	assert_false(l.has_begun_again);
-	launch_saved(&l, 8);
+	launch_saved(&l, 8, false);
 	launch_told_step(&l, 1, INT64_MIN, NOW + 3);
 	launch_told_step(&l, 1, NOW - TOLD_LATE_MS, NOW + 3);
 	launch_told_step(&l, 9, NOW + 1, NOW + 4);
@@ -498,7 +498,7 @@ static void test_begun_again(void **state)
 	launch_told_step(&l, 11, NOW + 5, NOW + 7);
 	assert_false(l.has_begun_again);
 	/* also where a checkpoint was saved right before the end */
-	launch_saved(&l, 11);
+	launch_saved(&l, 11, false);
 	launch_told_step(&l, 10, NOW + 5, NOW + 8);
 	assert_true(l.has_begun_again);
 	launch_told_step(&l, 11, NOW + 5, NOW + 8);
@@ -508,12 +508,31 @@ static void test_begun_again(void **state)
 	assert_true(l.has_begun_again);
 }
 
+/* What is named by its time alone says which is newer, and nothing of steps. */
+static void test_saved_by_time(void **state)
+{
+	struct launch l = { .from_step = -1,
+			    .step_to_beat = 20261128101400,
+			    .first_told = -1,
+			    .step_told = -1,
+			    .step_saved = -1 };
+
+	(void)state;
+	launch_told_step(&l, 10, INT64_MIN, NOW);
+	assert_true(l.has_come_further);
+	assert_true(launch_saved(&l, 20261128101500, true));
+	assert_false(launch_saved(&l, 20261128101300, true));
+	launch_told_step(&l, 11, NOW + 1, NOW + 2);
+	assert_false(l.has_begun_again);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_table),        cmocka_unit_test(test_no_step_twice),
-		cmocka_unit_test(test_ends),         cmocka_unit_test(test_reached_after_all),
-		cmocka_unit_test(test_cannot_start), cmocka_unit_test(test_begun_again),
+		cmocka_unit_test(test_table),         cmocka_unit_test(test_no_step_twice),
+		cmocka_unit_test(test_ends),          cmocka_unit_test(test_reached_after_all),
+		cmocka_unit_test(test_cannot_start),  cmocka_unit_test(test_begun_again),
+		cmocka_unit_test(test_saved_by_time),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

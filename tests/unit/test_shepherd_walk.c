@@ -97,7 +97,7 @@ static void test_walk(void **state)
 	begin(&w);
 	assert_string_equal(go_on(&w), start);
 	assert_true(w.facts.launch.is_first);
-	launch_saved(&w.facts.launch, 10);
+	launch_saved(&w.facts.launch, 10, false);
 	launch_ended(&w.facts.launch, KILLED_BY(SIGSEGV), w.now_ms);
 	assert_string_equal(go_on(&w),
 			    "clear clear drain look finish search look hand_over launch ");

@@ -20,6 +20,8 @@
 #include "common/base/clock.h"
 #include "common/base/failpoint.h"
 #include "common/base/json.h"
+#include "common/base/paths.h"
+#include "common/checkpoint/steps.h"
 #include "worker/lbrun/checkpoint/choice.h"
 #include "worker/lbrun/checkpoint/place.h"
 #include "worker/lbrun/checkpoint/seals.h"
@@ -260,6 +262,11 @@ int search_start(struct search *s, const struct search_request *request, struct 
 		 request->folder);
 	buf_init(&s->in, ANSWER_MAX_BYTES);
 	return 0;
+}
+
+int64_t search_told_step(const struct search *s)
+{
+	return name_step_is_time(path_base(s->path), s->step) ? -1 : s->step;
 }
 
 static uint64_t stamp_of(const json_t *line)

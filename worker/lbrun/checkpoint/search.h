@@ -63,6 +63,8 @@ struct search {
 
 void search_init(struct search *s);
 int search_start(struct search *s, const struct search_request *request, struct err *err);
+/* The step of the one found, as a trainer tells steps: -1 also where its name has a time alone. */
+int64_t search_told_step(const struct search *s);
 /* Was it passed over by the last search as broken? */
 bool search_was_bad(const struct search *s, const struct checkpoint *c);
 /* Reads what its child has to say; a child that dies without an answer: SEARCH_UNKNOWN. */

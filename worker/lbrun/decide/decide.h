@@ -274,8 +274,9 @@ enum { TOLD_LATE_MS = 5000 }; /* so long behind that end other ranks tell steps 
 enum { UNREACHED_SURVIVED_MS = 60 * 1000 };
 /* Some rank made a step: what srun said of a node so long before it did not end the launch. */
 void launch_survives(struct launch *l, int64_t now_ms);
-/* A whole checkpoint of this step (-1 = it tells none) is there since. True: it is progress. */
-bool launch_saved(struct launch *l, int64_t step);
+/* A whole checkpoint of this step (-1 = it tells none) is there since; is_time: that is when it was
+ * made, and no step that a trainer tells. True: it is progress. */
+bool launch_saved(struct launch *l, int64_t step, bool is_time);
 
 /* Until when the last checkpoints may still be drained from the node's stage: the job then ends, or
  * is ended. INT64_MAX = that is not near. */

@@ -238,11 +238,11 @@ void launch_survives(struct launch *l, int64_t now_ms)
 	l->is_node_broken = false;
 }
 
-bool launch_saved(struct launch *l, int64_t step)
+bool launch_saved(struct launch *l, int64_t step, bool is_time)
 {
 	bool is_progress = step < 0 || step > l->step_to_beat;
 
-	if (step > l->step_saved)
+	if (step > l->step_saved && !is_time)
 		l->step_saved = step;
 	l->has_saved |= is_progress;
 	l->has_come_further |= step < 0 || step > l->from_step;

@@ -9,6 +9,7 @@
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "common/base/paths.h"
+#include "common/checkpoint/steps.h"
 #include "worker/lbrun/end/task_end.h"
 #include "worker/lbrun/checkpoint/seals.h"
 #include "worker/lbrun/shepherd/shepherd.h"
@@ -210,15 +211,16 @@ static const char *loading(const struct shepherd *s)
 }
 
 /* It is progress for the launch; for all others it counts once it is drained. */
-static void record_staged(struct shepherd *s, int64_t step)
+static void record_staged(struct shepherd *s, int64_t step, bool is_time)
 {
 	asking_saved(&s->asking, step, clock_mono_ms());
-	launch_saved(&s->facts.launch, step);
+	launch_saved(&s->facts.launch, step, is_time);
 	stage_look(&s->stage, loading(s));
 }
 
 static void record(struct shepherd *s, const struct checkpoint *c, int64_t step)
 {
+	bool is_time = name_step_is_time(path_base(c->path), step);
 	struct told_checkpoint told = {
 		.path = c->path,
 		.layout = c->layout,
@@ -229,10 +231,10 @@ static void record(struct shepherd *s, const struct checkpoint *c, int64_t step)
 	};
 
 	if (c->is_valid && stage_holds(&s->stage, c->path)) {
-		record_staged(s, step);
+		record_staged(s, step, is_time);
 		return;
 	}
-	told.is_progress = c->is_valid && launch_saved(&s->facts.launch, step);
+	told.is_progress = c->is_valid && launch_saved(&s->facts.launch, step, is_time);
 	record_checkpoint(s, &told);
 	if (!c->is_valid)
 		return;

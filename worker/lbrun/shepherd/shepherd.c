@@ -111,7 +111,7 @@ static void gather_search(struct shepherd *s)
 	f->found = search->found == SEARCH_UNKNOWN ? FOUND_UNKNOWN : search->found;
 	if (f->found == FOUND_UNKNOWN)
 		snprintf(s->trouble, sizeof(s->trouble), "%s", search->text);
-	f->found_step = search->found == 1 ? search->step : -1;
+	f->found_step = search->found == 1 ? search_told_step(search) : -1;
 	f->newest_step = search->newest_step;
 }
 
