@@ -73,7 +73,7 @@ static int check_by_row(const struct checkpoint_rules *rules, struct checkpoint_
 		return -1;
 	if (checkpoint_check_parts(c, false, look, err) < 0)
 		return -1;
-	if ((!row->last || row->may_have_more) && !row->has_step_inside)
+	if (!row->last || row->may_have_more)
 		older = before(rules, list, index);
 	return older ? checkpoint_compare(c, older, !has_newer(list, index), err) : 0;
 }

@@ -144,13 +144,16 @@ bool checkpoint_is_folder(const struct checkpoint_rules *rules, const struct che
 	if (rules->row &&
 	    (rules->row->kind == LAYOUT_FILE || !layout_matches(rules->row, name, step)))
 		return false;
-	if (!rules->row && !at->is_for_checkpoints)
+	/* Ray's "checkpoint_2026-11-28_10-15-00.123456" lies in a folder of any name */
+	if (!rules->row && !at->is_for_checkpoints &&
+	    !(name_has_checkpoint(name) && name_tells_time(name)))
 		return false;
 	for (size_t i = 0; i < sizeof(unnumbered) / sizeof(unnumbered[0]); i++) {
 		if (strcmp(name, unnumbered[i]) == 0)
 			return contents_are_unnumbered_data(path);
 	}
-	if (!name_ends_in_number(name) || strncmp(name, "version_", 8) == 0)
+	if (!name_ends_in_number(name) || strncmp(name, "version_", 8) == 0 ||
+	    (name_tells_time(name) && contents_have_state(path)))
 		return false;
 	*step = step_beside_siblings(at->path, name);
 	return *step >= 0 &&

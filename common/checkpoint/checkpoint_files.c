@@ -265,14 +265,33 @@ static bool is_random(const char *name)
 	return base[len] == '\0' && len >= DIGITS_LEAST && strpbrk(base, "abcdef");
 }
 
+/* Of torch.distributed.checkpoint's files its .metadata knows how many there are: a job of fewer
+ * ranks writes fewer. */
+static bool is_vouched_for(const struct checkpoint *c, const char *name)
+{
+	bool has_metadata = false;
+
+	for (size_t i = 0; i < c->part_count; i++)
+		has_metadata |= strcmp(path_base(c->parts[i].name), ".metadata") == 0;
+	return has_metadata && text_ends_with(name, ".distcp");
+}
+
+/* Hidden files are nobody's, but for some that are written last: ".snapshot_metadata". */
+static bool may_come_and_go(const char *name)
+{
+	bool is_metadata = name[0] == '.' && strstr(name, "metadata");
+
+	return name_is_temporary(is_metadata ? name + 1 : name);
+}
+
 int checkpoint_compare(const struct checkpoint *c, const struct checkpoint *older, bool is_newest,
 		       struct err *err)
 {
 	for (size_t i = 0; i < older->part_count; i++) {
 		const struct checkpoint_part *p = &older->parts[i], *mine = sister(c, p);
 
-		if (older->bytes == 0 || name_is_temporary(path_base(p->name)) ||
-		    is_random(p->name))
+		if (older->bytes == 0 || may_come_and_go(path_base(p->name)) ||
+		    is_random(p->name) || is_vouched_for(c, p->name))
 			continue;
 		if (!mine)
 			return err_set(err, ERR_NOT_FOUND,

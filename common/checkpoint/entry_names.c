@@ -55,11 +55,11 @@ static bool ends_in_one_of(const char *name, const char *const *endings, size_t 
 bool name_is_data(const char *name)
 {
 	static const char *const endings[] = {
-		".pt",          ".pth",     ".ckpt",   ".nemo",   ".npz",      ".npy",
-		".safetensors", ".bin",     ".pkl",    ".pickle", ".h5",       ".hdf5",
-		".keras",       ".msgpack", ".eqx",    ".tar",    ".distcp",   ".model",
-		".state",       ".weights", ".joblib", ".params", ".pdparams", ".pdopt",
-		".onnx",        ".gguf",    ".zarr",   ".ubj",    ".bkp",
+		".pt",     ".pth",      ".ckpt",   ".nemo",  ".npz",   ".npy",     ".safetensors",
+		".bin",    ".pkl",      ".pickle", ".h5",    ".hdf5",  ".keras",   ".msgpack",
+		".eqx",    ".tar",      ".distcp", ".model", ".state", ".weights", ".joblib",
+		".params", ".pdparams", ".pdopt",  ".onnx",  ".gguf",  ".zarr",    ".ubj",
+		".bkp",    ".th",       ".mpk",    ".jld2",  ".bson",
 	};
 
 	return ends_in_one_of(name, endings, sizeof(endings) / sizeof(endings[0]));
@@ -157,6 +157,7 @@ bool name_tells_state(const char *name)
 	if (!name_is_data(name) || !name_has_number(name) || name_is_shard(name))
 		return false;
 	return layout_name_matches("model_#.*", name, NULL) ||
+	       layout_name_matches("ep*-ba#*", name, NULL) || /* Composer */
 	       layout_name_matches("model-#.*", name, NULL) ||
 	       (!ends_in_one_of(name, arrays, sizeof(arrays) / sizeof(arrays[0])) &&
 		(has_token(name, "state") || has_token(name, "model") ||

@@ -19,7 +19,7 @@ struct layout {
 	const char *by; /* who writes it, for people */
 	enum layout_kind kind;
 	const char *
-		names[13]; /* of the folder or file; several files of one step are one checkpoint */
+		names[14]; /* of the folder or file; several files of one step are one checkpoint */
 	/* in the folder; one of them shows that it is of this layout; none: the name alone does */
 	const char *marks[8];
 	const char

@@ -37,19 +37,37 @@ static bool is_in_thousands(const char *text)
 
 static const char separators[] = "=_-. (+";
 
-/* The number right behind a word, with at most separators in between; the last such word counts. */
+/* "eval_step_0", the second of torchtnt's "epoch_0_train_step_10_eval_step_0". */
+static bool is_of_an_evaluation(const char *name, const char *at)
+{
+	static const char *const words[] = { "eval", "val", "valid", "validation", "test" };
+
+	while (at > name && strchr(separators, at[-1]))
+		at--;
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		size_t len = strlen(words[i]);
+
+		if ((size_t)(at - name) >= len && strncasecmp(at - len, words[i], len) == 0 &&
+		    (at - len == name || !isalpha((unsigned char)at[-1 - (ptrdiff_t)len])))
+			return true;
+	}
+	return false;
+}
+
+/* The number right behind a word, with at most separators in between; the last such word counts, of
+ * a training before one of an evaluation. */
 static const char *behind(const char *name, const char *word)
 {
-	const char *found = NULL;
+	const char *found = NULL, *evaluated = NULL;
 
 	for (const char *at = name; (at = strcasestr(at, word)) != NULL; at++) {
 		const char *from = at + strlen(word);
 
 		from += strspn(from, separators);
 		if (text_digits(from) > 0)
-			found = from;
+			*(is_of_an_evaluation(name, at) ? &evaluated : &found) = from;
 	}
-	return found;
+	return found ? found : evaluated;
 }
 
 static bool is_fraction(const char *name, const char *at, size_t len)
@@ -65,9 +83,11 @@ static int64_t digits_of(const char *text, size_t len)
 {
 	int64_t all = 0;
 
-	for (size_t i = 0; i < len; i++) {
-		if (isdigit((unsigned char)text[i]))
-			all = 10 * all + (text[i] - '0');
+	for (size_t i = 0, digits = 0; i < len && digits < STEP_DIGITS_MAX; i++) {
+		if (!isdigit((unsigned char)text[i]))
+			continue;
+		all = 10 * all + (text[i] - '0');
+		digits++;
 	}
 	return all;
 }
@@ -96,6 +116,14 @@ static size_t length_of_day_time(const char *text)
 		       : 0;
 }
 
+/* Behind the time of day: SpeechBrain counts those of one second ("+02"), Ray has microseconds. */
+static size_t length_of_rest(const char *text)
+{
+	size_t n = text[0] ? text_digits(text + 1) : 0;
+
+	return (text[0] == '+' && n == 2) || (text[0] == '.' && (n == 3 || n == 6)) ? n + 1 : 0;
+}
+
 /* "20261123", "2026-11-23", with the time of day behind it or not; "1795427999" and its
  * milliseconds: how much of the text it is, 0 = it is no time. */
 static size_t length_of_time(const char *text)
@@ -117,9 +145,7 @@ static size_t length_of_time(const char *text)
 	len_of_day = length_of_day_time(text + len + strspn(text + len, "_-+T "));
 	if (len_of_day > 0)
 		len += strspn(text + len, "_-+T ") + len_of_day;
-	/* SpeechBrain counts those of one second behind it. */
-	return len_of_day > 0 && text[len] == '+' && text_digits(text + len + 1) == 2 ? len + 3
-										      : len;
+	return len + (len_of_day > 0 ? length_of_rest(text + len) : 0);
 }
 
 /* Of numbers behind each other: "checkpoint_1_500" is of epoch 1, "checkpoint_500_1" of rank 1, and

@@ -15,7 +15,7 @@
 #include "common/base/mem.h"
 
 enum {
-	HEAD_BYTES = 512,
+	HEAD_BYTES = 560,              /* JLD2's block is at its end */
 	HEADER_MAX = 32 * 1024 * 1024, /* of safetensors */
 	PICKLE_READ = 4 * 1024 * 1024,
 	TAIL_BYTES = 64,
@@ -278,25 +278,41 @@ static int check_json(const struct file *f, struct look *look, struct err *err)
 
 /* --- HDF5: its first block says where it ends, and does so rightly once it was closed ------- */
 
+/* JLD2's block stands behind a text. It is written last, over zeros. */
+enum { HDF5_BEHIND = 512, HDF5_BLOCK_BYTES = HEAD_BYTES - HDF5_BEHIND };
+
+static const unsigned char *hdf5_block(const struct file *f)
+{
+	static const char magic[] = "\x89HDF\r\n\x1a\n";
+
+	if (begins(f, magic, 8))
+		return f->head;
+	return f->head_len >= HDF5_BEHIND + HDF5_BLOCK_BYTES &&
+			       memcmp(f->head + HDF5_BEHIND, magic, 8) == 0
+		       ? f->head + HDF5_BEHIND
+		       : NULL;
+}
+
 static bool is_hdf5(const struct file *f)
 {
-	return begins(f, "\x89HDF\r\n\x1a\n", 8);
+	return hdf5_block(f) != NULL;
 }
 
 static int check_hdf5(const struct file *f, struct look *look, struct err *err)
 {
 	static const int end_at[] = { 40, 44, 28, 28 }; /* by version of that block */
+	const unsigned char *block = hdf5_block(f);
 	uint64_t end;
 	unsigned version;
 
 	(void)look;
 	if (f->head_len < 64)
 		return err_set(err, ERR_IO, "was cut short");
-	version = f->head[8];
+	version = block[8];
 	/* numbers of other widths than 8 are not read */
-	if (version > 3 || f->head[version < 2 ? 13 : 9] != 8)
+	if (version > 3 || block[version < 2 ? 13 : 9] != 8)
 		return LIKELY;
-	memcpy(&end, f->head + end_at[version], sizeof(end));
+	memcpy(&end, block + end_at[version], sizeof(end));
 	if (le64toh(end) != (uint64_t)f->bytes)
 		return err_set(err, ERR_IO, "%lld bytes, its first block says %llu",
 			       (long long)f->bytes, (unsigned long long)le64toh(end));
@@ -327,11 +343,11 @@ static int check_ocdbt(const struct file *f, struct look *look, struct err *err)
 	return 0;
 }
 
-/* --- msgpack, as Flax writes it: one object, each with its length in front ------------------ */
+/* --- msgpack, as Flax and Burn write it: one object, each with its length in front --------- */
 
 static bool is_msgpack(const struct file *f)
 {
-	return has_suffix(f, ".msgpack");
+	return has_suffix(f, ".msgpack") || has_suffix(f, ".mpk");
 }
 
 /* What begins with `p`: how long it is, and how many objects it holds behind that. */
@@ -401,7 +417,8 @@ static const struct format {
  */
 static bool is_blank(const struct file *f)
 {
-	static const char *const never[] = { ".pt", ".pth", ".ckpt", ".pkl", ".distcp", ".h5" };
+	static const char *const never[] = { ".pt",     ".pth", ".ckpt", ".pkl",
+					     ".distcp", ".h5",  ".jld2" };
 	size_t i = 0;
 
 	while (i < f->head_len && f->head[i] == 0)

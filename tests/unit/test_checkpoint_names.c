@@ -72,6 +72,8 @@ static void test_step_in_name(void **state)
 		{ "CKPT+2024-05-01+12-00-00+01", 2024050112000001 },
 		{ "ckpt_1795427999.pt", 1795427999 },
 		{ "step_20261123.pt", 20261123 },
+		{ "epoch_0_train_step_30_eval_step_0", 30 },
+		{ "eval_step_20", 20 },
 		{ "rl_model_20001000_steps.zip", 20001000 },
 		{ "checkpoint_1_2000.pt", 2000 },
 		{ "checkpoint_20_20001301.pt", 20001301 },

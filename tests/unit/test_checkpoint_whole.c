@@ -66,11 +66,12 @@ static void test_formats(void **state)
 		size_t len;
 	} cases[] = {
 		{ "msgpack", msgpack, sizeof(msgpack) - 1 },
+		{ "mpk", msgpack, sizeof(msgpack) - 1 },
 		{ "joblib", joblib, sizeof(joblib) - 1 },
 		{ "pdparams", joblib, sizeof(joblib) - 1 },
 		{ "ubj", ubj, sizeof(ubj) - 1 },
 	};
-	unsigned char h5[100] = "\x89HDF\r\n\x1a\n";
+	unsigned char h5[100] = "\x89HDF\r\n\x1a\n", jld2[700] = { 0 };
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(cases); i++) {
@@ -92,6 +93,16 @@ static void test_formats(void **state)
 	le(h5 + 40, 100, 8);
 	put("ff/model_20.h5", h5, 100);
 	assert_int_equal(newest("ff"), 20);
+	/* JLD2 writes that block last, behind 512 bytes */
+	jld2[560] = 1;
+	put("fj/model_20.jld2", jld2, sizeof(jld2));
+	assert_int_equal(newest("fj"), -2);
+	memcpy(jld2 + 512, h5, 48);
+	le(jld2 + 552, sizeof(jld2), 8);
+	put("fj/model_20.jld2", jld2, sizeof(jld2));
+	assert_int_equal(newest("fj"), 20);
+	put("fj/model_20.jld2", jld2, 650);
+	assert_int_equal(newest("fj"), -2);
 	/* arrays behind each other */
 	put_npys("fe/model_20.eqx", 3);
 	put_npys("fe/model_30.eqx", 3);

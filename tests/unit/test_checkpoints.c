@@ -442,10 +442,57 @@ static void test_other_work(void **state)
 	assert_int_equal(newest("oi"), 30);
 }
 
+/* What stands behind the mark of a layout, or in a format that nothing proves whole. */
+static void test_behind_marks(void **state)
+{
+	(void)state;
+	/* Lingua's and others': the script's own files come behind .metadata; of fewer ranks there
+	 * are fewer .distcp */
+	for (int step = 10; step <= 30; step += 10) {
+		put_text(path_of("bm1/%010d/.metadata", step), "x");
+		for (int rank = 0; rank < 4 - step / 10; rank++)
+			put_text(path_of("bm1/%010d/__%d_0.distcp", step, rank), "x");
+		if (step < 30)
+			put_text(path_of("bm1/%010d/train_state_00000.json", step), "{}");
+	}
+	assert_int_equal(newest("bm1"), 20);
+	assert_contains(told, "nothing like train_state_00000.json");
+	/* torchsnapshot's mark is hidden, and is its last file */
+	for (int step = 10; step <= 20; step += 10) {
+		put_text(path_of("bm2/epoch_0_step_%d/0/app/model/w", step), "weights");
+		if (step < 20)
+			put_text(path_of("bm2/epoch_0_step_%d/.snapshot_metadata", step), "x");
+	}
+	assert_int_equal(newest("bm2"), 10);
+	assert_contains(told, "nothing like .snapshot_metadata");
+	/* MindSpore's, which are called like Lightning's */
+	put_text("bm3/net-1_1875.ckpt", "a protobuf of thirty-two bytes..");
+	put_text("bm3/net-2_1875.ckpt", "a protobuf of thirty-two bytes..");
+	put_text("bm3/net-3_1875.ckpt", "a protobuf of");
+	assert_int_equal(newest("bm3"), 2);
+	assert_contains(told, "net-3_1875.ckpt");
+}
+
 /* In folders of any name what is called a checkpoint is one. */
 static void test_deep_down(void **state)
 {
 	(void)state;
+	/* Ray's of one experiment, by the time; a dated folder of checkpoints is none */
+	put_zip("dd1/exp/checkpoint_2026-11-28_10-15-00.123456/model.pt");
+	put_zip("dd1/exp/checkpoint_2026-11-28_10-15-00.654321/model.pt");
+	assert_int_equal(newest("dd1"), 202611281015006543);
+	assert_string_equal(found, "dd1/exp/checkpoint_2026-11-28_10-15-00.654321");
+	put_zip("dd2/ckpt_20261128/step_20.pt");
+	assert_int_equal(newest("dd2"), 20);
+	/* Composer's in a folder of the run's name, and of its ranks */
+	put_zip("dd3/run-x/ep0-ba20-rank0.pt");
+	assert_int_equal(newest("dd3"), 20);
+	put_text("dd4/run-x/ep0-ba20/__0_0.distcp", "x");
+	put_text("dd4/run-x/ep0-ba20/.metadata", "x");
+	assert_int_equal(newest("dd4"), 20);
+	/* dora's (AudioCraft, Demucs) */
+	put_text("dd5/xps/97d170e1/checkpoint_20.th", "x");
+	assert_int_equal(newest("dd5"), 20);
 	put_zip("ti/train/20261123-101500-resnet50-224/checkpoint-8.pth.tar");
 	put_zip("ti/train/20261123-101500-resnet50-224/checkpoint-9.pth.tar");
 	assert_int_equal(newest("ti"), 9);
@@ -540,6 +587,7 @@ int main(void)
 		cmocka_unit_test(test_what_is_none),
 		cmocka_unit_test(test_fractions),
 		cmocka_unit_test(test_other_work),
+		cmocka_unit_test(test_behind_marks),
 		cmocka_unit_test(test_deep_down),
 		cmocka_unit_test(test_hostile),
 	};
