@@ -221,7 +221,8 @@ static void test_frameworks(void **state)
 		{"2024-01-01 10:00:00,1 INFO [train.py:877] Epoch 1, batch 50, loss[loss=0.5, over 100.00 frames.], tot_loss[loss=0.75, over 200.00 frames.], batch size: 3\n", "50 loss=0.5"},
 		/* CLU (Flax examples), verl, OLMo, Paddle, MindSpore, TensorFlow */
 		{"I0101 10:00:00.123456 1234 train.py:100] [100] loss=2.5, learning_rate=0.001, steps_per_second=5.0\n", "100 loss=2.5 lr=0.001"},
-		{"(main_task pid=123) step:12 - global_seqlen/min:100.000 - actor/pg_loss:0.010 - actor/lr:1e-06\n", "12 lr=1e-06"},
+		{"(main_task pid=123) step:12 - global_seqlen/min:100.000 - actor/pg_loss:0.010 - actor/lr:1e-06\n"
+		 "(main_task pid=123) step:13 - global_seqlen/min:100.000 - actor/pg_loss:0.010 - actor/lr:1e-06\n", "13 lr=1e-06"},
 		{"2024-01-01 10:00:00.123\thost:0\tolmo.train:100\tINFO\t[step=10/739328,epoch=0]\n", "10/739328"},
 		{"[2024-01-01 10:00:00,123] [    INFO] - loss: 9.5, learning_rate: 3e-05, global_step: 10, interval_runtime: 1.2\n", "10 loss=9.5 lr=3e-05"},
 		{"{ Epoch:[  1/  2], step:[   10/  100], loss: 9.5, per_step_time: 100ms, lr: 1e-05}\n", "10/200 loss=9.5 lr=1e-05"},
@@ -297,6 +298,15 @@ static void test_frameworks(void **state)
 		/* a mean over all that was trained is the loss of no step */
 		{"{'train_runtime': 12.5, 'train_steps_per_second': 0.5, 'train_loss': 5.5, 'epoch': 1.0}\n"
 		 "100%|##########| 60/60 [00:10<00:00,  1.01s/it]\n", "60/60"},
+		/* settings are no steps, and do not silence those that come; a learning rate alone may be of either */
+		{"Namespace(steps=1000, batch=4, lr=0.1)\n{'iterations': 500, 'lr': 0.1}\nTotal train steps: 900, lr: 0.1\n"
+		 "engine/trainer: batch=4, epochs=3, lr=0.0, save=True\nengine/trainer: batch=4, epochs=3, lr=0.0, save=True\n"
+		 "        1/3         0G      6.943      3.809      4.179          4         64: 100% \xe2\x94\x81\xe2\x94\x81 2/2 3.9it/s 0.5s\n",
+		 "2/6"},
+		{"steps=1000 lr=0.1\nsteps=1000 lr=0.1\nstep 1 lr 0.1\nstep 2 lr 0.1\nstep 2 lr 0.1 grad norm 2\n", "2 lr=0.1; 2 lr=0.1 grad_norm=2"},
+		/* of thousands that are written otherwise */
+		{"step 999 loss 3\nstep 1'000 loss 2.5\nstep 1 000 loss 2.5\nstep 1\xe2\x80\xaf" "010/5\xc2\xa0" "000 loss 2.5\nafter 1 020 steps: loss 2\n"
+		 "step 1\xe2\x80\x99" "030 loss 2.5\nstep 1040 loss 2\nstep 12 2.5 loss 2\n", "999 loss=3; 1040 loss=2; 12 loss=2"},
 		/* 2,5 may be 2.5 */
 		{"step 1 loss 2,5\nstep 2 loss: 0,693\nstep 3 loss: 1,234.5\nstep 4,20 loss 2\nstep 5 loss 3.4k\nstep 12,345 lr=[1e-4,1e-3] loss 2\n",
 		 "1; 2; 3 loss=1234.5; 4 loss=2; 5; 12345 loss=2 lr=0.0001"},
@@ -311,6 +321,15 @@ static void test_frameworks(void **state)
 		{"Epoch 1/9 Steps:   1%|  | 10/1000 [00:10<16:40,  1.01s/it, step_loss=0.25]\n"
 		 "Epoch 2/9, Steps:  11%|# | 110/1000 [00:10<16:40,  1.01s/it, step_loss=0.5]\n",
 		 "10/1000 loss=0.25; 110/1000 loss=0.5"},
+		/* the same below a line that tells the epoch (Paddle's hapi, scripts of one's own); ranks may be late */
+		{"Epoch 1/3\nstep  50/100 - loss: 3\nstep 100/100 - loss: 2.5\nEpoch 2/3\nstep 100/100 - loss: 2.25\n"
+		 "Epoch 3/3\nstep  50/100 - loss: 2\n", "50/100 loss=3; 100/100 loss=2.5; 200 loss=2.25; 250 loss=2"},
+		{"Epoch 0\nstep 10 loss 3\nstep 90 loss 2.5\nEpoch 1\nstep 90 loss 2.75\nstep 10 loss 2\nstep 20 loss 1\n",
+		 "10 loss=3; 90 loss=2.5; 100 loss=2; 110 loss=1"},
+		{"Epoch 1\nstep 40/300 loss 3\nEpoch 2\nstep 140/300 loss 2\nEpoch 3\nstep 139/300 loss 2\nstep 240/300 loss 1\n",
+		 "40/300 loss=3; 140/300 loss=2; 139/300 loss=2; 240/300 loss=1"},
+		{"Epoch 5\nstep 50 loss 3\nEpoch 6\nstep 60 loss 3\nEpoch 5\nstep 50 loss 3\nstep 51 loss 2\n",
+		 "50 loss=3; 60 loss=3; 50 loss=3; 51 loss=2"},
 		/* epochs that begin anew: curricula, folds, PPO's inner ones; of the training's steps, or of their own */
 		{"epoch 3 step 40 loss 2\nepoch 0 step 50 loss 3\nepoch 0 step 60 loss 2\nepoch 1 step 70 loss 2\n",
 		 "40 loss=2; 50 loss=3; 60 loss=2; 70 loss=2"},

@@ -99,6 +99,24 @@ static bool count_restarts(struct count *c, struct step_match *m)
 	return true;
 }
 
+/* "Epoch 2/3" stood above. The steps below may be of the training, or of the epoch: once they begin
+ * again in a later one. Where the epochs begin again, too, all does. */
+static void count_under_heading(struct step_counts *s, struct step_match *m)
+{
+	struct count *c = &s->lines;
+	bool is_next, is_last_again;
+
+	if (s->epoch < c->epoch)
+		*c = (struct count){ .epoch = -1 };
+	m->batch = m->step;
+	m->batches = m->target_step;
+	is_last_again = m->batches > 0 && m->batch == m->batches && c->batch == c->batches;
+	is_next = c->epoch >= 0 && s->epoch > c->epoch && (begins_again(c, m) || is_last_again);
+	see_batch(c, m, is_next || c->epoch < 0 ? s->epoch : c->epoch, is_next);
+	m->step = c->before + m->batch;
+	m->target_step = c->before > 0 ? -1 : m->batches;
+}
+
 static bool ends_with(const struct step_match *m, const char *word)
 {
 	size_t n = strlen(word);
@@ -183,6 +201,8 @@ bool step_counts_take(struct step_counts *s, const struct step_row *row, struct 
 		return count_bar(s, m, has_loss);
 	if (row->kind == STEP_IN_EPOCH)
 		count_epochs(s, row->first_epoch, m);
+	if (row->kind == STEP_PLAIN && m->epoch < 0 && s->epoch >= 0 && m->step >= 0)
+		count_under_heading(s, m);
 	return m->step >= 0 && m->is_enough &&
 	       (row->kind != STEP_PLAIN || m->epoch < 0 || count_restarts(&s->lines, m));
 }

@@ -4,8 +4,12 @@
 
 #include <math.h>
 
-/* "12345", "12,345": of "3,5" the 3, which is no thousand */
-#define COUNT "(?:[1-9]\\d{0,2}(?:[,_]\\d{3})+|\\d+)"
+/* "12345", "12,345": of "3,5" the 3, which is no thousand. "12'345", "12 345", also with blanks that
+ * do not break, are passed over: 12 would be wrong. */
+#define APART "(?:[' ]|\u2019|\u00a0|\u2009|\u202f)"
+#define COUNT \
+	"(?:[1-9]\\d{0,2}(?:[,_]\\d{3})+|[1-9]\\d{0,2}(?!\\d|" APART \
+	"\\d{3}(?![\\d.]))|\\d{4,}|0\\d*)"
 #define BATCH "(?<batch>\\d+)\\s*(?:/|of)\\s*(?<batches>\\d+)(?![\\w/])"
 #define EPOCH "\\bepoch\\W*(?<epoch>\\d++)(?!\\.\\d)(?:\\s*(?:/|of)\\s*(?<epochs>\\d+))?"
 #define BATCH_WORD "(?<!micro[ _-])(?<![\\w./])(?:mini-?)?batch(?:es)?\\s*[:=#]?\\s*[\\[(]?\\s*"

@@ -24,6 +24,8 @@ struct steps {
 	json_t *last;         /* the last step told; NULL = none */
 	json_t *pending;      /* values of the next one; NULL = none */
 	json_t *held;         /* a step whose loss may stand below; NULL = none */
+	size_t settings_row;  /* of the last line that may tell settings; step_row_count = none */
+	int64_t settings;     /* its count */
 	struct step_counts counts;
 };
 
@@ -46,6 +48,7 @@ void steps_reset(struct steps *s)
 	s->last = s->pending = s->held = NULL;
 	s->quality = QUALITY_NONE;
 	s->silence = s->doubts = 0;
+	s->settings_row = step_row_count;
 	step_counts_reset(&s->counts);
 }
 
@@ -176,12 +179,36 @@ static json_t *add_below(struct steps *s, json_t *fields)
 	return json_object_get(s->held, "loss") ? release(s) : NULL;
 }
 
+/* "Namespace(steps=1000, lr=0.1)" has nothing that only a step has. */
+static bool may_be_settings(const json_t *fields, const struct step_match *m)
+{
+	static const char *const results[] = { "loss", "val_loss", "tokens_per_s", "mfu" };
+	bool has_result = m->has_loss || m->target_step > 0 || m->batches > 0;
+
+	for (size_t i = 0; i < sizeof(results) / sizeof(results[0]); i++)
+		has_result |= json_object_get(fields, results[i]) != NULL;
+	return !has_result;
+}
+
+/* Settings are printed once, or by each rank; steps go on. */
+static bool goes_on(struct steps *s, size_t row, const struct step_match *m)
+{
+	int64_t count = m->step >= 0 ? m->step : m->batch;
+	bool is = s->settings_row == row && count > s->settings;
+
+	s->settings_row = row;
+	s->settings = count;
+	return is || (s->last && is_same_teller(row, s->teller));
+}
+
 static json_t *read_count(struct steps *s, size_t i, struct step_match *m, json_t *fields)
 {
 	const struct step_row *row = &step_rows[i];
 	const struct step_counts before = s->counts;
 
 	m->is_enough = !row->needs_more || has_more(fields, m, row->kind);
+	if (m->is_enough && row->needs_more && may_be_settings(fields, m) && !goes_on(s, i, m))
+		return NULL;
 	if (!is_believed(s, m) || !step_counts_take(&s->counts, row, m, has_loss(s, fields)))
 		return NULL;
 	if (may_tell(s, i, quality_of(s, row->kind, m, fields)))
