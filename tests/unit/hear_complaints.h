@@ -14,7 +14,7 @@ static int64_t now_ms;
 /* Line by line, as of that rank; -1: of the one that launchers put in front. */
 static inline void hear(const char *text, const char *node, int64_t rank)
 {
-	struct prefixes *prefixes = prefixes_create(false);
+	struct prefixes *prefixes = prefixes_create(false, 1000);
 
 	while (*text) {
 		size_t len = strcspn(text, "\n");

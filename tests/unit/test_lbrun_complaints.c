@@ -352,7 +352,23 @@ static const struct {
 	{"free(): double free detected in tcache 2\nAborted (core dumped)\n", "free(): double free detected in tcache 2", NULL},
 	{"*** stack smashing detected ***: terminated\nAborted (core dumped)\n", "*** stack smashing detected ***: terminated", NULL},
 	{"\n[4711] signal (11.1): Segmentation fault\nin expression starting at /w/train.jl:5\nAllocations: 2906 (Pool: 2897; Big: 9); GC: 0\n",
-	 "signal (11.1): Segmentation fault", NULL},
+	 "[4711] signal (11.1): Segmentation fault", NULL},
+	{"ERROR: LoadError: TaskFailedException\n\n    nested task error: BoundsError: attempt to access 3-element Vector\n    Stacktrace:\n     [1] getindex\n",
+	 "ERROR: LoadError: TaskFailedException; nested task error: BoundsError: attempt to access 3-element Vector", NULL},
+	{"Error: loading\n\nCaused by:\n    0: reading ckpt/step-100\n    1: No such file or directory (os error 2)\n",
+	 "Error: loading; Caused by:; 0: reading ckpt/step-100; 1: No such file or directory (os error 2)", NULL},
+	/* Ray's wrapping says nothing */
+	{TRACE "ValueError: loss is nan\n\nThe above exception was the direct cause of the following exception:\n\n" TRACE
+	 "ray.train.base_trainer.TrainingFailedError: The Ray Train run failed. Please inspect the previous error messages for a cause.\n",
+	 "ValueError: loss is nan", NULL},
+	/* TensorFlow says where, and then what */
+	{TRACE "tensorflow.python.framework.errors_impl.InvalidArgumentError: Graph execution error:\n\n"
+	 "Detected at node m/GatherV2 defined at (most recent call last):\n  File \"/w/t.py\", line 17, in <module>\n\n"
+	 "  File \"/x/numpy.py\", line 3095, in take\n\nindices[0,1] = 200 is not in [0, 10)\n\t [[{{node m/GatherV2}}]]\n",
+	 "tensorflow.python.framework.errors_impl.InvalidArgumentError: Graph execution error:; indices[0,1] = 200 is not in [0, 10)", NULL},
+	{TRACE "ValueError: in user code:\n\n    File \"/w/t.py\", line 5, in f  *\n        def f(x,y): return tf.matmul(x,y)\n\n"
+	 "    ValueError: Dimensions must be equal\n",
+	 "ValueError: in user code:; ValueError: Dimensions must be equal", NULL},
 	/* the memory of which: that of the GPU in the words of others */
 	{TRACE "pycuda._driver.MemoryError: cuMemAlloc failed: out of memory\n", "pycuda._driver.MemoryError: cuMemAlloc failed: out of memory", "the GPU's memory"},
 	{TRACE "cupy.cuda.memory.OutOfMemoryError: Out of memory allocating 512 bytes (allocated so far: 0 bytes).\n",

@@ -53,7 +53,7 @@ static const char *read_all(struct attempt_watch *watch, const char *const *chun
 
 	memset(&p, 0, sizeof(p));
 	told[0] = '\0';
-	assert_int_equal(output_parser_init(&p, watch, has_shepherds, NULL), 0);
+	assert_int_equal(output_parser_init(&p, watch, has_shepherds, 1000, NULL), 0);
 	p.on_step = on_step;
 	p.on_error = on_error;
 	p.on_rank_end = on_rank_end;
@@ -216,6 +216,30 @@ static void test_behind_bars(void **state)
 	hears_lines = false;
 }
 
+/* Of 1,000 ranks at most: a process of Julia's, and a list of Rust's, are of none. */
+static void test_more_than_ranks(void **state)
+{
+	static const struct {
+		const char *text, *want;
+	} rows[] = {
+		{ "[12345] signal (11.1)\n", ":-1 [12345] signal (11.1)|" },
+		{ "    1: no such file\n", ":-1     1: no such file|" },
+		{ "   9: no such file\n", ":-1    9: no such file|" },
+		{ " 12: x\n", ":12 x|" },
+		{ "  1: x\n", ":1 x|" },
+		{ "999: x\n", ":999 x|" },
+		{ "[999] x\n", ":999 x|" },
+	};
+	struct attempt_watch watch = { 0 };
+
+	(void)state;
+	has_shepherds = false;
+	hears_lines = true;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		assert_string_equal(READ(rows[i].text), rows[i].want);
+	hears_lines = false;
+}
+
 static void test_rank_killed(void **state)
 {
 	struct attempt_watch watch = { 0 };
@@ -238,11 +262,11 @@ static void test_rank_killed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_progress),    cmocka_unit_test(test_long_lines),
-		cmocka_unit_test(test_errors),      cmocka_unit_test(test_no_cache),
-		cmocka_unit_test(test_prefixes),    cmocka_unit_test(test_guess),
-		cmocka_unit_test(test_no_shepherd), cmocka_unit_test(test_behind_bars),
-		cmocka_unit_test(test_rank_killed),
+		cmocka_unit_test(test_progress),        cmocka_unit_test(test_long_lines),
+		cmocka_unit_test(test_errors),          cmocka_unit_test(test_no_cache),
+		cmocka_unit_test(test_prefixes),        cmocka_unit_test(test_guess),
+		cmocka_unit_test(test_no_shepherd),     cmocka_unit_test(test_behind_bars),
+		cmocka_unit_test(test_more_than_ranks), cmocka_unit_test(test_rank_killed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

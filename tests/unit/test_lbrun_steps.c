@@ -42,7 +42,7 @@ static const char *read_text(const char *text)
 
 	memset(&parser, 0, sizeof(parser));
 	told[0] = '\0';
-	assert_int_equal(output_parser_init(&parser, &watch, false, NULL), 0);
+	assert_int_equal(output_parser_init(&parser, &watch, false, 1000, NULL), 0);
 	parser.on_step = add_step;
 	output_parser_bytes(&parser, 0, text, strlen(text));
 	output_parser_end(&parser);
@@ -525,7 +525,7 @@ static void test_hostile(void **state)
 
 	(void)state;
 	memset(&parser, 0, sizeof(parser));
-	assert_int_equal(output_parser_init(&parser, &watch, false, NULL), 0);
+	assert_int_equal(output_parser_init(&parser, &watch, false, 1000, NULL), 0);
 	parser.on_step = add_step;
 	told[0] = '\0';
 	for (size_t i = 0; i < sizeof(noise); i++) {

@@ -161,7 +161,7 @@ const struct complaint_row complaint_rows[] = {
 	{"^srun: |^(?:mpirun|mpiexec|prterun)\\b|^\\[(?:mpiexec|proxy:)", FOLLOWS},
 	{"^Signal: Abort", WEIGHT_FOLLOWS, FRAMED, NULL},
 	{"^Fatal Python error: Aborted", WEIGHT_ERROR, FRAMED, NULL},
-	{"^Signal: |Fatal Python error: |^Segmentation fault|Caught signal \\d+ \\(|^signal \\(\\d+|\\*\\*\\* SIG|AddressSanitizer: ",
+	{"^Signal: |Fatal Python error: |^Segmentation fault|Caught signal \\d+ \\(|^(?:\\[\\d+\\] )?signal \\(\\d+|\\*\\*\\* SIG|AddressSanitizer: ",
 	 WEIGHT_KNOWN, FRAMED, NULL},
 	{"^terminate called after throwing", WEIGHT_EXCEPTION, FRAMED, NULL},
 	/* glog, absl and XLA, before they abort; before absl is initialized the time is one of Unix */
@@ -172,7 +172,7 @@ const struct complaint_row complaint_rows[] = {
 	/* Ray; no rank's end, as the last of the log is printed once more behind it */
 	{"Job entrypoint command failed with exit code", WEIGHT_HINT, PLAIN, NULL},
 	{"unrecognized arguments: |following arguments are required|invalid choice: ", KNOWN_OUTSIDE, NULL},
-	{"See root cause above", FOLLOWS},
+	{"See root cause above|inspect the previous error messages", FOLLOWS},
 	{"^(?:In '.*': )?Could not (?:find|override|append|delete|load) '|(?:ORTE|PRTE) (?:was unable|has lost)|^srun returned non-zero exit status|attempt to run as root|"
 	 "Assertion .* failed|^thread '.*'(?: \\(\\d+\\))? panicked|^panic: ", WEIGHT_EXCEPTION, PLAIN, NULL},
 	{"^(?:[A-Za-z_]\\w*\\.)*[A-Z]\\w*(?:Error|Exception|Interrupt|Exit|Failure)(?::|$)",

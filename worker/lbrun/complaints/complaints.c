@@ -127,6 +127,7 @@ static void offer(struct complaints *c, const struct heard *line, enum weight we
 	c->best.is_outside = row && row->kind == COMPLAINT_OUTSIDE;
 	c->frame_lines = row && row->kind == COMPLAINT_FRAMED ? FRAME_LINES : 0;
 	c->goes_on = is_heading(line->text);
+	c->place = -1;
 }
 
 static void append(struct complaint *to, const struct heard *line)
@@ -208,25 +209,53 @@ static enum weight weigh(enum traceback_part part, const struct complaint_row *r
 	return part == TRACEBACK_END && is_plain ? WEIGHT_EXCEPTION : row->weight;
 }
 
-/* Below an error, programs in Rust (uv) say what it comes from. */
+/* Below an error, programs in Rust (uv) and Julia say what it comes from. */
 static bool says_cause(const char *text)
 {
 	text += strspn(text, " \t");
-	return text_begins_with(text, "cause: ") || text_begins_with(text, "Caused by:");
+	return text_begins_with(text, "cause: ") || text_begins_with(text, "Caused by:") ||
+	       text_begins_with(text, "nested task error: ");
+}
+
+/* "    1: no such file": of several causes. */
+static bool is_numbered(const char *text)
+{
+	size_t indent = strspn(text, " ");
+	size_t digits = text_digits(text + indent);
+
+	return indent > 0 && digits > 0 && text_begins_with(text + indent + digits, ": ");
+}
+
+/* Between a heading and what is wrong TensorFlow says where: frames, and the lines of program below
+ * them. */
+static bool is_place(struct complaints *c, const struct heard *line)
+{
+	int indent = (int)strspn(line->text, " \t");
+	const char *text = line->text + indent;
+
+	if (text_begins_with(text, "File \""))
+		c->place = indent;
+	else if (c->place >= 0 && indent <= c->place)
+		c->place = -1;
+	return c->place >= 0 || text_ends_with(text, "(most recent call last):") ||
+	       strcmp(text, "<stack traces unavailable>") == 0;
 }
 
 /* Is the line a part of `best`? */
 static bool go_on(struct complaints *c, const struct heard *line)
 {
-	bool is_cause = c->best.weight >= WEIGHT_ERROR && says_cause(line->text);
+	bool is_cause = c->best.weight >= WEIGHT_ERROR && says_cause(line->text), is_next;
 
 	if (line->rank != c->best.rank || (!c->goes_on && !is_cause))
 		return false;
-	c->goes_on = is_cause && text_ends_with(line->text, ":");
+	if (c->goes_on && is_place(c, line))
+		return true;
+	is_next = c->goes_on && is_numbered(line->text);
+	c->goes_on = is_next || (is_cause && text_ends_with(line->text, ":"));
 	if (regexp_match(c->step, line->text, line->len))
 		return false;
 	append(&c->best, line);
-	return is_cause;
+	return is_cause || is_next;
 }
 
 /* Who raises something else, which was not made of that, went on behind what it had said before. */

@@ -40,6 +40,7 @@ struct complaints {
 	int64_t raised_ms, step_ms;
 	int frame_lines; /* so many lines may hold the frame of `best` */
 	bool goes_on;    /* `best` ends in a colon: the next line is a part of it */
+	int place;       /* how far the frame in between is indented; -1 = there was none */
 };
 
 void complaints_init(struct complaints *c);

@@ -386,7 +386,7 @@ int trainer_protocol_read_output(struct shepherd *s, struct err *err)
 	complaints_init(&s->complaints);
 	s->parser.arg = s;
 	if (output_parser_init(&s->parser, &s->params.watch, launcher_has_shepherds(&s->params),
-			       err) < 0)
+			       launcher_most_ranks(), err) < 0)
 		return -1;
 	s->output.on_bytes = on_bytes;
 	s->output.arg = s;

@@ -19,6 +19,7 @@
 
 /* Below those that systems hand out. */
 enum { FIRST_PORT = 15000, PORTS = 15000, PORT_TRIES = 100 };
+enum { MOST_RANKS_LEAST = 1000 }; /* more than CPUs, where a script shares them */
 
 bool launcher_is_srun(const struct attempt_params *p)
 {
@@ -89,6 +90,13 @@ int64_t launcher_nodes(void)
 	int nodes = env_number("SLURM_JOB_NUM_NODES");
 
 	return nodes > 0 ? nodes : 1;
+}
+
+int64_t launcher_most_ranks(void)
+{
+	int64_t cpus = launcher_nodes() * sysconf(_SC_NPROCESSORS_CONF);
+
+	return cpus > MOST_RANKS_LEAST ? cpus : MOST_RANKS_LEAST;
 }
 
 void meeting_choose(struct meeting *m, int64_t seed)

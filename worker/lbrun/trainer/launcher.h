@@ -38,6 +38,8 @@ void meeting_choose(struct meeting *m, int64_t seed);
 
 /* Of the job that we are in. */
 int64_t launcher_nodes(void);
+/* More than that no launcher starts in it, whatever a script asks for. */
+int64_t launcher_most_ranks(void);
 
 /* NULL-terminated, each owned by the caller. `self`: path of lbrun. `socket_folder`: what ranks in
  * a container have to see besides; NULL: nothing. */

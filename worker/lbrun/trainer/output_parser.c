@@ -31,9 +31,9 @@ static int read_progress(struct output_parser *p, const char *text, struct err *
 }
 
 int output_parser_init(struct output_parser *p, const struct attempt_watch *watch,
-		       bool has_shepherds, struct err *err)
+		       bool has_shepherds, int64_t most_ranks, struct err *err)
 {
-	p->prefixes = prefixes_create(has_shepherds);
+	p->prefixes = prefixes_create(has_shepherds, most_ranks);
 	p->bar = regexp_built_in(bar);
 	output_parser_reset(p);
 	if (read_progress(p, watch->progress_regex, err) < 0)

@@ -58,9 +58,9 @@ struct output_parser {
 #define OUTPUT_PARSER_RANK_OOM ": the kernel ran out of memory for it"
 #define OUTPUT_PARSER_NO_CACHE ": without a cache"
 
-/* `has_shepherds`: ranks stand behind lbrun --rank. */
+/* `has_shepherds`, `most_ranks`: as prefixes_create takes them. */
 int output_parser_init(struct output_parser *p, const struct attempt_watch *watch,
-		       bool has_shepherds, struct err *err);
+		       bool has_shepherds, int64_t most_ranks, struct err *err);
 void output_parser_fini(struct output_parser *p);
 /* A new launch of the trainer. */
 void output_parser_reset(struct output_parser *p);

@@ -46,12 +46,14 @@ enum { ROW_COUNT = sizeof(rows) / sizeof(rows[0]) };
 
 struct prefixes {
 	struct regexp *rows[ROW_COUNT];
+	int64_t most_ranks;
 };
 
-struct prefixes *prefixes_create(bool has_shepherds)
+struct prefixes *prefixes_create(bool has_shepherds, int64_t most_ranks)
 {
 	struct prefixes *p = xcalloc(1, sizeof(*p));
 
+	p->most_ranks = most_ranks;
 	for (int i = 0; i < ROW_COUNT; i++) {
 		if (rows[i].kind != ROW_SHEPHERD || has_shepherds)
 			p->rows[i] = regexp_create(rows[i].pattern, false, NULL);
@@ -86,6 +88,16 @@ static bool is_wanted(enum row_kind kind, const struct prefix *known)
 	       (kind == ROW_GUESS && known->rank < 0);
 }
 
+/* Are there so many ranks? Of "   1: " the blanks are for numbers of four digits. */
+static bool is_likely(const struct prefixes *p, const char *text, int64_t rank)
+{
+	int64_t least = 1;
+
+	for (size_t width = strspn(text, " 0123456789"); text[0] == ' ' && width > 1; width--)
+		least *= 10;
+	return rank < p->most_ranks && least < p->most_ranks;
+}
+
 /* The length of one; 0 = there is none. */
 static size_t find(struct prefixes *p, const char *text, const struct prefix *known,
 		   struct prefix *found)
@@ -102,7 +114,8 @@ static size_t find(struct prefixes *p, const char *text, const struct prefix *kn
 			.is_guess = rows[i].kind == ROW_GUESS,
 		};
 		regexp_each_group(p->rows[i], text, take_group, found);
-		return regexp_match_end(p->rows[i]);
+		if (!found->is_guess || is_likely(p, text, found->rank))
+			return regexp_match_end(p->rows[i]);
 	}
 	return 0;
 }

@@ -20,8 +20,9 @@ struct prefix {
 };
 
 /* `has_shepherds`: ranks stand behind lbrun --rank. Without them "[n1:12345] " is Open MPI's, and
- * the number that of a process. */
-struct prefixes *prefixes_create(bool has_shepherds);
+ * the number that of a process. `most_ranks`: a guess may not ask for more: "[12345] " of Julia is a
+ * process, "    1: " of Rust counts causes. */
+struct prefixes *prefixes_create(bool has_shepherds, int64_t most_ranks);
 void prefixes_destroy(struct prefixes *p);
 
 /* Where the text of a line begins, which ends in NUL. One that wrote its newline by itself has the
