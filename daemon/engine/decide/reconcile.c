@@ -200,8 +200,8 @@ static struct decision without_attempt(const struct facts *f, const struct polic
 	}
 }
 
-/* With nodes excluded that may be why, unless lbd itself did not ask: the next attempt is tried with
- * one less. */
+/* With nodes excluded that may be why, unless lbd itself did not ask: the next attempt is tried
+ * with one less. */
 static struct decision end_by_refusal(const struct facts *f)
 {
 	struct decision d = attempt_end(CAUSE_LAUNCH_FAIL, f->a->call_text);
