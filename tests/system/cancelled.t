@@ -199,6 +199,29 @@ run_reaches back completed 90
 is "$(begun_tasks back) $(attempts back)" "0011 2" "a task that is sent back into the queue is run by the next attempt"
 wait_for '[ -z "$(squeue -h -r -j "$array" -t PENDING -o %K)" ]' 30 && passed "… and leaves nothing in the queue"
 
+# An attempt is over when all are that were to run: those that were cancelled may still wait in its
+# job. A restart takes away what says so of them: they are for the next attempt then.
+submit_tasks late 0-3%2
+scancel "$(job late 0)_[2-3]"
+wait_for 'lbctl events late | grep -q "task_cancelled.*tasks 2-3;"' 60
+# Of those that end within the same second Slurm does not tell which came last.
+second=$(date +%s)
+wait_for "[ \$(date +%s) -gt $second ]" 10
+partition DOWN
+touch "$LB_HOME/runs/late/go.0" "$LB_HOME/runs/late/go.1"
+run_reaches late queued 60 2
+array=$(job late 1)
+lbd_stop
+scontrol hold "${array}_[2-3]"
+partition UP
+wait_for '[ -s "$LB_HOME/runs/late/attempts/2/exit.json" ]' 60
+rm "$LB_HOME/runs/late/tasks/cancelled-"*
+scontrol release "${array}_[2-3]"
+wait_for '[ -z "$(squeue -h -j "$array" -o %A)" ]' 60
+is "$(begun_tasks late)" 001 "what was cancelled does not begin in an attempt that is over"
+lbd_start
+run_reaches late killed 60
+
 # Whatever had failed before, who cancels an array wants no other one.
 submit_tasks whole 0-3%2
 touch "$LB_HOME/runs/whole/go.0"

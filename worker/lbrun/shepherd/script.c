@@ -78,6 +78,16 @@ static void own_checkpoints(struct shepherd *s, const char *task)
 	s->params.checkpoint_dir = folder;
 }
 
+/* All tasks had ended, or were cancelled before they began: one of those begins all the same. Its
+ * mark may be gone, for a restart of the run, whose next attempt is to run it. */
+static bool is_attempt_over(const struct shepherd *s)
+{
+	struct attempt_exit e;
+
+	return attempt_exit_read(s->orders_folder, &e, NULL) == 0 &&
+	       strcmp(e.token, s->params.token) == 0;
+}
+
 bool script_task_enter(struct shepherd *s)
 {
 	const char *task = task_end_number(), *count = getenv("SLURM_ARRAY_TASK_COUNT");
@@ -85,6 +95,8 @@ bool script_task_enter(struct shepherd *s)
 				array_task_is_cancelled(s->params.run_dir, task));
 	char *mark;
 
+	if (task && is_attempt_over(s))
+		return true;
 	if (task && count)
 		array_tasks_are(s->params.run_dir, count);
 	if (is_done) {

@@ -164,7 +164,7 @@ void script_signal(struct shepherd *s, int signo);
 /* What its words tell of how its launches end. */
 void script_judge(struct shepherd *s);
 /* A task of an array has folders of its own, attempts/N/task-K and checkpoints/task-K. True: an
- * earlier attempt has completed it, nothing is to be done. */
+ * earlier attempt has completed it, or this one is over: nothing is to be done. */
 bool script_task_enter(struct shepherd *s);
 /* A task that completed is remembered, for later attempts, before anybody can see that it ended: 0,
  * also of what is no task, or -1 with err. */
