@@ -136,6 +136,11 @@ static void test_frameworks(void **state)
 		 "Map:  50%|#####     | 500/1000 [00:01<00:01, 500.0 examples/s]\n"
 		 "Evaluating:  50%|#####     | 5/10 [00:01<00:01, 5.0it/s]\n"
 		 "model.safetensors:  50%|##  | 1/2 [00:01<00:01, 1.0it/s]\n", ""},
+		/* drawn anew at 0 for each loss (SpeechBrain), as tqdm counts now and then only */
+		{"  0%|  | 0/20 [00:00<?, ?it/s]\r  0%|  | 0/20 [00:00<?, ?it/s, train_loss=3]\r100%|##| 20/20 [00:00<00:00, 9it/s, train_loss=3]\n"
+		 "  0%|  | 0/20 [00:00<?, ?it/s]\r  0%|  | 0/20 [00:00<?, ?it/s, train_loss=2]\r  0%|  | 0/20 [00:00<?, ?it/s, train_loss=2]\r"
+		 "100%|##| 20/20 [00:00<00:00, 9it/s, train_loss=2]\n",
+		 "0/20; 0/20 loss=3; 20/20 loss=3; 40/40 loss=2"},
 		/* Hugging Face: the loss apart from its step */
 		{"  8%|8         | 5/60 [00:01<00:10,  5.0it/s]\r                 \r"
 		 "{'loss': 2.5, 'grad_norm': 1.5, 'learning_rate': 4.5e-05, 'epoch': 0.25}\n"

@@ -33,10 +33,11 @@ static bool is_nearly_over(const struct count *c)
 	return c->batches > 0 && c->batch + c->stride >= c->batches;
 }
 
-/* Ranks may tell of the same batches out of order: those do not fall far behind. */
+/* Ranks may tell of the same batches out of order: those do not fall far behind. A bar may be drawn
+ * at 0 again and again. */
 static bool begins_again(const struct count *c, const struct step_match *m)
 {
-	return 2 * m->batch <= c->batch &&
+	return m->batch < c->batch && 2 * m->batch <= c->batch &&
 	       (c->batches > 0 ? is_nearly_over(c) : m->batch <= c->first);
 }
 
