@@ -169,6 +169,21 @@ static void test_endings(void **state)
 	}
 }
 
+/* The last line of stderr may be why a trainer ended with a status, never why it was killed. */
+static void test_last_line(void **state)
+{
+	const struct complaint last = { .weight = WEIGHT_LAST, .rank = -1, .text = "odd words" };
+	struct launch_facts facts = { .wait_status = KILLED(SIGKILL), .complaint = &last };
+	struct ending end;
+
+	(void)state;
+	ending_decide(&facts, &end);
+	assert_string_equal(end.text, "killed by signal 9 (SIGKILL)");
+	facts.wait_status = EXITED(3);
+	ending_decide(&facts, &end);
+	assert_string_equal(end.text, "exit status 3; odd words");
+}
+
 static enum cause cause_of_exit(int code)
 {
 	static const int crashes[] = { SIGKILL, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGSYS };
@@ -400,9 +415,13 @@ static void test_ends_of_ranks(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_endings),         cmocka_unit_test(test_every_exit_status),
-		cmocka_unit_test(test_without_trainer), cmocka_unit_test(test_relaunch),
-		cmocka_unit_test(test_ends_of_ranks),   cmocka_unit_test(test_budget),
+		cmocka_unit_test(test_last_line),
+		cmocka_unit_test(test_endings),
+		cmocka_unit_test(test_every_exit_status),
+		cmocka_unit_test(test_without_trainer),
+		cmocka_unit_test(test_relaunch),
+		cmocka_unit_test(test_ends_of_ranks),
+		cmocka_unit_test(test_budget),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -105,13 +105,14 @@ static bool is_of_rank(const char *text, int64_t rank)
 	return strncmp(text, who, (size_t)len) == 0 && strchr(": ", text[len]);
 }
 
-/* Its own words, and what to do about them; a plain sentence of ours comes first. */
+/* Its own words, and what to do about them; a plain sentence of ours comes first. The last line of
+ * one that is killed is not about that. */
 static void add_complaint(const struct complaint *c, struct ending *out)
 {
 	size_t len = strlen(out->text);
 	char who[100];
 
-	if (!c)
+	if (!c || (c->weight == WEIGHT_LAST && out->signal == SIGKILL))
 		return;
 	describe_rank(c->rank, c->node, who, sizeof(who));
 	snprintf(out->text + len, sizeof(out->text) - len, "; %s%s%s%s%s",
