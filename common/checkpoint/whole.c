@@ -13,12 +13,14 @@
 
 #include "common/base/json.h"
 #include "common/base/mem.h"
+#include "common/base/text.h"
 
 enum {
 	HEAD_BYTES = 560,              /* JLD2's block is at its end */
 	HEADER_MAX = 32 * 1024 * 1024, /* of safetensors */
 	PICKLE_READ = 4 * 1024 * 1024,
 	TAIL_BYTES = 64,
+	NOTE_BYTES = 4096,
 	OBJECTS_MAX = 100000, /* of msgpack, looked at */
 };
 
@@ -505,6 +507,24 @@ bool file_is_packed(const char *path)
 		is = begins(&f, magics[i].bytes, magics[i].len);
 	close(f.fd);
 	return is;
+}
+
+bool file_is_note(const char *path)
+{
+	char text[NOTE_BYTES + 1] = "";
+	struct file f;
+	bool is = open_regular(path, &f, NULL) == 0;
+	double number;
+
+	if (!is)
+		return false;
+	is = f.bytes > 0 && f.bytes < NOTE_BYTES &&
+	     read_part(&f, text, (size_t)f.bytes, 0, NULL) == 0;
+	close(f.fd);
+	for (int64_t i = 0; is && i < f.bytes; i++)
+		is = (unsigned char)text[i] >= ' ' || (text[i] && strchr("\t\r\n", text[i]));
+	return is && (text[f.bytes - 1] == '\n' ||
+		      (strchr(text, '.') && text_number(text, (size_t)f.bytes, &number)));
 }
 
 /* --- the step inside -------------------------------------------------------------------------- */

@@ -21,5 +21,8 @@ int64_t file_step_inside(const char *path);
 
 /* Compressed: how large it is says little. */
 bool file_is_packed(const char *path);
+/* Lines of text, the last of which has its end, or a number with a fraction; less than a page,
+ * which is written at once. Numbers in it may have fewer digits than they had. */
+bool file_is_note(const char *path);
 
 #endif

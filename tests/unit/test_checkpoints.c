@@ -465,6 +465,14 @@ static void test_behind_marks(void **state)
 	}
 	assert_int_equal(newest("bm2"), 10);
 	assert_contains(told, "nothing like .snapshot_metadata");
+	/* SpeechBrain's are small texts, among them, whose numbers may be shorter than they were */
+	put_text("bm4/CKPT+2026-11-28+05-48-36+02/brain.ckpt", "loss: 1.007549078e-15\nstep: 20\n");
+	put_text("bm4/CKPT+2026-11-28+05-48-36+02/loss.txt", "0.123456");
+	put_text("bm4/CKPT+2026-11-28+05-48-36+03/brain.ckpt", "loss: 0.25\nstep: 20\n");
+	put_text("bm4/CKPT+2026-11-28+05-48-36+03/loss.txt", "0.25");
+	assert_int_equal(newest("bm4"), 2026112805483603);
+	put_text("bm4/CKPT+2026-11-28+05-48-36+03/brain.ckpt", "loss: 0.25\nste");
+	assert_int_equal(newest("bm4"), 2026112805483602);
 	/* MindSpore's, which are called like Lightning's */
 	put_text("bm3/net-1_1875.ckpt", "a protobuf of thirty-two bytes..");
 	put_text("bm3/net-2_1875.ckpt", "a protobuf of thirty-two bytes..");
