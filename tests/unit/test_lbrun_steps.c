@@ -141,6 +141,11 @@ static void test_frameworks(void **state)
 		 "  0%|  | 0/20 [00:00<?, ?it/s]\r  0%|  | 0/20 [00:00<?, ?it/s, train_loss=2]\r  0%|  | 0/20 [00:00<?, ?it/s, train_loss=2]\r"
 		 "100%|##| 20/20 [00:00<00:00, 9it/s, train_loss=2]\n",
 		 "0/20; 0/20 loss=3; 20/20 loss=3; 40/40 loss=2"},
+		/* what makes the data of the training ready (TRL, datasets) */
+		{"Adding EOS to train dataset: 100%|##| 400/400 [00:00<00:00, 20000.00 examples/s]\nTokenizing train dataset (num_proc=4):  50%|# | 200/400 [00:01<?, ?it/s]\n"
+		 "Generating train split: 100%|##| 9/9 [00:00<00:00, 9.0it/s]\n 50%|# | 200/400 [00:01<00:01, 200.00 examples/s]\n"
+		 "  0%|  | 0/60 [00:00<?, ?it/s]\r  2%|1 | 1/60 [00:00<00:30,  2.00it/s]\n", "0/60; 1/60"},
+		{"Training dataset c4:  50%|# | 30/60 [00:00<00:30,  2.00it/s]\n", "30/60"},
 		/* Hugging Face: the loss apart from its step */
 		{"  8%|8         | 5/60 [00:01<00:10,  5.0it/s]\r                 \r"
 		 "{'loss': 2.5, 'grad_norm': 1.5, 'learning_rate': 4.5e-05, 'epoch': 0.25}\n"

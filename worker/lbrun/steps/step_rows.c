@@ -27,6 +27,9 @@
 	"))?" \
 	"[\\])]?(?![\\w%]|\\.\\d)"
 
+/* what bars count while data are made ready */
+#define OF_DATA "\\b(?:examples|ex|rows|docs|documents|files|shards|tok(?:en)?s?|[kMG]?i?B)"
+
 #define TRAIN_LOSS "(?:CE ?|CrossEntropy ?)?[Ll]oss\\b"
 
 /* clang-format off */
@@ -62,7 +65,7 @@ const struct step_row step_rows[] = {
 	{"PyTorch's examples (language model)", "batches |",
 	 "\\bepoch\\s+(?<epoch>\\d+) \\|\\s*" BATCH " batches \\|", STEP_IN_EPOCH, false, 1},
 	{"tqdm; Lightning and Hugging Face by it", "%|",
-	 "^(?<label>.*?):?\\s*\\d{1,3}%\\|[^|]*\\|\\s*" BATCH " \\[", STEP_BAR, false, 0},
+	 "^(?<label>.*?):?\\s*\\d{1,3}%\\|[^|]*\\|\\s*" BATCH " \\[(?![^\\]]*" OF_DATA "/s)", STEP_BAR, false, 0},
 	{"tqdm with unit_scale, where it counts no bytes or tokens", "%|",
 	 "^(?<label>.*?):?\\s*\\d{1,3}%\\|[^|]*\\|\\s*(?<batch>\\d[\\d.]*[kM]?)/(?<batches>\\d[\\d.]*[kM]) \\[[^\\]]*?"
 	 "[\\dkM?] ?(?:(?:it|iter|step|batch)(?:e?s)?/s|s/(?:it|iter|step|batch))\\b", STEP_BAR, false, 0},
@@ -165,5 +168,6 @@ const char *const step_words[] = {
 		"['\"](?:mode|split|phase|stage|subset)['\"]: *['\"](?:val|eval|test|dev)",
 	[STEP_WORD_LOSS] = TRAINED("loss") "loss" IS "[-+.]?\\d",
 	[STEP_WORD_BAR] =
-		"(?i)^\\W*$|train|epoch|\\bstep|\\biter|\\bloss\\b|\\bfit|\\boptimi|^\\W*progress\\W*$",
+		"(?i)^\\W*$|^(?!.+\\btrain\\w*\\s(?:data(?:sets?)?|split|shards?)\\b).*train|epoch|"
+		"\\bstep|\\biter|\\bloss\\b|\\bfit|\\boptimi|^\\W*progress\\W*$",
 };

@@ -54,7 +54,8 @@ enum step_word {
 	STEP_WORD_OTHER_LINE,
 	/* A loss of the training, also one that cannot be read: "loss 2,5". */
 	STEP_WORD_LOSS,
-	/* In front of a bar that is the training's: "", "Epoch 3", "train loss 2.1". */
+	/* In front of a bar that is the training's: "", "Epoch 3", "train loss 2.1"; not
+	 * "Tokenizing train dataset". */
 	STEP_WORD_BAR,
 	STEP_WORD_COUNT
 };
