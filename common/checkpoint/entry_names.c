@@ -59,10 +59,12 @@ bool name_is_data(const char *name)
 		".bin",    ".pkl",      ".pickle", ".h5",    ".hdf5",  ".keras",   ".msgpack",
 		".eqx",    ".tar",      ".distcp", ".model", ".state", ".weights", ".joblib",
 		".params", ".pdparams", ".pdopt",  ".onnx",  ".gguf",  ".zarr",    ".ubj",
-		".bkp",    ".th",       ".mpk",    ".jld2",  ".bson",
+		".bkp",    ".mpk",      ".jld2",   ".bson",
 	};
 
-	return ends_in_one_of(name, endings, sizeof(endings) / sizeof(endings[0]));
+	/* AudioCraft's "checkpoint_10.th"; AllenNLP's "model_state_e1_b0.th" tells two numbers */
+	return ends_in_one_of(name, endings, sizeof(endings) / sizeof(endings[0])) ||
+	       (name_has_checkpoint(name) && text_ends_with(name, ".th"));
 }
 
 bool name_is_for_people(const char *name)

@@ -501,6 +501,8 @@ static void test_deep_down(void **state)
 	/* dora's (AudioCraft, Demucs) */
 	put_text("dd5/xps/97d170e1/checkpoint_20.th", "x");
 	assert_int_equal(newest("dd5"), 20);
+	put_text("dd6/model_state_e1_b0.th", "x");
+	assert_int_equal(newest("dd6"), -2);
 	put_zip("ti/train/20261123-101500-resnet50-224/checkpoint-8.pth.tar");
 	put_zip("ti/train/20261123-101500-resnet50-224/checkpoint-9.pth.tar");
 	assert_int_equal(newest("ti"), 9);
