@@ -135,6 +135,8 @@ checkpoint 30 abX
 mkdir "$C/step-00000040.tmp-1"
 cat >"$T/crash.sh" <<'END'
 echo "$LB_LAUNCH ${LB_RESUME_FROM:-scratch}" >>"$1"
+[ -S "$LB_SOCKET" ] || echo "without a socket" >>"$1"
+rm -f "$LB_SOCKET" # as who cleans /tmp, or scratch, of what is old
 [ "$LB_LAUNCH" -gt 2 ] || kill -SEGV $$
 END
 attempt 1 "[\"sh\",\"$T/crash.sh\",\"$T/seen\"]" 2

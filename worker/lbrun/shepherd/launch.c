@@ -273,12 +273,27 @@ static void open_cache(struct shepherd *s)
 	trainer_protocol_no_cache(s, s->node, why.text);
 }
 
+void launch_listen(struct shepherd *s)
+{
+	struct err why = { 0 };
+
+	if (trainer_server_open(&s->server, s->folder, &why) == 0)
+		return;
+	output_say(&s->output, "trainers cannot report: %s", why.text);
+	journal_note(&s->journal, s->facts.launch.number, "no_socket", "trainers cannot report: %s",
+		     why.text);
+}
+
 void launch_begin(struct shepherd *s)
 {
 	struct launch *l = &s->facts.launch;
 	struct err why = { 0 };
 
 	open_cache(s);
+	if (!trainer_server_is_there(&s->server)) {
+		trainer_server_close(&s->server);
+		launch_listen(s);
+	}
 	l->ooms_at_start = oom_kills(proc_cgroup, cgroup_mount);
 	note_scratch(s);
 	ranks_reset(&s->ranks);

@@ -90,10 +90,7 @@ static void open_parts(struct shepherd *s)
 	s->search.on_bad = on_bad_checkpoint;
 	s->search.arg = s;
 	record_attempt_start(s);
-	if (trainer_server_open(&s->server, s->folder, &why) < 0) {
-		output_say(&s->output, "trainers cannot report: %s", why.text);
-		journal_note(&s->journal, 0, "no_socket", "trainers cannot report: %s", why.text);
-	}
+	launch_listen(s);
 	trainer_protocol_init(s);
 	if (trainer_protocol_read_output(s, &why) < 0) {
 		output_say(&s->output, "output is not read: %s", why.text);

@@ -149,6 +149,7 @@ int opening_read(struct shepherd *s, const char *folder);
 
 /* launch.c: the trainer's start and end. */
 void launch_begin(struct shepherd *s);
+void launch_listen(struct shepherd *s);
 /* SIGTERM to the whole trainer. */
 void launch_term(struct shepherd *s);
 /* Ends the whole trainer. */

@@ -86,6 +86,11 @@ void trainer_server_close(struct trainer_server *server)
 	server->path = server->private_folder = NULL;
 }
 
+bool trainer_server_is_there(const struct trainer_server *server)
+{
+	return server->fd >= 0 && access(server->path, F_OK) == 0;
+}
+
 static void conn_write(struct trainer_conn *conn)
 {
 	ssize_t n;

@@ -49,6 +49,8 @@ struct trainer_server {
  * below $TMPDIR. */
 int trainer_server_open(struct trainer_server *server, const char *folder, struct err *err);
 void trainer_server_close(struct trainer_server *server);
+/* Does it listen, where trainers look for it? Who cleans /tmp, or scratch, may have removed it. */
+bool trainer_server_is_there(const struct trainer_server *server);
 /* Reads all that has been sent so far: the last words of a trainer that is dead. */
 void trainer_server_drain(struct trainer_server *server);
 /* Takes new connections again after a shortage. */
