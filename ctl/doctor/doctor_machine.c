@@ -177,22 +177,25 @@ static void look_at_locks(const struct patient *p, struct finding *f)
 static void look_at_clock(const struct patient *p, struct finding *f)
 {
 	char *path = path_join("%s/.doctor.XXXXXX", p->home);
+	int64_t before_ms = clock_wall_ms(), skew_ms = 0, mtime_ms;
 	int fd = mkostemp(path, O_CLOEXEC);
 	struct stat st;
-	int64_t skew_ms;
 
 	if (fd < 0 || write(fd, "x", 1) != 1 || fsync(fd) < 0 || fstat(fd, &st) < 0) {
 		finding_skip(f, "no file could be written to compare clocks");
 	} else {
-		skew_ms = clock_wall_ms() -
-			  ((int64_t)st.st_mtim.tv_sec * 1000 + st.st_mtim.tv_nsec / 1000000);
-		if (skew_ms > SKEW_MS || skew_ms < -SKEW_MS)
+		mtime_ms = (int64_t)st.st_mtim.tv_sec * 1000 + st.st_mtim.tv_nsec / 1000000;
+		if (mtime_ms < before_ms)
+			skew_ms = before_ms - mtime_ms;
+		else if (mtime_ms > clock_wall_ms())
+			skew_ms = mtime_ms - clock_wall_ms();
+		if (skew_ms > SKEW_MS)
 			finding_bad(f, "have NTP (chrony) run on both machines",
 				    "this machine and the file server differ by %lld s",
 				    (long long)skew_ms / 1000);
 		else
 			finding_fine(f, "agrees with the file system's to %lld ms",
-				     (long long)(skew_ms < 0 ? -skew_ms : skew_ms));
+				     (long long)skew_ms);
 	}
 	if (fd >= 0) {
 		close(fd);

@@ -4,6 +4,7 @@
 # found.
 . "$(dirname "$0")/lib.sh"
 
+need strace strace
 shim=$B/tests/nolocks.so
 [ -e "$shim" ] || bail_out "$shim is missing: run make $shim"
 ASAN_OPTIONS=$ASAN_OPTIONS:verify_asan_link_order=0
@@ -11,6 +12,11 @@ chmod 700 "$LB_HOME"
 # verdict CHECK, fix CHECK
 verdict() { lbctl doctor --json | python3 -c 'import json, sys
 print(*[c[sys.argv[2]] for c in json.load(sys.stdin) if c["check"] == sys.argv[1]])' "$1" "${2:-verdict}"; }
+
+# A disk that takes six seconds to sync a file, asked meanwhile.
+strace -f -qq -o "$T/strace.out" -e trace=fsync -e inject=fsync:delay_exit=6s \
+	lbctl doctor --json >"$T/slow.json" &
+slow_pid=$!
 
 exits 1 "without lbd there is a finding" lbctl doctor
 like "$out" '^CHECK +lbd +no lbd answers' "it is told"
@@ -25,6 +31,8 @@ is "$(verdict modes)" finding "a folder of switches that others may write to"
 like "$(verdict modes fix)" "chmod 700 '$LB_HOME/switches'" "and how to close it"
 chmod 700 "$LB_HOME/switches"
 lbd_stop
+wait $slow_pid
+like "$(cat "$T/slow.json")" '"check":"clock","verdict":"fine"' "a slow disk has no other clock"
 
 # a driver and a toolkit that do not go together
 mkdir "$T/bin"
