@@ -5,6 +5,8 @@
 
 #include <fcntl.h>
 #include <ftw.h>
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -130,6 +132,32 @@ static void test_programs(void **state)
 	free(search);
 }
 
+/* Only root can mount one, and not everywhere. */
+static void test_noexec(void **state)
+{
+	char *folder = path_join("%s/noexec", top), *program = path_join("%s/good", folder);
+	char *want = xasprintf("%s is mounted noexec", program), *text;
+	pid_t child = fork();
+	int status;
+
+	(void)state;
+	if (child == 0) {
+		if (mkdir(folder, 0755) < 0 || unshare(CLONE_NEWNS) < 0 ||
+		    mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+		    mount("none", folder, "tmpfs", MS_NOEXEC, NULL) < 0)
+			_exit(0);
+		write_text(program, "#!/bin/sh\n");
+		chmod(program, 0755);
+		text = obstacle_to_program(program, NULL);
+		_exit(text && strstr(text, want) ? 0 : 1);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	free(folder);
+	free(program);
+	free(want);
+}
+
 static void test_folders(void **state)
 {
 	(void)state;
@@ -146,6 +174,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_programs),
+		cmocka_unit_test(test_noexec),
 		cmocka_unit_test(test_folders),
 	};
 

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "common/base/accounts.h"
@@ -121,6 +122,14 @@ static char *obstacle_to_interpreter(const char *script)
 	return text;
 }
 
+/* The mode says nothing of it. */
+static bool is_on_noexec(const char *path)
+{
+	struct statvfs st;
+
+	return statvfs(path, &st) == 0 && (st.f_flag & ST_NOEXEC);
+}
+
 static char *obstacle_to_file(const char *path)
 {
 	char *real, *text = follow(path, &real);
@@ -128,6 +137,10 @@ static char *obstacle_to_file(const char *path)
 
 	if (real && stat(real, &st) == 0 && S_ISDIR(st.st_mode))
 		text = xasprintf("%s is a folder", real);
+	else if (real && is_on_noexec(real))
+		text = xasprintf("the file system of %s is mounted noexec, so that nothing on it "
+				 "may be run",
+				 real);
 	else if (real && access(real, X_OK) < 0)
 		text = refusal("file", real, "may not be run by");
 	else if (real)
