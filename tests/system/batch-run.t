@@ -91,7 +91,7 @@ cat >monitor.slurm <<'END'
 #SBATCH --mem=100M --cpus-per-task=2
 srun --overlap --mem=0 sh -c 'touch "$LB_RUN_DIR/watches"; exec sleep 1000' &
 until [ -e "$LB_RUN_DIR/watches" ]; do sleep 0.1; done
-srun --overlap sh three.sh
+srun --overlap --mem=0 sh three.sh
 kill %1
 wait
 END
@@ -111,7 +111,7 @@ cat >beside.slurm <<'END'
 #SBATCH --mem=100M -n1
 srun --overlap --mem=0 -n1 sh -c 'touch up; exec sleep 1000' &
 until [ -e up ]; do sleep 0.05; done
-srun --overlap -n1 sh -c 'for step in 1 2 3; do echo "step $step/3 loss 1"; done'
+srun --overlap --mem=0 -n1 sh -c 'for step in 1 2 3; do echo "step $step/3 loss 1"; done'
 kill %1
 wait
 echo done
@@ -127,7 +127,7 @@ cat >orphan.sh <<'END'
 [ $SLURM_ARRAY_TASK_ID = 1 ] || echo $$ >pid
 while [ $SLURM_ARRAY_TASK_ID = 2 ] || [ ! -e found ]; do sleep 0.1; done
 END
-printf '#!/bin/bash\n#SBATCH --mem=100M --array=1,2\nsrun --overlap sh "$PWD/orphan.sh" $SLURM_ARRAY_TASK_ID\n' >orphan.slurm
+printf '#!/bin/bash\n#SBATCH --mem=100M --array=1,2\nsrun --overlap --mem=0 sh "$PWD/orphan.sh" $SLURM_ARRAY_TASK_ID\n' >orphan.slurm
 lbctl submit --name orphan orphan.slurm >/dev/null
 wait_for '[ -s pid ]' 60
 # a person who has a look at that job stays
@@ -136,7 +136,7 @@ srun --jobid="$job" --overlap --mem=0 -n1 sh -c 'echo $$ >look; while :; do slee
 looker=$!
 wait_for '[ -s look ]' 60
 # its helper first, which would end them
-pgrep -f "^srun --overlap sh $PWD/orphan.sh 2" | sort -rn | xargs kill -9
+pgrep -f "^srun --overlap --mem=0 sh $PWD/orphan.sh 2" | sort -rn | xargs kill -9
 run_reaches orphan completed 60
 like "$(cat found)" 'gone' "ranks of an srun that was killed are gone before there are others"
 like "$(cat "$LB_HOME/runs/orphan/attempts/1/task-2/spool.jsonl")" 'steps_left.*[0-9]_2\.0 lived on without srun; ended' "… which is told"
