@@ -64,18 +64,56 @@ static char *chain_jobs(const char *name, const char *states, struct err *err)
 	return out;
 }
 
+/* Of numbers, one a line, which are cut up. */
+static int cancel_jobs(char *jobs, struct err *err)
+{
+	int rc = 0;
+
+	for (char *save = NULL, *id = strtok_r(jobs, "\n", &save); id && rc == 0;
+	     id = strtok_r(NULL, "\n", &save)) {
+		const char *const argv[] = { "scancel", id, NULL };
+
+		rc = slurm(argv, NULL, err);
+	}
+	return rc;
+}
+
 int chain_cancel_waiting(const struct ctl *ctl, struct err *err)
 {
 	char *name = chain_name(ctl), *waiting = name ? chain_jobs(name, "PENDING", err) : NULL;
 	int rc = name && !waiting ? -1 : 0;
 
-	for (char *save = NULL, *id = waiting ? strtok_r(waiting, "\n", &save) : NULL;
-	     id && rc == 0; id = strtok_r(NULL, "\n", &save)) {
-		const char *const argv[] = { "scancel", id, NULL };
-
-		rc = slurm(argv, NULL, err);
-	}
+	if (waiting)
+		rc = cancel_jobs(waiting, err);
 	free(waiting);
+	free(name);
+	return rc;
+}
+
+/* The first look may come before a job that is just being submitted, and scancel behind the end of
+ * one: the next look tells. */
+int chain_end(const struct ctl *ctl, struct err *err)
+{
+	int64_t end_ms = clock_mono_ms() + lbd_patience_ms(ctl);
+	char *name = chain_name(ctl);
+	bool is_over = name == NULL;
+	int rc = 0;
+
+	while (!is_over && rc == 0) {
+		char *left = chain_jobs(name, "PENDING,RUNNING", err);
+
+		is_over = left && left[0] == '\0';
+		if (!left)
+			rc = -1;
+		else if (!is_over && clock_mono_ms() >= end_ms)
+			rc = err_set(err, ERR_TIMEOUT,
+				     "lbd has ended, and its jobs have not: squeue -n %s", name);
+		else if (!is_over) {
+			(void)cancel_jobs(left, &(struct err){ 0 });
+			nap(LOOK_MS);
+		}
+		free(left);
+	}
 	free(name);
 	return rc;
 }

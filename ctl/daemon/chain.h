@@ -17,4 +17,7 @@ int chain_signal(const struct lease *lease, struct err *err);
 /* No next job starts; none is fine. */
 int chain_cancel_waiting(const struct ctl *ctl, struct err *err);
 
+/* When its lbd has ended: a job may have submitted the next one meanwhile. Until none is left. */
+int chain_end(const struct ctl *ctl, struct err *err);
+
 #endif

@@ -142,7 +142,7 @@ static int stop(struct ctl *ctl, struct err *err)
 			     ctl->client.home);
 	else if (kill((pid_t)f.lease.pid, SIGTERM) < 0 && errno != ESRCH)
 		rc = err_errno(err, "lbd (pid %lld)", (long long)f.lease.pid);
-	if (rc < 0 || await_end(ctl, err) < 0)
+	if (rc < 0 || await_end(ctl, err) < 0 || (f.lease.job_id != 0 && chain_end(ctl, err) < 0))
 		return -1;
 	printf("lbd (pid %lld) has ended; jobs run on\n", (long long)f.lease.pid);
 	return 0;

@@ -123,7 +123,18 @@ is $(($(lease generation) - begun)) "$(grep -c "hands over to" "$LB_HOME/lbd.log
 lbctl kill train >/dev/null
 run_reaches train killed 30
 
-exits 0 "stop ends it, and the chain with it" lbctl daemon stop
+# Its job submits the next one when the waiting ones have been looked for, as it does right behind
+# its start, and every ten minutes.
+mkdir "$T/late"
+cat >"$T/late/scancel" <<END
+#!/bin/sh
+case " \$* " in *" --batch "*) sbatch --parsable "$LB_HOME/lbd.job" >"$T/late/job" ;; esac
+exec $(command -v scancel) "\$@"
+END
+chmod +x "$T/late/scancel"
+exits 0 "stop ends it, and the chain with it" env PATH="$T/late:$PATH" lbctl daemon stop
+ok "also what was submitted meanwhile" test -s "$T/late/job"
+is "$(squeue -h -t PENDING,RUNNING -o %j | grep ^lbd-)" "" "none of it waits, or runs"
 wait_for '[ -z "$(squeue -h -o %j | grep ^lbd-)" ]' 30
 passed "no job of its own is left"
 is "$(lease why)" "stopped (SIGTERM)" "it ended in peace"
