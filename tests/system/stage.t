@@ -40,6 +40,19 @@ STAGE_DIE_AT=4 STAGE_PAUSE=0.2 run
 like "$(log source)" " $S/.*/ckpt_3 \$" "after a crash the trainer starts from the node's own newest whole one"
 is "$(log wrong)$(shared 'ckpt_6')" "ckpt_6 " "and the last one is drained before the job ends"
 
+# logind removes what a user has in /dev/shm once they have logged out (RemoveIPC)
+cat >"$T/gone.sh" <<'END'
+mkdir "$LB_CHECKPOINT_DIR/ckpt_$LB_LAUNCH" || exit 4
+echo whole >"$LB_CHECKPOINT_DIR/ckpt_$LB_LAUNCH/w"
+[ "$LB_LAUNCH" -gt 1 ] || { rm -r "$LB_CHECKPOINT_DIR"; exit 1; }
+END
+again
+staged 1 1 1
+sed -i "s|\"python3\",\"$trainer\"|\"sh\",\"$T/gone.sh\"|" "$F/attempt.json"
+run
+is $? 0 "a stage that somebody has removed is there again for the next launch"
+is "$(shared 'ckpt_*')$(left)" "ckpt_2 0" "and what is saved there is drained"
+
 # --- lbrun killed at each step --------------------------------------------------------------------
 for point in stage.chunk:kill@2 stage.copied:kill stage.sealed:kill stage.aside:kill stage.placed:kill \
 	stage.cleared:kill stage.drop:kill stage.chunk:error stage.copied:error; do

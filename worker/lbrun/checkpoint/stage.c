@@ -170,10 +170,24 @@ static int begin_parts(struct stage *s, struct err *err)
 	return part_begin(s->folder, s->word, err);
 }
 
+/* Somebody may have removed the folder, and with it the file that the lock is on: logind does, once
+ * a user has logged out of the node. */
+static int make_again(struct stage *s, struct err *err)
+{
+	if (access(s->folder, F_OK) == 0)
+		return 0;
+	if (s->lock_fd >= 0)
+		close(s->lock_fd);
+	s->lock_fd = -1;
+	return part_make_folder(s->folder, err);
+}
+
 int stage_begin_launch(struct stage *s, struct err *err)
 {
 	if (stage_has_parts(s))
 		return begin_parts(s, err);
+	if (make_again(s, err) < 0)
+		return -1;
 	stage_tidy(s);
 	return 0;
 }
