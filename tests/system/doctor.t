@@ -14,7 +14,8 @@ verdict() { lbctl doctor --json | python3 -c 'import json, sys
 print(*[c[sys.argv[2]] for c in json.load(sys.stdin) if c["check"] == sys.argv[1]])' "$1" "${2:-verdict}"; }
 
 # A disk that takes six seconds to sync a file, asked meanwhile.
-strace -f -qq -o "$T/strace.out" -e trace=fsync -e inject=fsync:delay_exit=6s \
+ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 \
+	strace -f -qq -o "$T/strace.out" -e trace=fsync -e inject=fsync:delay_exit=6s \
 	lbctl doctor --json >"$T/slow.json" &
 slow_pid=$!
 
