@@ -280,6 +280,23 @@ static bool is_vouched_for(const struct checkpoint *c, const char *name)
 	return has_metadata && text_ends_with(name, ".distcp");
 }
 
+/* Behind .metadata the script's own files follow at once; what an evaluation or an export leaves in
+ * the folder comes later, or lies further down. */
+static bool is_added(const struct checkpoint *c, const struct checkpoint_part *p)
+{
+	const int64_t at_once_ns = 60 * 1000000000LL;
+
+	if (!c->row || !c->row->last || strcmp(c->row->last, ".metadata") != 0)
+		return false;
+	if (strchr(p->name, '/') || name_is_of_other_work(p->name))
+		return true;
+	for (size_t i = 0; i < c->part_count; i++) {
+		if (strcmp(c->parts[i].name, ".metadata") == 0)
+			return p->changed_ns > c->parts[i].changed_ns + at_once_ns;
+	}
+	return false;
+}
+
 /* Hidden files are nobody's, but for some that are written last: ".snapshot_metadata". */
 static bool may_come_and_go(const char *name)
 {
@@ -295,7 +312,7 @@ int checkpoint_compare(const struct checkpoint *c, const struct checkpoint *olde
 		const struct checkpoint_part *p = &older->parts[i], *mine = sister(c, p);
 
 		if (older->bytes == 0 || may_come_and_go(path_base(p->name)) ||
-		    is_random(p->name) || is_vouched_for(c, p->name))
+		    is_random(p->name) || is_vouched_for(c, p->name) || is_added(older, p))
 			continue;
 		if (!mine)
 			return err_set(err, ERR_NOT_FOUND,
