@@ -71,7 +71,8 @@ static int check_index(const char *path, const char *name, struct err *err)
 	return rc;
 }
 
-/* torch.distributed.checkpoint's is a pickle, in which names of files stand as they are. */
+/* torch.distributed.checkpoint's is a pickle, in which names of files stand as they are, behind their
+ * length, which is no character of a name. Those that lie elsewhere are not looked for. */
 static int check_metadata(const char *path, const char *name, struct err *err)
 {
 	static const char end[] = ".distcp";
@@ -87,7 +88,7 @@ static int check_metadata(const char *path, const char *name, struct err *err)
 		if (!at)
 			break;
 		begin = at;
-		while (begin > text && (isdigit((unsigned char)begin[-1]) || begin[-1] == '_'))
+		while (begin > text && isgraph((unsigned char)begin[-1]))
 			begin--;
 		shard = xstrndup(begin, (size_t)(at - begin) + end_len);
 		if (layout_name_matches("__#_#.distcp", shard, NULL))
@@ -269,64 +270,55 @@ static bool is_random(const char *name)
 	return base[len] == '\0' && len >= DIGITS_LEAST && strpbrk(base, "abcdef");
 }
 
-/* Of torch.distributed.checkpoint's files its .metadata knows how many there are: a job of fewer
- * ranks writes fewer. */
-static bool is_vouched_for(const struct checkpoint *c, const char *name)
+static bool is_metadata(const char *name)
 {
-	bool has_metadata = false;
-
-	for (size_t i = 0; i < c->part_count; i++)
-		has_metadata |= strcmp(path_base(c->parts[i].name), ".metadata") == 0;
-	return has_metadata && text_ends_with(name, ".distcp");
+	return name[0] == '.' && strstr(name, "metadata");
 }
 
-/* Behind .metadata the script's own files follow at once; what an evaluation or an export leaves in
- * the folder comes later, or lies further down. */
-static bool is_added(const struct checkpoint *c, const struct checkpoint_part *p)
-{
-	const int64_t at_once_ns = 60 * 1000000000LL;
-
-	if (!c->row || !c->row->last || strcmp(c->row->last, ".metadata") != 0)
-		return false;
-	if (strchr(p->name, '/') || name_is_of_other_work(p->name))
-		return true;
-	for (size_t i = 0; i < c->part_count; i++) {
-		if (strcmp(c->parts[i].name, ".metadata") == 0)
-			return p->changed_ns > c->parts[i].changed_ns + at_once_ns;
-	}
-	return false;
-}
-
-/* Hidden files are nobody's, but for some that are written last: ".snapshot_metadata". */
+/* Hidden files are nobody's, but for some that are written last: ".snapshot_metadata". What somebody
+ * puts into one checkpoint, a README, results, is not needed in the next. */
 static bool may_come_and_go(const char *name)
 {
-	bool is_metadata = name[0] == '.' && strstr(name, "metadata");
+	const char *base = path_base(name);
 
-	return name_is_temporary(is_metadata ? name + 1 : name);
+	return name_is_temporary(is_metadata(base) ? base + 1 : base) || is_random(name) ||
+	       name_is_other_file(name);
+}
+
+static int compare_part(const struct checkpoint *c, const struct checkpoint *older,
+			const struct checkpoint_part *p, bool is_newest, struct err *err)
+{
+	const struct checkpoint_part *mine = sister(c, p);
+
+	if (!mine && checkpoint_is_best(path_base(p->name)))
+		return 0;
+	if (!mine)
+		return err_set(err, ERR_NOT_FOUND,
+			       "it is not complete: nothing like %s, which %s has", p->name,
+			       path_base(older->path));
+	if (count_alike(c, p) < count_alike(older, p))
+		return err_set(err, ERR_NOT_FOUND,
+			       "it is not complete: %zu files like %s, %s has %zu",
+			       count_alike(c, p), mine->name, path_base(older->path),
+			       count_alike(older, p));
+	/* of fewer shards it tells less */
+	if (!is_metadata(path_base(p->name)) && is_smaller(c, mine, p, is_newest))
+		return err_set(err, ERR_IO, "%s has %lld bytes, %s of %s has %lld", mine->name,
+			       (long long)mine->bytes, path_base(p->name), path_base(older->path),
+			       (long long)p->bytes);
+	return 0;
 }
 
 int checkpoint_compare(const struct checkpoint *c, const struct checkpoint *older, bool is_newest,
 		       struct err *err)
 {
-	for (size_t i = 0; i < older->part_count; i++) {
-		const struct checkpoint_part *p = &older->parts[i], *mine = sister(c, p);
+	int rc = 0;
 
-		if (older->bytes == 0 || may_come_and_go(path_base(p->name)) ||
-		    is_random(p->name) || is_vouched_for(c, p->name) || is_added(older, p))
-			continue;
-		if (!mine)
-			return err_set(err, ERR_NOT_FOUND,
-				       "it is not complete: nothing like %s, which %s has", p->name,
-				       path_base(older->path));
-		if (count_alike(c, p) < count_alike(older, p))
-			return err_set(err, ERR_NOT_FOUND,
-				       "it is not complete: %zu files like %s, %s has %zu",
-				       count_alike(c, p), mine->name, path_base(older->path),
-				       count_alike(older, p));
-		if (is_smaller(c, mine, p, is_newest))
-			return err_set(err, ERR_IO, "%s has %lld bytes, %s of %s has %lld",
-				       mine->name, (long long)mine->bytes, path_base(p->name),
-				       path_base(older->path), (long long)p->bytes);
+	for (size_t i = 0; older->bytes > 0 && i < older->part_count && rc == 0; i++) {
+		const struct checkpoint_part *p = &older->parts[i];
+
+		if (!may_come_and_go(p->name))
+			rc = compare_part(c, older, p, is_newest, err);
 	}
-	return 0;
+	return rc;
 }

@@ -62,7 +62,7 @@ const struct layout layouts[] = {
 	  .names = { "*.ckpt" }, .marks = { "checkpoint/*", "zero_to_fp32.py" }, .last = "latest" },
 	{ .name = "dcp", .by = "torchtitan, torch.distributed.checkpoint", .kind = LAYOUT_FOLDER,
 	  .names = { "step-#", "*#", "last", "latest" }, .marks = { ".metadata", "__#_#.distcp" },
-	  .last = ".metadata", .may_have_more = true },
+	  .last = ".metadata" },
 	{ .name = "litgpt", .by = "LitGPT", .kind = LAYOUT_FOLDER,
 	  .names = { "step-#", "iter-#*", "final" },
 	  .marks = { "lit_model.pth" }, .last = "model_config.yaml" },

@@ -182,6 +182,9 @@ static void test_files_that_went(void **state)
 	assert_contains(told, ".metadata: names __1_0.distcp, which is missing");
 	put_zip("g/step-10/__1_0.distcp");
 	assert_int_equal(newest("g"), 10);
+	/* one that lies elsewhere */
+	put_text("g/step-20/.metadata", "X\f__0_0.distcp.X\x18../step-10/__1_0.distcp.X");
+	assert_int_equal(newest("g"), 20);
 }
 
 int main(void)
