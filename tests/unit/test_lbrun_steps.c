@@ -145,6 +145,9 @@ static void test_frameworks(void **state)
 		{"Adding EOS to train dataset: 100%|##| 400/400 [00:00<00:00, 20000.00 examples/s]\nTokenizing train dataset (num_proc=4):  50%|# | 200/400 [00:01<?, ?it/s]\n"
 		 "Generating train split: 100%|##| 9/9 [00:00<00:00, 9.0it/s]\n 50%|# | 200/400 [00:01<00:01, 200.00 examples/s]\n"
 		 "  0%|  | 0/60 [00:00<?, ?it/s]\r  2%|1 | 1/60 [00:00<00:30,  2.00it/s]\n", "0/60; 1/60"},
+		{"Train:  10%|1 | 10/100 [00:01<00:09, 3.1it/s, 12.5k tok/s, loss=2]\r 20%|2 | 20/100 [00:01<00:09, 3.1it/s, tok/s=900]\r"
+		 " 30%|3 | 30/100 [00:01<00:09, 3.1 examples/s, loss=1]\n", "10/100 loss=2 tokens_per_s=12500; 20/100 tokens_per_s=900; 30/100 loss=1"},
+		{"Train:  50%|5 | 50/100 [00:01<00:09, 3.1 docs/s]\n", "50/100"},
 		{"Training dataset c4:  50%|# | 30/60 [00:00<00:30,  2.00it/s]\n", "30/60"},
 		/* Hugging Face: the loss apart from its step */
 		{"  8%|8         | 5/60 [00:01<00:10,  5.0it/s]\r                 \r"
@@ -309,14 +312,23 @@ static void test_frameworks(void **state)
 		{"{'train_runtime': 12.5, 'train_steps_per_second': 0.5, 'train_loss': 5.5, 'epoch': 1.0}\n"
 		 "100%|##########| 60/60 [00:10<00:00,  1.01s/it]\n", "60/60"},
 		/* settings are no steps, and do not silence those that come; a learning rate alone may be of either */
+		/* other lines in between do not hide that steps go on */
+		{"step 10 lr=0.1\nepoch 1 lr=0.1\nstep 20 lr=0.1\nepoch 1 lr=0.1\nstep 30 lr=0.1\n",
+		 "20 lr=0.1; 30 lr=0.1"},
+		/* words about steps below a heading are none that begin again */
+		{"Epoch 1/2\nstep 10 loss 3\nstep 100 loss 3\nEpoch 2/2\nevery 5 steps\nstep 5 is next\nstep 110 loss 2\n",
+		 "10 loss=3; 100 loss=3; 110 loss=2"},
+		{"step 1 250 ms loss 3\nstep 2 251 ms loss 2.5\nstep 3 | 300 | loss 2\nstep 4 120 tokens, loss 2\n",
+		 "1 loss=3; 2 loss=2.5; 3 loss=2; 4 loss=2"},
 		{"Namespace(steps=1000, batch=4, lr=0.1)\n{'iterations': 500, 'lr': 0.1}\nTotal train steps: 900, lr: 0.1\n"
 		 "engine/trainer: batch=4, epochs=3, lr=0.0, save=True\nengine/trainer: batch=4, epochs=3, lr=0.0, save=True\n"
 		 "        1/3         0G      6.943      3.809      4.179          4         64: 100% \xe2\x94\x81\xe2\x94\x81 2/2 3.9it/s 0.5s\n",
 		 "2/6"},
 		{"steps=1000 lr=0.1\nsteps=1000 lr=0.1\nstep 1 lr 0.1\nstep 2 lr 0.1\nstep 2 lr 0.1 grad norm 2\n", "2 lr=0.1; 2 lr=0.1 grad_norm=2"},
-		/* of thousands that are written otherwise */
-		{"step 999 loss 3\nstep 1'000 loss 2.5\nstep 1 000 loss 2.5\nstep 1\xe2\x80\xaf" "010/5\xc2\xa0" "000 loss 2.5\nafter 1 020 steps: loss 2\n"
-		 "step 1\xe2\x80\x99" "030 loss 2.5\nstep 1040 loss 2\nstep 12 2.5 loss 2\n", "999 loss=3; 1040 loss=2; 12 loss=2"},
+		/* thousands that are written otherwise */
+		{"step 999 loss 3\nstep 1'000 loss 2.5\nstep 1 001 loss 2.5\nstep 1\xe2\x80\xaf" "010/5\xc2\xa0" "000 loss 2.5\nafter 1 020 steps: loss 2\n"
+		 "step 1\xe2\x80\x99" "030 loss 2.5\nstep 1040 loss 2\nstep 1 234/12 000 | loss 2\nstep 1 234 567: loss 2\nstep 12 2.5 loss 2\n",
+		 "999 loss=3; 1000 loss=2.5; 1001 loss=2.5; 1010/5000 loss=2.5; 1020 loss=2; 1030 loss=2.5; 1040 loss=2; 1234/12000 loss=2; 1234567 loss=2; 12 loss=2"},
 		/* 2,5 may be 2.5 */
 		{"step 1 loss 2,5\nstep 2 loss: 0,693\nstep 3 loss: 1,234.5\nstep 4,20 loss 2\nstep 5 loss 3.4k\nstep 12,345 lr=[1e-4,1e-3] loss 2\n",
 		 "1; 2; 3 loss=1234.5; 4 loss=2; 5; 12345 loss=2 lr=0.0001"},

@@ -2,6 +2,7 @@
 /* step_reader.c - lines held against the tables. */
 #include "worker/lbrun/steps/step_reader.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <string.h>
 
@@ -43,6 +44,18 @@ size_t step_reader_row(const struct step_reader *r, const char *line, size_t len
 	return i;
 }
 
+/* Whatever stands between thousands. */
+static bool read_number(const char *text, size_t len, double *out)
+{
+	char digits[32];
+	size_t n = 0;
+
+	for (size_t i = 0; i < len && n < sizeof(digits); i++)
+		if (isdigit((unsigned char)text[i]) || text[i] == '.')
+			digits[n++] = text[i];
+	return text_number(digits, n, out);
+}
+
 static void take_group(void *arg, const char *name, const char *text, size_t len)
 {
 	struct step_match *m = arg;
@@ -63,8 +76,7 @@ static void take_group(void *arg, const char *name, const char *text, size_t len
 		return;
 	}
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
-		if (strcmp(name, numbers[i].name) == 0 &&
-		    text_number(text, len - (scale > 1), &number) && number >= 0 &&
+		if (strcmp(name, numbers[i].name) == 0 && read_number(text, len, &number) &&
 		    number * scale < 1e15)
 			*numbers[i].to = llround(number * scale);
 	}

@@ -4,12 +4,14 @@
 
 #include <math.h>
 
-/* "12345", "12,345": of "3,5" the 3, which is no thousand. "12'345", "12 345", also with blanks that
- * do not break, are passed over: 12 would be wrong. */
-#define APART "(?:[' ]|\u2019|\u00a0|\u2009|\u202f)"
+/* "12345", "12,345": of "3,5" the 3, which is no thousand. "12'345", also with blanks that do not
+ * break. With others "12 000" is one, and what stands alone: "step 12 345 ms" is step 12. */
+#define APART "(?:[,_']|\u2019|\u00a0|\u2009|\u202f)"
+#define ALONE \
+	"(?: \\d{3})+\\s*(?:$|[:;|)\\]]|,\\D|/ ?[1-9]\\d{0,2} \\d{3}|(?:train\\w*[ _])?loss|steps|iter)"
 #define COUNT \
-	"(?:[1-9]\\d{0,2}(?:[,_]\\d{3})+|[1-9]\\d{0,2}(?!\\d|" APART \
-	"\\d{3}(?![\\d.]))|\\d{4,}|0\\d*)"
+	"(?:[1-9]\\d{0,2}(?:(?:" APART "\\d{3})+|(?= 0\\d\\d|" ALONE \
+	")(?: \\d{3})+)(?!\\d|\\.\\d)|[1-9]\\d{0,2}(?:[,_]\\d{3})+|\\d+)"
 #define BATCH "(?<batch>\\d+)\\s*(?:/|of)\\s*(?<batches>\\d+)(?![\\w/])"
 #define EPOCH "\\bepoch\\W*(?<epoch>\\d++)(?!\\.\\d)(?:\\s*(?:/|of)\\s*(?<epochs>\\d+))?"
 #define BATCH_WORD "(?<!micro[ _-])(?<![\\w./])(?:mini-?)?batch(?:es)?\\s*[:=#]?\\s*[\\[(]?\\s*"
@@ -27,8 +29,11 @@
 	"))?" \
 	"[\\])]?(?![\\w%]|\\.\\d)"
 
-/* what bars count while data are made ready */
-#define OF_DATA "\\b(?:examples|ex|rows|docs|documents|files|shards|tok(?:en)?s?|[kMG]?i?B)"
+/* A bar without a name that counts "200.00 examples/s" while data are made ready; not what a trainer
+ * adds behind its own rate. */
+#define OF_DATA \
+	"\\s*\\d{1,3}%\\|[^|]*\\|[^\\[\\]]*\\[[^\\],]*,\\s*[\\d.?]+[kMG]?\\s" \
+	"(?:examples|ex|rows|docs|documents|files|shards|tok(?:en)?s?|[kMG]?i?B)/s(?![^\\]]*loss)"
 
 #define TRAIN_LOSS "(?:CE ?|CrossEntropy ?)?[Ll]oss\\b"
 
@@ -65,7 +70,7 @@ const struct step_row step_rows[] = {
 	{"PyTorch's examples (language model)", "batches |",
 	 "\\bepoch\\s+(?<epoch>\\d+) \\|\\s*" BATCH " batches \\|", STEP_IN_EPOCH, false, 1},
 	{"tqdm; Lightning and Hugging Face by it", "%|",
-	 "^(?<label>.*?):?\\s*\\d{1,3}%\\|[^|]*\\|\\s*" BATCH " \\[(?![^\\]]*" OF_DATA "/s)", STEP_BAR, false, 0},
+	 "^(?!" OF_DATA ")(?<label>.*?):?\\s*\\d{1,3}%\\|[^|]*\\|\\s*" BATCH " \\[", STEP_BAR, false, 0},
 	{"tqdm with unit_scale, where it counts no bytes or tokens", "%|",
 	 "^(?<label>.*?):?\\s*\\d{1,3}%\\|[^|]*\\|\\s*(?<batch>\\d[\\d.]*[kM]?)/(?<batches>\\d[\\d.]*[kM]) \\[[^\\]]*?"
 	 "[\\dkM?] ?(?:(?:it|iter|step|batch)(?:e?s)?/s|s/(?:it|iter|step|batch))\\b", STEP_BAR, false, 0},

@@ -24,9 +24,8 @@ struct steps {
 	json_t *last;         /* the last step told; NULL = none */
 	json_t *pending;      /* values of the next one; NULL = none */
 	json_t *held;         /* a step whose loss may stand below; NULL = none */
-	size_t settings_row;  /* of the last line that may tell settings; step_row_count = none */
-	int64_t settings;     /* its count */
 	struct step_counts counts;
+	int64_t settings[STEP_ROWS_MAX]; /* of each row's last line that may tell them: its count */
 };
 
 /* --- life ------------------------------------------------------------------------------------- */
@@ -48,7 +47,8 @@ void steps_reset(struct steps *s)
 	s->last = s->pending = s->held = NULL;
 	s->quality = QUALITY_NONE;
 	s->silence = s->doubts = 0;
-	s->settings_row = step_row_count;
+	for (size_t i = 0; i < STEP_ROWS_MAX; i++)
+		s->settings[i] = -1;
 	step_counts_reset(&s->counts);
 }
 
@@ -194,10 +194,9 @@ static bool may_be_settings(const json_t *fields, const struct step_match *m)
 static bool goes_on(struct steps *s, size_t row, const struct step_match *m)
 {
 	int64_t count = m->step >= 0 ? m->step : m->batch;
-	bool is = s->settings_row == row && count > s->settings;
+	bool is = s->settings[row] >= 0 && count > s->settings[row];
 
-	s->settings_row = row;
-	s->settings = count;
+	s->settings[row] = count;
 	return is || (s->last && is_same_teller(row, s->teller));
 }
 
