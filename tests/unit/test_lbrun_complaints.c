@@ -369,6 +369,7 @@ static const struct {
 	{TRACE "ValueError: in user code:\n\n    File \"/w/t.py\", line 5, in f  *\n        def f(x,y): return tf.matmul(x,y)\n\n"
 	 "    ValueError: Dimensions must be equal\n",
 	 "ValueError: in user code:; ValueError: Dimensions must be equal", NULL},
+	{"ERROR:root:Failed to load:\n  File \"/w/a.bin\" is truncated\n", "ERROR:root:Failed to load:; File \"/w/a.bin\" is truncated", NULL},
 	/* the memory of which: that of the GPU in the words of others */
 	{TRACE "pycuda._driver.MemoryError: cuMemAlloc failed: out of memory\n", "pycuda._driver.MemoryError: cuMemAlloc failed: out of memory", "the GPU's memory"},
 	{TRACE "cupy.cuda.memory.OutOfMemoryError: Out of memory allocating 512 bytes (allocated so far: 0 bytes).\n",

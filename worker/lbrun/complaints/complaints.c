@@ -233,7 +233,7 @@ static bool is_place(struct complaints *c, const struct heard *line)
 	int indent = (int)strspn(line->text, " \t");
 	const char *text = line->text + indent;
 
-	if (text_begins_with(text, "File \""))
+	if (text_begins_with(text, "File \"") && strstr(text, "\", line "))
 		c->place = indent;
 	else if (c->place >= 0 && indent <= c->place)
 		c->place = -1;
