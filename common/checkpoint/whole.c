@@ -311,7 +311,8 @@ static int check_hdf5(const struct file *f, struct look *look, struct err *err)
 	if (f->head_len < 64)
 		return err_set(err, ERR_IO, "was cut short");
 	version = block[8];
-	/* numbers of other widths than 8 are not read, nor version 1, which is longer, behind a text */
+	/* numbers of other widths than 8 are not read, nor is version 1, which is longer, behind a
+	 * text */
 	if (version > 3 || block[version < 2 ? 13 : 9] != 8 || (version == 1 && block != f->head))
 		return LIKELY;
 	memcpy(&end, block + end_at[version], sizeof(end));
