@@ -144,9 +144,10 @@ bool checkpoint_is_folder(const struct checkpoint_rules *rules, const struct che
 	if (rules->row &&
 	    (rules->row->kind == LAYOUT_FILE || !layout_matches(rules->row, name, step)))
 		return false;
-	/* Ray's "checkpoint_2026-11-28_10-15-00.123456" lies in a folder of any name */
+	/* Ray's "checkpoint_2026-11-28_10-15-00.123456" lies in a folder of any name, but for one
+	 * below others: that is a copy of these */
 	if (!rules->row && !at->is_for_checkpoints &&
-	    !(name_has_checkpoint(name) && name_tells_time(name)))
+	    (at->is_under || !(name_has_checkpoint(name) && name_tells_time(name))))
 		return false;
 	for (size_t i = 0; i < sizeof(unnumbered) / sizeof(unnumbered[0]); i++) {
 		if (strcmp(name, unnumbered[i]) == 0)

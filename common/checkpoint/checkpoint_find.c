@@ -167,6 +167,7 @@ static void look_at_folder(struct walk *w, const struct checkpoint_place *at, co
 		.depth = at->depth + 1,
 		.is_below = at->is_below,
 		.is_beside = at->is_beside,
+		.is_under = at->is_beside,
 	};
 	int64_t step;
 	bool is_one;

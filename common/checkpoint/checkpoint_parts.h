@@ -28,6 +28,7 @@ struct checkpoint_place {
 	bool is_for_checkpoints; /* its name says so, or a folder's above it; or it is the top */
 	bool is_below;           /* one that is called after them, and holds none itself */
 	bool is_beside;          /* there are some here, or in a folder above */
+	bool is_under;           /* there are some in a folder above */
 	size_t first;            /* of the list's items that lie here */
 };
 /* *step: -1 = nothing tells it. *is_alone: files of the same step beside it are not of it. */

@@ -491,6 +491,11 @@ static void test_deep_down(void **state)
 	put_zip("dd1/exp/checkpoint_2026-11-28_10-15-00.654321/model.pt");
 	assert_int_equal(newest("dd1"), 202611281015006543);
 	assert_string_equal(found, "dd1/exp/checkpoint_2026-11-28_10-15-00.654321");
+	/* a copy of that day is not newer than all steps */
+	for (int step = 500; step <= 600; step += 100)
+		put_zip(path_of("dd7/run-a/checkpoint-%d/model.pt", step));
+	put_zip("dd7/run-a/exports/checkpoint_20261128_101500/model.pt");
+	assert_int_equal(newest("dd7"), 600);
 	put_zip("dd2/ckpt_20261128/step_20.pt");
 	assert_int_equal(newest("dd2"), 20);
 	/* Composer's in a folder of the run's name, and of its ranks */
