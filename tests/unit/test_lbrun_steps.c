@@ -318,6 +318,8 @@ static void test_frameworks(void **state)
 		/* words about steps below a heading are none that begin again */
 		{"Epoch 1/2\nstep 10 loss 3\nstep 100 loss 3\nEpoch 2/2\nevery 5 steps\nstep 5 is next\nstep 110 loss 2\n",
 		 "10 loss=3; 100 loss=3; 110 loss=2"},
+		{"Epoch 1\nstep 10 loss 3\nstep 100 loss 3\nEpoch 2\nwarmup step 5/10 done\nstep 110 loss 2\n",
+		 "10 loss=3; 100 loss=3; 5/10; 110 loss=2"},
 		{"step 1 250 ms loss 3\nstep 2 251 ms loss 2.5\nstep 3 | 300 | loss 2\nstep 4 120 tokens, loss 2\n",
 		 "1 loss=3; 2 loss=2.5; 3 loss=2; 4 loss=2"},
 		{"Namespace(steps=1000, batch=4, lr=0.1)\n{'iterations': 500, 'lr': 0.1}\nTotal train steps: 900, lr: 0.1\n"

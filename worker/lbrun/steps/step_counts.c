@@ -112,7 +112,9 @@ static void count_under_heading(struct step_counts *s, struct step_match *m)
 	m->batch = m->step;
 	m->batches = m->target_step;
 	is_last_again = m->batches > 0 && m->batch == m->batches && c->batch == c->batches;
-	is_next = c->epoch >= 0 && s->epoch > c->epoch && (begins_again(c, m) || is_last_again);
+	/* "warmup step 5/10" is no next epoch of "step 100" */
+	is_next = c->epoch >= 0 && s->epoch > c->epoch && (m->batches > 0) == (c->batches > 0) &&
+		  (begins_again(c, m) || is_last_again);
 	see_batch(c, m, is_next || c->epoch < 0 ? s->epoch : c->epoch, is_next);
 	m->step = c->before + m->batch;
 	m->target_step = c->before > 0 ? -1 : m->batches;
