@@ -71,8 +71,8 @@ static int check_index(const char *path, const char *name, struct err *err)
 	return rc;
 }
 
-/* torch.distributed.checkpoint's is a pickle, in which names of files stand as they are, behind their
- * length, which is no character of a name. Those that lie elsewhere are not looked for. */
+/* torch.distributed.checkpoint's is a pickle, in which names of files stand as they are, behind
+ * their length, which is no character of a name. Those that lie elsewhere are not looked for. */
 static int check_metadata(const char *path, const char *name, struct err *err)
 {
 	static const char end[] = ".distcp";

@@ -447,8 +447,8 @@ static void test_other_work(void **state)
 static void test_behind_marks(void **state)
 {
 	(void)state;
-	/* torch.distributed.checkpoint's .metadata is the last of fewer ranks, too, and of the model
-	 * alone, whatever somebody left in the one before */
+	/* torch.distributed.checkpoint's .metadata is the last of fewer ranks, too, and of the
+	 * model alone, whatever somebody left in the one before */
 	for (int step = 10; step <= 20; step += 10) {
 		for (int rank = 0; rank < 4 / (step / 10); rank++)
 			put_text(path_of("bm1/step-%d/__%d_0.distcp", step, rank), "x");
