@@ -60,7 +60,7 @@ struct job_status {
 	/* of one that waits: idle nodes that it was told to keep away from */
 	int64_t idle_excluded;
 	/* of one that is held, or was cancelled without having nodes: when the controller was
-	 * started; seconds, 0: not told */
+	 * started, or now, where a backup is in charge of one that is held; seconds, 0: not told */
 	int64_t controller_start;
 	bool has_canceller; /* of a cancelled job, as accounting tells: */
 	uint32_t canceller; /* the uid of who cancelled it */

@@ -2,6 +2,7 @@
 /* poll.c - all jobs of ours in one look, and what to know of the cluster. */
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "common/base/json.h"
 #include "common/base/mem.h"
@@ -69,8 +70,18 @@ static bool lost_its_nodes(const struct seen *job)
 	       !job->row.nodes[0];
 }
 
+/* "Slurmctld(primary) at host is DOWN" */
+static bool is_first_away(const char *text)
+{
+	const char *at = strstr(text, "Slurmctld(primary) at "),
+		   *end = at ? strchr(at, '\n') : NULL;
+	const char *down = at ? strstr(at, " is DOWN") : NULL;
+
+	return down && (!end || down < end);
+}
+
 /* By its own word; 0: it does not answer. */
-static int64_t controller_start(void)
+static int64_t controller_start(bool *backup_serves)
 {
 	static const char *const words[] = { "scontrol", "show", "config", NULL };
 	const char *value = NULL;
@@ -80,6 +91,7 @@ static int64_t controller_start(void)
 	command_ask(words, &said);
 	if (said.status == 0)
 		value = setting(said.out, "BOOT_TIME");
+	*backup_serves = value && is_first_away(value);
 	start = value ? strtoll(value, NULL, 10) : 0;
 	said_clear(&said);
 	return start;
@@ -91,9 +103,11 @@ static bool is_held(const struct seen *job)
 }
 
 /* A controller that died may have forgotten that it had given the job nodes, and one of them that,
- * or that the job was released: asked once for all jobs of a poll. */
+ * or that the job was released: asked once for all jobs of a poll. A backup was started long before
+ * it took over: of a release it may have forgotten any. */
 static void tell_controller_start(struct look *look)
 {
+	bool backup_serves = false;
 	int64_t start = -1;
 
 	for (size_t i = 0; i < look->count; i++) {
@@ -102,8 +116,8 @@ static void tell_controller_start(struct look *look)
 		if (!lost_its_nodes(job) && !is_held(job))
 			continue;
 		if (start < 0)
-			start = controller_start();
-		job->row.controller_start = start;
+			start = controller_start(&backup_serves);
+		job->row.controller_start = is_held(job) && backup_serves ? time(NULL) : start;
 	}
 }
 

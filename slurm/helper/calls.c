@@ -30,6 +30,7 @@ enum {
 
 /* Monotonic: when a controller was there last; 0: not known. Written by any thread that fails. */
 static _Atomic int64_t answered_ms;
+static _Atomic bool is_first_away; /* a backup is in charge, if any is */
 
 /* Does the file name exactly one controller, beyond doubt? With several, or with parts in other
  * files, only libslurm can tell who should answer. */
@@ -88,6 +89,7 @@ int slurm_ready(struct answer *a)
 		return 0;
 	rc = slurm_ping(0);
 	answered_ms = rc == 0 ? clock_mono_ms() : 0;
+	is_first_away = rc != 0;
 	if (rc == 0)
 		return 0;
 	/* A backup may be in charge. Pinging one that does not exist reads past libslurm's own
@@ -101,6 +103,11 @@ int slurm_ready(struct answer *a)
 	rc = rc > 0 ? rc : errno;
 	js_set_bool(a->body, rc == SLURM_PROTOCOL_VERSION_ERROR ? "unfit" : "unreachable", true);
 	return answer_set(a, SCHEDULER_DOWN, "Slurm does not answer: %s", slurm_strerror(rc));
+}
+
+bool slurm_backup_serves(void)
+{
+	return is_first_away;
 }
 
 const struct slurm_rules *slurm_rules(void)

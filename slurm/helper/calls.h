@@ -20,6 +20,8 @@
  * calls would retry for many seconds. One that has answered within the last moments is not asked:
  * a submission is several operations in a row. 0, or -1 with SCHEDULER_DOWN. */
 int slurm_ready(struct answer *a);
+/* When that was last called, was the first of several controllers away? */
+bool slurm_backup_serves(void);
 
 /* What the site's configuration rules, as of some minutes ago: it takes a new one of the controller
  * to change. */

@@ -125,7 +125,8 @@ static const char *failed_nodes(const slurm_job_info_t *job, node_info_msg_t **n
 }
 
 /* A controller that died may have forgotten that it had given the job nodes, and one of them that,
- * or that the job was released: asked once for all jobs of a poll. */
+ * or that the job was released: asked once for all jobs of a poll. A backup was started long before
+ * it took over: of a release it may have forgotten any. */
 static int64_t controller_start(const slurm_job_info_t *job, slurm_conf_t **conf)
 {
 	uint32_t state = job->job_state & SJ_MASK;
@@ -134,7 +135,7 @@ static int64_t controller_start(const slurm_job_info_t *job, slurm_conf_t **conf
 
 	if ((!is_held && !lost_its_nodes) || (*conf == NULL && slurm_load_ctl_conf(0, conf) != 0))
 		return 0;
-	return (int64_t)(*conf)->boot_time;
+	return (int64_t)(is_held && slurm_backup_serves() ? time(NULL) : (*conf)->boot_time);
 }
 
 static bool is_of_array(const slurm_job_info_t *job, const slurm_job_info_t *of)

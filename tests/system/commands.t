@@ -26,6 +26,7 @@ short)	\$real "\$@" | sed '\$d'; exit 0 ;;		# the last line is missing
 twice)	\$real "\$@"; \$real "\$@" | tail -n 1; exit 0 ;;
 garbage) head -c 3000 /dev/urandom; exit 0 ;;
 slow)	sleep 60 ;;
+backup)	\$real "\$@" | sed 's/^\(Slurmctld(primary) at .*\) is UP/\1 is DOWN/'; exit 0 ;;
 of-*)	\$real "\$@" | sed "s/^\(SLURM_VERSION *= \).*/\1\${fault#of-}/"; exit 0 ;;
 esac
 exec \$real "\$@"
@@ -48,6 +49,12 @@ b=$(token)
 submit_job "$b" sleeps
 ask poll
 is "$(field_of "$a" 6) $(field_of "$b" 6)" "held held" "two are held"
+start=$(field_of "$a" 13)
+ok "when the controller was started is told" [ "$start" -gt 0 -a "$start" -le "$(field_of "$a" 5)" ]
+fault scontrol backup
+wait_for 'ask poll && [ "$(field_of "$a" 13)" -gt "$start" ]' 20 &&
+	passed "a backup was started long before it took over: what it forgot is not known"
+mend
 
 # --- what squeue says ---------------------------------------------------------------------------
 for what in empty cut short twice killed kill-me garbage fails slow; do

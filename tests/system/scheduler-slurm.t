@@ -265,8 +265,25 @@ helper=$(helper_pid)
 ok "the client ends with an empty loop" client_stop
 wait_for "! kill -0 $helper" 10
 passed "no helper stays behind"
+
+# --- a controller that may have forgotten a release --------------------------------------------
 client_start slurm "$B/$helper_name" 6000
-ask poll none
+held=$(token)
+submit_job "$held" sleeps
+ask poll "$held"
+start=$(field_of "$held" 13)
+ok "when the controller was started is told of a job that is held" \
+	[ "$start" -gt 0 -a "$start" -le "$(field_of "$held" 5)" ]
+if [ "$helper_name" = lbd-slurm ]; then	# commands.t has it for the other
+	client_stop
+	{ echo 'SlurmctldHost=gone(127.0.0.3)' && cat "$SLURM_CONF"; } >"$T/backup.conf"
+	SLURM_CONF=$T/backup.conf client_start slurm "$B/$helper_name" 6000
+	ask poll "$held"
+	ok "a backup was started long before it took over: what it forgot is not known" \
+		[ "$(field_of "$held" 13)" -gt "$start" ]
+fi
+
+# --- and it dies with it ------------------------------------------------------------------------
 helper=$(helper_pid)
 kill -KILL "$client"
 wait_for "! lives $helper" 10

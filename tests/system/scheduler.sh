@@ -52,7 +52,7 @@ ask() {
 }
 
 # Fields of a job's line: 3 token, 4 id, 5 submit time, 6 phase, 7 cause, 8 exit code, 9 signal,
-# 10 state, 11 reason, 12 nodes.
+# 10 state, 11 reason, 12 nodes, 13 when the controller was started, of one that is held.
 field_of() {	# TOKEN FIELD
 	grep "^job $asked $1 " "$T/client.out" | cut -d' ' -f"$2"
 }
