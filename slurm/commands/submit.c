@@ -61,8 +61,8 @@ static void disown(struct answer *a, uint32_t job_id, const struct seen *job, co
 	struct said said;
 
 	snprintf(id, sizeof(id), "%u", job_id);
-	/* a site may have renamed it, too */
-	if (job->uid != getuid() || (!is_held && !has_name(id, name))) {
+	/* a site may have renamed it, too; a controller that died may have given its number away */
+	if (job->uid != getuid() || job->row.token[0] || (!is_held && !has_name(id, name))) {
 		answer_set(a, SCHEDULER_UNCLEAR, "job %u was accepted, but is another one", job_id);
 		return;
 	}

@@ -48,12 +48,14 @@ static void tell_job(struct answer *a, const slurm_job_info_t *job, struct wire_
 	js_set_int(a->body, "submit_time", row->submit_time);
 }
 
-/* Is it the one that was just submitted, beyond its number? A site may have renamed it, too. */
-static bool is_held_or_called(const slurm_job_info_t *job, const char *name)
+/* Without its token, is it the one that was just submitted, beyond its number, which a controller
+ * that died may have given away? A site may have renamed it, too. */
+static bool is_ours(const slurm_job_info_t *job, const struct wire_row *row, const char *name)
 {
 	bool is_held = (job->job_state & JOB_STATE_BASE) == SLURM_JOB_PENDING && job->priority == 0;
+	bool is_called_so = job->name && strcmp(job->name, name) == 0;
 
-	return is_held || (job->name && strcmp(job->name, name) == 0);
+	return job->user_id == getuid() && !row->token[0] && (is_held || is_called_so);
 }
 
 /* Reads the submit time back. A failure leaves the job to the next poll, which finds the token. */
@@ -69,7 +71,7 @@ static void confirm(struct answer *a, const char *name, const char *comment, uin
 	js_set_int(a->body, "job_id", job_id);
 	if (job && job->user_id == getuid() && has_token_of(job, comment, &row))
 		tell_job(a, job, &row);
-	else if (!job || job->user_id != getuid() || !is_held_or_called(job, name))
+	else if (!job || !is_ours(job, &row, name))
 		answer_set(a, SCHEDULER_UNCLEAR, "job %u was accepted, but cannot be read back: %s",
 			   job_id, job ? "it is another one" : look.text);
 	else

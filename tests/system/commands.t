@@ -27,6 +27,7 @@ twice)	\$real "\$@"; \$real "\$@" | tail -n 1; exit 0 ;;
 garbage) head -c 3000 /dev/urandom; exit 0 ;;
 slow)	sleep 60 ;;
 backup)	\$real "\$@" | sed 's/^\(Slurmctld(primary) at .*\) is UP/\1 is DOWN/'; exit 0 ;;
+other-*) echo "\${fault#other-}"; exit 0 ;;
 of-*)	\$real "\$@" | sed "s/^\(SLURM_VERSION *= \).*/\1\${fault#of-}/"; exit 0 ;;
 esac
 exec \$real "\$@"
@@ -55,6 +56,14 @@ fault scontrol backup
 wait_for 'ask poll && [ "$(field_of "$a" 13)" -gt "$start" ]' 20 &&
 	passed "a backup was started long before it took over: what it forgot is not known"
 mend
+
+# A controller that died before it had saved a job gives its number to the next one.
+fault sbatch "other-$(echo "$a_ref" | cut -d' ' -f2)"
+submit_job "$(token)" sleeps
+is "$result" unclear "a submission whose number has a job of another token: unclear"
+mend
+ask poll
+is "$(field_of "$a" 6)" held "and that one is left alone"
 
 # --- what squeue says ---------------------------------------------------------------------------
 for what in empty cut short twice killed kill-me garbage fails slow; do
