@@ -101,6 +101,7 @@ void engine_order(struct engine *e, const char *name, enum run_order wanted, con
 	free(run->let_go_by);
 	run->let_go_by = xstrdup(by);
 	run->wanted = wanted;
+	run->asked_ms = engine_wall(e); /* as the ledger has it */
 	free(run->wanted_by);
 	run->wanted_by = xstrdup(by);
 	free(run->wanted_reason);

@@ -351,6 +351,27 @@ static void test_cancelled_tasks(void **state)
 	ledger_close(ledger);
 }
 
+/* As the ledger has it for an lbd that begins anew. */
+static void test_an_order_asks_anew(void **state)
+{
+	struct ledger *ledger = open_ledger();
+	struct engine *e = engine_create(ledger, &scheduler, NULL, &world, &times);
+	struct run run = run_on_two_nodes();
+
+	(void)state;
+	snprintf(run.name, sizeof(run.name), "r");
+	run.asked_ms = 1;
+	e->runs = &run;
+	engine_order(e, "r", ORDER_RUN, "somebody", "");
+	assert_int_equal(run.asked_ms, engine_wall(e));
+	e->runs = NULL;
+	free(run.let_go_by);
+	free(run.wanted_by);
+	free(run.wanted_reason);
+	engine_destroy(e);
+	ledger_close(ledger);
+}
+
 /* Asks once more, and hears that. */
 static void ask_outages(struct engine *e, const char *json)
 {
@@ -545,6 +566,7 @@ int main(void)
 		TEST(test_blame_of_arrays),
 		TEST(test_blame_of_what_did_not_boot),
 		TEST(test_cancelled_tasks),
+		TEST(test_an_order_asks_anew),
 		TEST(test_turns_are_short),
 		TEST(test_slow_turns_take_less),
 	};
