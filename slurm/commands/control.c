@@ -34,10 +34,28 @@ static int find(const json_t *request, struct answer *a, struct look *look, cons
 	return is_over(*job) ? answer_set(a, SCHEDULER_GONE, "job %s has ended", id) : 0;
 }
 
-/* Of an array some tasks may be over; what the others took they say, too. */
-static bool has_failed(const struct said *said)
+/* It answers for each group of an array's tasks. That some are over is no failure of what others
+ * took; of others that did not take it the errors are left. */
+static bool has_failed(struct said *said)
 {
-	return said->status && !strstr(said->errors, ": No error");
+	char text[COMMAND_SAID_BYTES], left[COMMAND_SAID_BYTES] = "", *rest = text, *answer;
+	bool has_done = false;
+	size_t len = 0;
+
+	memcpy(text, said->errors, sizeof(text));
+	while ((answer = strsep(&rest, ";"))) {
+		answer += strspn(answer, " ");
+		if (strstr(answer, ": No error"))
+			has_done = true;
+		else if (*answer && !strstr(answer, "Job has already finished"))
+			len += (size_t)snprintf(left + len, sizeof(left) - len, "%s%s",
+						len ? "; " : "", answer);
+		if (len >= sizeof(left))
+			break;
+	}
+	if (left[0])
+		memcpy(said->errors, left, sizeof(left));
+	return said->status < 0 || (said->status > 0 && (left[0] || !has_done));
 }
 
 /* Runs a command that changes the job. */

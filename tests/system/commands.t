@@ -28,6 +28,9 @@ garbage) head -c 3000 /dev/urandom; exit 0 ;;
 slow)	sleep 60 ;;
 backup)	\$real "\$@" | sed 's/^\(Slurmctld(primary) at .*\) is UP/\1 is DOWN/'; exit 0 ;;
 other-*) echo "\${fault#other-}"; exit 0 ;;
+partly)	[ "\$1" = release ] || exec \$real "\$@"
+	printf '%s\n' '7_0: Job has already finished' '7_1,3: No error' '7_2: Access/permission denied' >&2
+	exit 1 ;;
 of-*)	\$real "\$@" | sed "s/^\(SLURM_VERSION *= \).*/\1\${fault#of-}/"; exit 0 ;;
 esac
 exec \$real "\$@"
@@ -110,6 +113,10 @@ for what in empty killed kill-me fails; do
 	scontrol uhold "$(echo "$a_ref" | cut -d' ' -f2)"
 	is "$(squeue -h -j "$(echo "$a_ref" | cut -d' ' -f2)" -o %r)" JobHeldUser "held again"
 done
+fault scontrol partly
+ask release "$a_ref"
+like "$result $rest" '^refused .*denied' "an array of which a task is not let go: refused"
+mend
 partition UP
 fault scontrol garbage
 submit_job "$(token)" sleeps
