@@ -259,9 +259,9 @@ static int turn(struct engine *e, struct err *err)
 	for (struct run *run = e->runs; run && !e->broken; run = run->next)
 		if (run->dirty || now_ms >= run->wake_ms || now_ms >= run->next_look_ms)
 			tail = step(e, run, tail);
-	rc = commit(e, err);
-	act_on(e, todo, rc == 0);
 	engine_ingest_end(e, engine_now(e) - now_ms);
+	rc = commit(e, err); /* takes as long for less */
+	act_on(e, todo, rc == 0);
 	ledger_tell_changes(e->ledger); /* files that only repeat the ledger need not be first */
 	if (rc == 0)
 		drop_final_runs(e);
