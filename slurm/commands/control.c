@@ -98,7 +98,7 @@ static bool has_held(const struct look *look)
 	bool has = false;
 
 	for (size_t i = 0; i < look->count; i++)
-		has |= is_waiting(&look->jobs[i]) && look->jobs[i].row.is_held;
+		has |= seen_is_held(&look->jobs[i]);
 	return has;
 }
 

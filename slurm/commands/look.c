@@ -359,6 +359,11 @@ void look_clear(struct look *l)
 	*l = (struct look){ 0 };
 }
 
+bool seen_is_held(const struct seen *job)
+{
+	return (job->row.state & SJ_MASK) == SJ_PENDING && job->row.is_held;
+}
+
 /* --- which record counts ---------------------------------------------------------------------- */
 
 static int weight_of(const struct seen *job, const struct array_ends *ends)

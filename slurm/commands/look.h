@@ -35,6 +35,9 @@ int look_all(struct answer *a, struct look *look);
 int look_at(struct answer *a, uint32_t job_id, struct look *look);
 void look_clear(struct look *look);
 
+/* Does it wait, and is not to be begun? */
+bool seen_is_held(const struct seen *job);
+
 /* The record that tells most of the job or array: what any of its tasks still does counts first,
  * then what failed. NULL: there is none. */
 const struct seen *look_foremost(const struct look *look, const struct seen *of);

@@ -8,7 +8,6 @@
 #include "common/base/bytes.h"
 #include "common/base/json.h"
 #include "slurm/commands/look.h"
-#include "slurm/job_result.h"
 #include "slurm/pipe/operations.h"
 #include "slurm/commands/words.h"
 #include "slurm/pipe/closed.h"
@@ -55,14 +54,14 @@ static bool has_name(const char *id, const char *name)
 /* A job whose comment does not carry its token could never be told from others again. */
 static void disown(struct answer *a, uint32_t job_id, const struct seen *job, const char *name)
 {
-	bool is_held = (job->row.state & SJ_MASK) == SJ_PENDING && job->row.is_held;
 	char id[16];
 	const char *const words[] = { "scancel", id, NULL };
 	struct said said;
 
 	snprintf(id, sizeof(id), "%u", job_id);
 	/* a site may have renamed it, too; a controller that died may have given its number away */
-	if (job->uid != getuid() || job->row.token[0] || (!is_held && !has_name(id, name))) {
+	if (job->uid != getuid() || job->row.token[0] ||
+	    (!seen_is_held(job) && !has_name(id, name))) {
 		answer_set(a, SCHEDULER_UNCLEAR, "job %u was accepted, but is another one", job_id);
 		return;
 	}

@@ -13,6 +13,7 @@
 #include "common/base/paths.h"
 #include "slurm/helper/calls.h"
 #include "slurm/pipe/known.h"
+#include "slurm/job_result.h"
 
 /* slurm.conf as it was when libslurm read it. */
 static struct {
@@ -103,6 +104,11 @@ int slurm_ready(struct answer *a)
 	rc = rc > 0 ? rc : errno;
 	js_set_bool(a->body, rc == SLURM_PROTOCOL_VERSION_ERROR ? "unfit" : "unreachable", true);
 	return answer_set(a, SCHEDULER_DOWN, "Slurm does not answer: %s", slurm_strerror(rc));
+}
+
+bool slurm_is_held(const slurm_job_info_t *job)
+{
+	return (job->job_state & SJ_MASK) == SJ_PENDING && job->priority == 0;
 }
 
 bool slurm_backup_serves(void)

@@ -49,6 +49,9 @@ int slurm_find(struct answer *a, const json_t *request, job_info_msg_t **list);
 /* The record of one job id; NULL with *a set. The caller releases *list, not the record. */
 const slurm_job_info_t *slurm_record(struct answer *a, uint32_t job_id, job_info_msg_t **list);
 
+/* Does it wait, and is not to be begun? */
+bool slurm_is_held(const slurm_job_info_t *job);
+
 /* Changes the job's comment; that it could not is no news. */
 void slurm_set_comment(const slurm_job_info_t *job, char *comment);
 

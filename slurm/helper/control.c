@@ -75,7 +75,7 @@ static const slurm_job_info_t *held_of(const job_info_msg_t *list)
 	for (uint32_t i = 0; i < list->record_count; i++) {
 		const slurm_job_info_t *job = &list->job_array[i];
 
-		if ((job->job_state & SJ_MASK) == SJ_PENDING && job->priority == 0)
+		if (slurm_is_held(job))
 			return job;
 	}
 	return NULL;

@@ -129,9 +129,9 @@ static const char *failed_nodes(const slurm_job_info_t *job, node_info_msg_t **n
  * it took over: of a release it may have forgotten any. */
 static int64_t controller_start(const slurm_job_info_t *job, slurm_conf_t **conf)
 {
-	uint32_t state = job->job_state & SJ_MASK;
-	bool is_held = state == SJ_PENDING && job->priority == 0;
-	bool lost_its_nodes = state == SJ_CANCELLED && !(job->nodes && job->nodes[0]);
+	bool is_held = slurm_is_held(job);
+	bool lost_its_nodes = (job->job_state & SJ_MASK) == SJ_CANCELLED &&
+			      !(job->nodes && job->nodes[0]);
 
 	if ((!is_held && !lost_its_nodes) || (*conf == NULL && slurm_load_ctl_conf(0, conf) != 0))
 		return 0;

@@ -52,10 +52,9 @@ static void tell_job(struct answer *a, const slurm_job_info_t *job, struct wire_
  * that died may have given away? A site may have renamed it, too. */
 static bool is_ours(const slurm_job_info_t *job, const struct wire_row *row, const char *name)
 {
-	bool is_held = (job->job_state & JOB_STATE_BASE) == SLURM_JOB_PENDING && job->priority == 0;
 	bool is_called_so = job->name && strcmp(job->name, name) == 0;
 
-	return job->user_id == getuid() && !row->token[0] && (is_held || is_called_so);
+	return job->user_id == getuid() && !row->token[0] && (slurm_is_held(job) || is_called_so);
 }
 
 /* Reads the submit time back. A failure leaves the job to the next poll, which finds the token. */
