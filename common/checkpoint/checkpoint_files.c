@@ -246,15 +246,20 @@ enum { NOTE_SLACK_BYTES = 64 };
 static bool is_smaller(const struct checkpoint *c, const struct checkpoint_part *p,
 		       const struct checkpoint_part *before, bool is_newest)
 {
-	char *base = checkpoint_base(c), *path = path_join("%s/%s", base, p->name);
-	bool is_packed = file_is_packed(path), is_proven = false;
-	bool is_note = before->bytes - p->bytes <= NOTE_SLACK_BYTES && file_is_note(path);
+	char *base, *path;
+	bool is_packed, is_note, is_proven = false;
 	struct look look = { 0 };
 
+	if (checkpoint_is_mark(p->name) || p->bytes >= before->bytes)
+		return false;
+	base = checkpoint_base(c);
+	path = path_join("%s/%s", base, p->name);
+	is_packed = file_is_packed(path);
+	is_note = before->bytes - p->bytes <= NOTE_SLACK_BYTES && file_is_note(path);
 	file_is_whole(path, &look, &is_proven, NULL);
 	free(path);
 	free(base);
-	if (is_proven || is_note || checkpoint_is_mark(p->name) || p->bytes >= before->bytes)
+	if (is_proven || is_note)
 		return false;
 	return p->bytes < before->bytes - slack_of(before->bytes, is_newest && !is_packed) ||
 	       (is_newest && ends_with_a_page(p->bytes));

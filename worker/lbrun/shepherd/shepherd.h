@@ -149,6 +149,7 @@ int opening_read(struct shepherd *s, const char *folder);
 
 /* launch.c: the trainer's start and end. */
 void launch_begin(struct shepherd *s);
+/* Opens the socket at which trainers report; where that fails it is told. */
 void launch_listen(struct shepherd *s);
 /* SIGTERM to the whole trainer. */
 void launch_term(struct shepherd *s);
