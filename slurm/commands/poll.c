@@ -99,7 +99,7 @@ static int64_t controller_start(bool *backup_serves)
 
 static bool is_held(const struct seen *job)
 {
-	return job->row.token[0] && job->row.is_held;
+	return job->row.token[0] && seen_is_held(job);
 }
 
 /* A controller that died may have forgotten that it had given the job nodes, and one of them that,
