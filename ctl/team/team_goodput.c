@@ -29,7 +29,8 @@ static void add(struct sum *sum, const json_t *window)
 static json_t *view(const struct sum *sum, int64_t gpus)
 {
 	json_t *o = json_object(), *hours = json_object(), *gpu_hours = json_object();
-	double total = 0, held = 0;
+	int64_t total_ms = 0;
+	double held = 0;
 
 	for (int i = 0; i < SPENT_COUNT; i++) {
 		double h = (double)sum->ms[i] / 3600e3;
@@ -37,12 +38,13 @@ static json_t *view(const struct sum *sum, int64_t gpus)
 
 		js_set_real(hours, spent_name((enum spent)i), h);
 		js_set_real(gpu_hours, spent_name((enum spent)i), of_gpus);
-		total += h;
+		total_ms += sum->ms[i];
 		held += of_gpus;
 	}
+	/* to the last digit what its owner is told */
 	js_set_real(o, "ettr",
-		    total > 0 ? (double)sum->ms[SPENT_PRODUCTIVE] / 3600e3 / total : NAN);
-	js_set_real(o, "hours_total", total);
+		    total_ms > 0 ? (double)sum->ms[SPENT_PRODUCTIVE] / (double)total_ms : NAN);
+	js_set_real(o, "hours_total", (double)total_ms / 3600e3);
 	json_object_set_new(o, "hours", hours);
 	js_set_int(o, "gpus", gpus);
 	js_set_int(o, "interruptions", sum->interruptions);

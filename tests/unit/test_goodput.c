@@ -4,6 +4,8 @@
 
 #include <math.h>
 
+#include "common/base/json.h"
+#include "ctl/team/team_goodput.h"
 #include "daemon/runs/goodput.h"
 
 static const struct goodput_launch first[] = {
@@ -118,6 +120,30 @@ static void losses_have_their_causes(void **state)
 	assert_int_equal(g.ends[CAUSE_PREEMPTED], 1);
 }
 
+/* A sum of rounded hours ended in other digits. */
+static void a_colleague_is_told_the_same(void **state)
+{
+	static const struct goodput_launch launch = {
+		4321, 5416, CAUSE_COMPLETED, 0, 4321, 5416, 0
+	};
+	static const struct goodput_attempt attempt = {
+		CAUSE_COMPLETED, 0, 4321, 5416, &launch, 1
+	};
+	struct goodput own;
+	json_t *run, *told;
+
+	(void)state;
+	goodput_count(&attempt, 1, 0, 0, 5416, &own);
+	run = json_pack("{s:{s:i, s:[{s:{s:I, s:I}}]}}", "goodput", "gpus", 1, "weeks", "ms",
+			spent_name(SPENT_PRODUCTIVE), own.ms[SPENT_PRODUCTIVE],
+			spent_name(SPENT_QUEUE), own.ms[SPENT_QUEUE]);
+	told = team_goodput(run, NULL);
+	assert_true(js_real(told, "ettr", NAN) == own.ettr);
+	assert_true(js_real(told, "hours_total", NAN) == 5416 / 3600e3);
+	json_decref(told);
+	json_decref(run);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -126,6 +152,7 @@ int main(void)
 		cmocka_unit_test(since_cuts_the_past_off),
 		cmocka_unit_test(what_runs_is_productive_until_now),
 		cmocka_unit_test(losses_have_their_causes),
+		cmocka_unit_test(a_colleague_is_told_the_same),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
