@@ -118,21 +118,6 @@ static void wait_for_limit(struct answer *a)
 	limit_wait(a, limit);
 }
 
-void op_submit(const json_t *request, struct answer *a)
-{
-	uint32_t job_id;
-
-	if (!json_object_get(request, "sbatch") || !json_object_get(request, "comment"))
-		answer_set(a, SCHEDULER_REFUSED,
-			   "the request lacks words for sbatch, or a comment");
-	else if (controller_answers(a) == 0 &&
-		 sbatch_submit(request, a, words_failed, &job_id) == 0)
-		confirm(a, request, job_id);
-	else
-		wait_for_limit(a);
-	closed_wait(a);
-}
-
 /* Of the controller's configuration; owned; NULL: not known. */
 static char *config_value(const char *name)
 {
@@ -150,6 +135,54 @@ static char *config_value(const char *name)
 	}
 	said_clear(&said);
 	return value;
+}
+
+/* At each change of a waiting job Slurm 23.02 to 24.11 counts the tasks of --ntasks-per-gpu anew,
+ * as if it had one GPU a node. scontrol cannot both release a job and say how many they are. */
+static bool release_loses_tasks(const char *version)
+{
+	long year = strtol(version, NULL, 10);
+
+	return year == 23 || year == 24;
+}
+
+static int check_tasks(const json_t *fields, struct answer *a)
+{
+	int64_t per_gpu = js_int(fields, "ntasks_per_tres", js_int(fields, "ntasks_per_gpu", 0));
+	int64_t tasks = js_int(fields, "num_tasks", js_int(fields, "implied_tasks", 0));
+	int64_t left = per_gpu * js_int(fields, "min_nodes", 1);
+	char *version;
+	int rc = 0;
+
+	if (per_gpu <= 0 || tasks == left)
+		return 0;
+	version = config_value("SLURM_VERSION");
+	if (!version)
+		rc = answer_set(a, SCHEDULER_DOWN, "scontrol does not tell Slurm's release");
+	else if (release_loses_tasks(version))
+		rc = answer_set(a, SCHEDULER_REFUSED,
+				"--ntasks-per-gpu=%lld: of %lld tasks this release of Slurm would "
+				"keep %lld when lbd releases the job through its commands: write "
+				"--ntasks-per-node instead, or --ntasks",
+				(long long)per_gpu, (long long)tasks, (long long)left);
+	free(version);
+	return rc;
+}
+
+void op_submit(const json_t *request, struct answer *a)
+{
+	uint32_t job_id;
+
+	if (!json_object_get(request, "sbatch") || !json_object_get(request, "comment"))
+		answer_set(a, SCHEDULER_REFUSED,
+			   "the request lacks words for sbatch, or a comment");
+	else if (controller_answers(a) == 0 &&
+		 check_tasks(json_object_get(request, "fields"), a) == 0 &&
+		 sbatch_submit(request, a, words_failed, &job_id) == 0)
+		confirm(a, request, job_id);
+	else
+		wait_for_limit(a);
+	closed_wait(a);
 }
 
 static void refuse_array(struct answer *a, const char *array)
@@ -250,32 +283,6 @@ static void check_limits(const json_t *fields, bool is_refused, struct answer *a
 		cluster_judge(&c, fields, a);
 	json_decref(ignored.body);
 	cluster_fini(&c);
-}
-
-/* At each change of a waiting job Slurm 23.02 to 24.11 counts the tasks of --ntasks-per-gpu anew,
- * as if it had one GPU a node. scontrol cannot both release a job and say how many they are. */
-static bool release_loses_tasks(void)
-{
-	char *version = config_value("SLURM_VERSION");
-	long year = version ? strtol(version, NULL, 10) : 0;
-
-	free(version);
-	return year == 23 || year == 24;
-}
-
-static int check_tasks(const json_t *fields, struct answer *a)
-{
-	int64_t per_gpu = js_int(fields, "ntasks_per_tres", js_int(fields, "ntasks_per_gpu", 0));
-	int64_t tasks = js_int(fields, "num_tasks", js_int(fields, "implied_tasks", 0));
-	int64_t left = per_gpu * js_int(fields, "min_nodes", 1);
-
-	if (per_gpu <= 0 || tasks == left || !release_loses_tasks())
-		return 0;
-	return answer_set(a, SCHEDULER_REFUSED,
-			  "--ntasks-per-gpu=%lld: of %lld tasks this release of Slurm would keep "
-			  "%lld when lbd releases the job through its commands: write "
-			  "--ntasks-per-node instead, or --ntasks",
-			  (long long)per_gpu, (long long)tasks, (long long)left);
 }
 
 /* What must wait is accepted: only a lasting "no" is one. */

@@ -31,6 +31,7 @@ other-*) echo "\${fault#other-}"; exit 0 ;;
 partly)	[ "\$1" = release ] || exec \$real "\$@"
 	printf '%s\n' '7_0: Job has already finished' '7_1,3: No error' '7_2: Access/permission denied' >&2
 	exit 1 ;;
+untold) [ "\$2" != config ] || exit 1 ;;
 of-*)	\$real "\$@" | sed "s/^\(SLURM_VERSION *= \).*/\1\${fault#of-}/"; exit 0 ;;
 esac
 exec \$real "\$@"
@@ -210,10 +211,16 @@ is "$(echo "$LB_HOME"/runs/r[1-5]/attempts/*/claim | wc -w)" 5 "one for each run
 
 # Tasks that some releases would forget as lbd releases the job: nobody trains with two of eight.
 echo '#!/bin/sh' >"$T/tasks.slurm"
+fault scontrol untold
+ok "nobody waits for a release that is not told" \
+	lbctl submit --name untold "$T/tasks.slurm" --gpus=4 --ntasks-per-gpu=2
 fault scontrol of-23.11.4
-exits 6 "tasks that this release would lose refuse it" \
-	lbctl submit --dry-run "$T/tasks.slurm" --gpus=4 --ntasks-per-gpu=2
-like "$err" 'ntasks-per-gpu=2: of 8 tasks .* keep 2 .* --ntasks' "with what serves"
+run_reaches untold failed 60
+like "$(lbctl events untold)" 'of 8 tasks .* keep 2' "the job is not made before it is"
+# (a busy Slurm is not waited for)
+wait_for 'lbctl submit --dry-run "$T/tasks.slurm" --gpus=4 --ntasks-per-gpu=2 >"$T/said" 2>&1
+	[ $? = 6 ]' 30 && passed "tasks that this release would lose refuse it"
+like "$(cat "$T/said")" 'ntasks-per-gpu=2: of 8 tasks .* keep 2 .* --ntasks' "with what serves"
 ok "where none is lost the job is taken" lbctl submit --dry-run "$T/tasks.slurm" --gpus=1 --ntasks-per-gpu=2
 mend
 ok "other releases keep them" lbctl submit --dry-run "$T/tasks.slurm" --gpus=4 --ntasks-per-gpu=2
