@@ -40,7 +40,8 @@ static void on_attempt_ended(struct check *c, const struct fact *f)
 			task->is_cancelled = true;
 		/* lbd gives up what the scheduler has lost, too */
 		if (f->a == CAUSE_KILLED && !run->may_be_ended && !is_new &&
-		    attempt_of(task, f->attempt)->is_training)
+		    attempt_of(task, f->attempt)->is_training &&
+		    !attempt_of(task, f->attempt)->is_over)
 			broken(c, f->run, f->at_ms,
 			       "a task was ended for others that were cancelled");
 	}
@@ -83,7 +84,11 @@ static void on_task_fact(struct check *c, struct view *v, const struct fact *f)
 			v->cancelled_attempt = f->attempt;
 		}
 		break;
+	case FACT_JOB_OVER:
+		attempt_of(v, f->attempt)->is_over = true;
+		break;
 	case FACT_TRAINER_STARTED:
+		attempt_of(v, f->attempt)->is_over = false;
 		if (v->is_done)
 			broken(c, f->run, f->at_ms, "a task that was done was run again");
 		if (v->is_cancelled)

@@ -260,18 +260,28 @@ static void on_kill_meanwhile(struct sim *sim, void *arg, uint64_t stamp)
 	lbrun_signal(sim, p, SIGKILL);
 }
 
+/* One with ranks on other nodes; NULL: there is none. */
+static struct lbrun *any_with_far_ranks(struct sim *sim)
+{
+	const struct lbruns *all = &sim->lbruns;
+	size_t count = all->live_count;
+	size_t from = count > 0 ? (size_t)rng_range(&sim->rng, 0, (int64_t)count - 1) : 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (all->live[(from + i) % count]->far)
+			return all->live[(from + i) % count];
+	}
+	return NULL;
+}
+
 /* The network fails between the nodes of a run, and before that is known its job ends, or lbrun. */
 static void cut(struct sim *sim)
 {
-	const struct lbruns *all = &sim->lbruns;
-	struct lbrun *p;
+	struct lbrun *p = any_with_far_ranks(sim);
 	struct node *node;
 	int64_t in_ms = rng_range(&sim->rng, 0, 20 * SECOND);
 
-	if (all->live_count == 0)
-		return;
-	p = all->live[rng_range(&sim->rng, 0, (int64_t)all->live_count - 1)];
-	if (!p->far)
+	if (!p)
 		return;
 	node = &sim->slurm.nodes[p->far->ranks[rng_range(&sim->rng, 0, FAR_RANKS - 1)].node];
 	fault(sim, FAULT_NODE_CUT, p->run);

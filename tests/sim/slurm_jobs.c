@@ -28,6 +28,13 @@ static void job_fact(struct sim *sim, enum fact_kind kind, const struct job *job
 	sim_fact(sim, kind, job->run, job->number, job->status.ref.job_id, job->first_submit_time);
 }
 
+/* Of a task of an array, that of the task. */
+static void task_fact(struct sim *sim, enum fact_kind kind, const struct job *job)
+{
+	sim_fact(sim, kind, task_number(job->run, job->task), job->number,
+		 job->status.ref.job_id, job->first_submit_time);
+}
+
 /* --- in and out of the controller's memory ---------------------------------------------------- */
 
 static void know(struct slurm_model *s, struct job *job)
@@ -303,7 +310,7 @@ static void be_over(struct sim *sim, struct job *job, uint32_t state, uint32_t r
 
 	job_set_word(job, state | SJ_COMPLETING, reason, exit_code);
 	job->status.end_time = EPOCH_S + sim->now_ms / SECOND;
-	job_fact(sim, FACT_JOB_OVER, job);
+	task_fact(sim, FACT_JOB_OVER, job);
 	sim_after(sim, wait_ms, on_freed, job, ++job->stamp);
 }
 
