@@ -14,7 +14,7 @@ struct attempt_view {
 	int64_t job_id, submit_time; /* as the ledger has it */
 	int64_t ended_ms, trainer_gone_ms;
 	bool is_training;
-	bool is_over; /* in Slurm, as a task of an array */
+	bool is_over;    /* in Slurm, as a task of an array */
 	enum cause said; /* in lbrun's exit record; CAUSE_NONE: there is none */
 	int64_t said_ms;
 	int64_t requeued_ms;  /* 0: not */

@@ -31,8 +31,8 @@ static void job_fact(struct sim *sim, enum fact_kind kind, const struct job *job
 /* Of a task of an array, that of the task. */
 static void task_fact(struct sim *sim, enum fact_kind kind, const struct job *job)
 {
-	sim_fact(sim, kind, task_number(job->run, job->task), job->number,
-		 job->status.ref.job_id, job->first_submit_time);
+	sim_fact(sim, kind, task_number(job->run, job->task), job->number, job->status.ref.job_id,
+		 job->first_submit_time);
 }
 
 /* --- in and out of the controller's memory ---------------------------------------------------- */
