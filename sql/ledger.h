@@ -242,6 +242,8 @@ struct ledger_launch {
 /* Also sets the attempt's resumed_from_step when number is 1. Starting it twice is fine. */
 int ledger_launch_start(struct ledger *l, int64_t attempt_id, int64_t number, int64_t pid,
 			int64_t resumed_from_step, int64_t now_ms, struct err *err);
+/* The four below pass over a launch that is not known: a full disk or a damaged spool may have cost
+ * the line that told of its begin. */
 int ledger_launch_end(struct ledger *l, int64_t attempt_id, int64_t number, enum cause cause,
 		      int exit_code, int signal, const char *text, int64_t now_ms, struct err *err);
 /* a batch of steps, in order of arrival */
@@ -253,10 +255,8 @@ struct ledger_steps {
 /* `last` as it is now; `first` counts in the first call for this launch only. */
 int ledger_launch_steps(struct ledger *l, int64_t attempt_id, int64_t number,
 			const struct ledger_steps *steps, struct err *err);
-/* A launch that is not known is passed over. */
 int ledger_launch_saved(struct ledger *l, int64_t attempt_id, int64_t number, int64_t step,
 			int64_t now_ms, struct err *err);
-/* A launch that is not known is passed over. */
 int ledger_launch_set_start(struct ledger *l, int64_t attempt_id, int64_t number, const char *start,
 			    struct err *err);
 /* Ends every launch of the attempt that has no end yet. */

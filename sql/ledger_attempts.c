@@ -51,7 +51,6 @@ static const struct column launch_columns[] = {
 };
 
 static const char no_such_attempt[] = "no such attempt";
-static const char no_such_launch[] = "no such launch";
 
 int ledger_attempt_insert(struct ledger *l, int64_t run_id, int64_t number, const char *token,
 			  int64_t now_ms, int64_t *id, struct err *err)
@@ -301,7 +300,7 @@ int ledger_launch_end(struct ledger *l, int64_t attempt_id, int64_t number, enum
 	bind_int(s, ":signal", signal);
 	bind_text(s, ":text", text);
 	bind_int(s, ":ended_ms", now_ms);
-	return write_one(l, s, ERR_NOT_FOUND, no_such_launch, err);
+	return write_rows(l, s, err) < 0 ? -1 : 0;
 }
 
 int ledger_launch_steps(struct ledger *l, int64_t attempt_id, int64_t number,
@@ -315,7 +314,7 @@ int ledger_launch_steps(struct ledger *l, int64_t attempt_id, int64_t number,
 	bind_int(s, ":last_step", steps->last);
 	bind_int(s, ":first_ms", steps->first_ms);
 	bind_int(s, ":last_ms", steps->last_ms);
-	return write_one(l, s, ERR_NOT_FOUND, no_such_launch, err);
+	return write_rows(l, s, err) < 0 ? -1 : 0;
 }
 
 int ledger_launch_saved(struct ledger *l, int64_t attempt_id, int64_t number, int64_t step,
