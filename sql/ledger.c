@@ -437,39 +437,6 @@ const char *ledger_id(const struct ledger *ledger)
 	return ledger->id;
 }
 
-/* --- backup --------------------------------------------------------------------------------- */
-static int copy_pages(struct ledger *l, struct ledger *copy, struct err *err)
-{
-	sqlite3_backup *backup = sqlite3_backup_init(copy->db, "main", l->db, "main");
-	int rc;
-
-	if (backup) {
-		sqlite3_backup_step(backup, -1);
-		rc = sqlite3_backup_finish(backup);
-	} else {
-		rc = sqlite3_extended_errcode(copy->db);
-	}
-	return rc == SQLITE_OK ? 0 : ledger_fail(copy, rc, err);
-}
-
-/* `copy` borrows the ledger's error handling for the time of the copy; it holds no statements. */
-static int write_copy(struct ledger *l, const char *path, struct err *err)
-{
-	struct ledger copy = { .path = xstrdup(path) };
-	int rc = -1;
-
-	if (unlink(path) != 0 && errno != ENOENT)
-		err_errno(err, "%s", path);
-	else if (!prepare_file(path, err) && !take_lock(&copy, err))
-		rc = copy_pages(l, &copy, err);
-	/* the first page says that there is a log beside it */
-	if (rc == 0)
-		rc = ledger_wal_end(&copy, err);
-	sqlite3_close(copy.db);
-	free(copy.path);
-	return rc;
-}
-
 int64_t ledger_changes(const struct ledger *l)
 {
 #if SQLITE_VERSION_NUMBER >= 3037000
@@ -479,11 +446,74 @@ int64_t ledger_changes(const struct ledger *l)
 #endif
 }
 
-/* SQLite syncs the copy as it commits it (synchronous is FULL where nothing else is said); the
- * rename then makes it the backup in one step. */
 bool ledger_is_broken(const struct ledger *l)
 {
 	return l->broken;
+}
+
+/* --- backup --------------------------------------------------------------------------------- */
+struct ledger_copy {
+	struct ledger to; /* for its lock and its errors; it holds no statements */
+	sqlite3_backup *backup;
+	bool is_whole;
+};
+
+/* Who needs it on the disk syncs the file, in a thread where that takes long. */
+struct ledger_copy *ledger_copy_begin(struct ledger *l, const char *path, struct err *err)
+{
+	struct ledger_copy *c = xcalloc(1, sizeof(*c));
+
+	c->to.path = xstrdup(path);
+	if (unlink(path) != 0 && errno != ENOENT)
+		err_errno(err, "%s", path);
+	else if (!prepare_file(path, err) && !take_lock(&c->to, err) &&
+		 !run_text(&c->to, "PRAGMA synchronous = OFF", err)) {
+		c->backup = sqlite3_backup_init(c->to.db, "main", l->db, "main");
+		if (c->backup)
+			return c;
+		ledger_fail(&c->to, sqlite3_extended_errcode(c->to.db), err);
+	}
+	ledger_copy_end(c);
+	return NULL;
+}
+
+int ledger_copy_step(struct ledger_copy *c, int pages, struct err *err)
+{
+	int rc = sqlite3_backup_step(c->backup, pages);
+
+	if (rc == SQLITE_OK || rc == SQLITE_BUSY)
+		return 1;
+	if (rc != SQLITE_DONE)
+		return ledger_fail(&c->to, rc, err);
+	rc = sqlite3_backup_finish(c->backup);
+	c->backup = NULL;
+	if (rc != SQLITE_OK)
+		return ledger_fail(&c->to, rc, err);
+	if (ledger_wal_end(&c->to, err)) /* the first page says that there is a log beside it */
+		return -1;
+	c->is_whole = true;
+	return 0;
+}
+
+void ledger_copy_end(struct ledger_copy *c)
+{
+	if (!c)
+		return;
+	sqlite3_backup_finish(c->backup);
+	sqlite3_close(c->to.db);
+	if (!c->is_whole)
+		unlink(c->to.path);
+	free(c->to.path);
+	free(c);
+}
+
+static int write_copy(struct ledger *l, const char *path, struct err *err)
+{
+	struct ledger_copy *copy = ledger_copy_begin(l, path, err);
+	int rc = copy ? ledger_copy_step(copy, -1, err) : -1;
+
+	ledger_copy_end(copy);
+	return rc == 0 ? file_sync(path, err) : -1;
 }
 
 int ledger_backup(struct ledger *l, const char *path, struct err *err)

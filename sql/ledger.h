@@ -25,6 +25,7 @@
 #include "common/run/run_state.h"
 
 struct ledger;
+struct ledger_copy;
 
 enum { LEDGER_SCHEMA_VERSION = 12 };
 
@@ -78,8 +79,16 @@ bool ledger_is_broken(const struct ledger *ledger);
 int ledger_check(struct ledger *ledger, struct err *err);
 /* The same of a file that nobody has open; for any thread. */
 int ledger_check_file(const char *path, struct err *err);
-/* Nothing may be open. Replaces `path` in one step. */
+/* Nothing may be open. Replaces `path` in one step, synced. */
 int ledger_backup(struct ledger *ledger, const char *path, struct err *err);
+/* A copy in pieces, between which the ledger goes on; NULL with err. It ends before the ledger is
+ * closed. */
+struct ledger_copy *ledger_copy_begin(struct ledger *ledger, const char *path, struct err *err);
+/* So many pages more (-1: all). 1: there are others, or something is not committed yet; 0: all that
+ * is committed by now is in the file, which is not synced; -1 with err. */
+int ledger_copy_step(struct ledger_copy *copy, int pages, struct err *err);
+/* NULL is fine. A file that is not whole is removed. */
+void ledger_copy_end(struct ledger_copy *copy);
 
 /* --- runs ----------------------------------------------------------------------------------- */
 struct ledger_run {

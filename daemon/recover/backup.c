@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* backup.c - copy on the loop, for the ledger is the loop's; look at the copy in a thread; then put
- * it in place, or tell what is wrong. */
+/* backup.c - copy on the loop, for the ledger is the loop's, in pieces; look at the copy and put it
+ * in place in a thread; tell what is wrong. */
 #include "daemon/recover/backup.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "common/base/clock.h"
+#include "common/base/files.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
 #include "common/base/paths.h"
@@ -15,25 +17,34 @@
 enum {
 	FIRST_MS = 10 * 1000, /* who ended badly may have left damage */
 	EVERY_MS = 3600 * 1000,
+	PIECE_PAGES = 512, /* 2 MB: in between lbd does its work, however large the ledger is */
+	PIECE_PAUSE_MS = 5,
 };
 
 struct backup {
 	struct lbd *lbd;
-	uv_timer_t timer;
+	uv_timer_t timer, piece;
 	uv_work_t work;
 	char *path, *copy;
-	bool is_checking, is_stopping;
-	struct err found; /* by the thread, in the copy */
+	struct ledger_copy *copying; /* NULL: none is under way */
+	bool is_checking;
+	atomic_bool is_stopping;
+	/* by the thread: what is wrong with the copy, and why it could not be put in place */
+	struct err found, trouble;
 	struct err damage;
 	int64_t checked_ms;
 };
 
-static void check_copy(uv_work_t *work)
+/* What is found in the copy decides whether it takes the place of the one before. */
+static void place_if_sound(uv_work_t *work)
 {
 	struct backup *b = work->data;
 
 	err_clear(&b->found);
-	ledger_check_file(b->copy, &b->found);
+	err_clear(&b->trouble);
+	if (ledger_check_file(b->copy, &b->found) == 0 && !atomic_load(&b->is_stopping) &&
+	    file_sync(b->copy, &b->trouble) == 0)
+		sealed_file_place(b->copy, b->path, &b->trouble);
 }
 
 static void tell_damage(struct backup *b)
@@ -54,20 +65,17 @@ static void tell_damage(struct backup *b)
 		log_warn("%s", err.text);
 }
 
-/* What was found in the copy decides whose place it takes. */
 static void judge_copy(struct backup *b)
 {
-	struct err err = { 0 };
-
 	b->checked_ms = clock_wall_ms();
+	unlink(b->copy); /* unless it is in place */
 	if (b->found.code != ERR_NONE) {
-		unlink(b->copy);
 		tell_damage(b);
 		return;
 	}
 	err_clear(&b->damage);
-	if (sealed_file_place(b->copy, b->path, &err) < 0)
-		log_warn("backup of the ledger: %s", err.text);
+	if (b->trouble.code != ERR_NONE)
+		log_warn("backup of the ledger: %s", b->trouble.text);
 }
 
 /* At the end of lbd there is a last copy soon, which is looked at, too. */
@@ -76,7 +84,7 @@ static void on_checked(uv_work_t *work, int status)
 	struct backup *b = work->data;
 
 	b->is_checking = false;
-	if (status == 0 && !b->is_stopping)
+	if (status == 0 && !atomic_load(&b->is_stopping))
 		judge_copy(b);
 	else
 		unlink(b->copy);
@@ -92,13 +100,37 @@ static int make_copy(struct backup *b)
 	return -1;
 }
 
+static void on_piece(uv_timer_t *timer)
+{
+	struct backup *b = timer->data;
+	struct err err = { 0 };
+	int rc = ledger_copy_step(b->copying, PIECE_PAGES, &err);
+
+	if (rc > 0) {
+		uv_timer_start(timer, on_piece, PIECE_PAUSE_MS, 0);
+		return;
+	}
+	ledger_copy_end(b->copying);
+	b->copying = NULL;
+	if (rc < 0)
+		log_warn("backup of the ledger: %s", err.text);
+	else
+		b->is_checking = uv_queue_work(b->lbd->loop, &b->work, place_if_sound,
+					       on_checked) == 0;
+}
+
 static void on_timer(uv_timer_t *timer)
 {
 	struct backup *b = timer->data;
+	struct err err = { 0 };
 
-	if (b->is_checking || make_copy(b) < 0)
+	if (b->copying || b->is_checking)
 		return;
-	b->is_checking = uv_queue_work(b->lbd->loop, &b->work, check_copy, on_checked) == 0;
+	b->copying = ledger_copy_begin(b->lbd->ledger, b->copy, &err);
+	if (b->copying)
+		uv_timer_start(&b->piece, on_piece, 0, 0);
+	else
+		log_warn("backup of the ledger: %s", err.text);
 }
 
 struct backup *backup_open(struct lbd *lbd)
@@ -110,21 +142,25 @@ struct backup *backup_open(struct lbd *lbd)
 	b->copy = path_join("%s.check", lbd->config.ledger_path);
 	b->work.data = b;
 	uv_timer_init(lbd->loop, &b->timer);
-	b->timer.data = b;
+	uv_timer_init(lbd->loop, &b->piece);
+	b->timer.data = b->piece.data = b;
 	uv_timer_start(&b->timer, on_timer, FIRST_MS, EVERY_MS);
 	return b;
 }
 
 void backup_stop(struct backup *b)
 {
-	b->is_stopping = true;
+	atomic_store(&b->is_stopping, true);
 	uv_close((uv_handle_t *)&b->timer, NULL);
+	uv_close((uv_handle_t *)&b->piece, NULL);
 }
 
 void backup_close(struct backup *b, bool is_good)
 {
+	atomic_store(&b->is_stopping, false); /* nobody else is at work any more */
+	ledger_copy_end(b->copying);
 	if (is_good && b->damage.code == ERR_NONE && make_copy(b) == 0) {
-		check_copy(&b->work);
+		place_if_sound(&b->work);
 		judge_copy(b);
 	}
 	free(b->path);

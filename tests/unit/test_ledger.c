@@ -378,6 +378,55 @@ static void a_backup_is_a_ledger(void **state)
 	assert_sound();
 }
 
+static void add_events(struct ledger *l, int64_t run, int count)
+{
+	char text[1000];
+	struct ledger_event event = { .run_id = run, .kind = "note", .actor = "x", .text = text };
+	struct err err = { 0 };
+
+	memset(text, 'x', sizeof(text) - 1);
+	text[sizeof(text) - 1] = '\0';
+	for (int i = 0; i < count; i++)
+		ok(ledger_event_put(l, &event, &err), &err);
+}
+
+/* Nobody waits for a large ledger to be copied: it is written meanwhile, and all of that is there,
+ * too. */
+static void a_copy_is_made_in_pieces(void **state)
+{
+	enum { PIECE = 16, EVENTS = 1000 };
+	struct ledger *l = open_ledger();
+	int64_t run = add_run(l, "r", RUN_RUNNING);
+	struct ledger_copy *copy;
+	struct err err = { 0 };
+	int rc, pieces = 0;
+	char path[128];
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/copy", folder);
+	add_events(l, run, EVENTS);
+	commit(l);
+	copy = ledger_copy_begin(l, path, &err); /* given up: nothing stays */
+	assert_int_equal(ledger_copy_step(copy, 1, &err), 1);
+	ledger_copy_end(copy);
+	assert_int_equal(access(path, F_OK), -1);
+	copy = ledger_copy_begin(l, path, &err);
+	while ((rc = ledger_copy_step(copy, PIECE, &err)) > 0) {
+		if (pieces++ == 3) {
+			add_events(l, run, 1);
+			assert_int_equal(ledger_copy_step(copy, -1, &err), 1); /* not committed */
+			commit(l);
+		}
+	}
+	ok(rc, &err);
+	assert_true(pieces > EVENTS / 10 / PIECE);
+	ledger_copy_end(copy);
+	ledger_close(l);
+	assert_int_equal(rename(path, file), 0);
+	assert_int_equal(ask_int("SELECT count(*) FROM events"), EVENTS + 1);
+	assert_sound();
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -394,6 +443,7 @@ int main(void)
 		TEST(the_constraints_know_the_words_of_the_code),
 		TEST(only_what_is_committed_stays),
 		TEST(a_backup_is_a_ledger),
+		TEST(a_copy_is_made_in_pieces),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
