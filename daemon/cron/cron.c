@@ -156,12 +156,12 @@ static void turn_entry(struct cron *cron, const struct cron_entry *entry, int64_
 		cron_event(cron, "cron_missed", entry->name,
 			   "times passed by; CATCH_UP says which of "
 			   "them are made up for");
-	cron_look_after(cron, entry);
-	if (!is_disabled)
-		watch_silence(cron, entry, state, now_s);
 	if (plan.count > 0 || plan.passed_over > 0 || state->seen_s - state->written_s > HOUR_S ||
 	    state->seen_s < state->written_s)
 		cron_state_write(cron, state, NULL);
+	cron_look_after(cron, entry);
+	if (!is_disabled)
+		watch_silence(cron, entry, state, now_s);
 }
 
 /* --- the turn -------------------------------------------------------------------------------- */

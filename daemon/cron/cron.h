@@ -4,8 +4,8 @@
  * cron.h - periodic jobs: what is due becomes a run, once.
  *
  * Each minute the folder is read anew (cron_load.h), each entry is asked what is due (cron_plan.h),
- * and each tick is submitted as a run named ENTRY-YYYYMMDDTHHMMZ; its row and the run's are
- * committed together, so that no tick happens twice, whatever crashes. */
+ * and each tick is submitted as a run named ENTRY-YYYYMMDDTHHMMZ. Its row is written before, and
+ * changes together with the run's: no tick is lost or happens twice, whatever crashes. */
 #ifndef DAEMON_CRON_CRON_H
 #define DAEMON_CRON_CRON_H
 

@@ -45,10 +45,10 @@ const struct zone *cron_zone_of(struct cron *cron, const char *name);
 int64_t cron_next_s(struct cron *cron, const struct cron_entry *entry, int64_t after_s);
 int64_t cron_jitter_s(const struct cron_entry *entry);
 
-/* A tick is due: submit it, let it wait, or pass it over, as the entry says. */
+/* A tick is due: it waits for cron_look_after, or is passed over, as the entry says. */
 void cron_tick(struct cron *cron, const struct cron_entry *entry, int64_t scheduled_s,
 	       bool one_of_many);
-/* What waits for the run before it, and what runs too long. */
+/* Submits what waits once the run before it is over; ends what runs too long. */
 void cron_look_after(struct cron *cron, const struct cron_entry *entry);
 /* Calls done as submit_run does. */
 void cron_submit(struct cron *cron, const struct cron_entry *entry, int64_t scheduled_s,

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -16,6 +17,7 @@
 #include "common/config/kept_env.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "common/base/paths.h"
 #include "common/base/text.h"
 #include "daemon/calendar/cron_check.h"
 #include "daemon/runs/orders.h"
@@ -114,7 +116,7 @@ static void on_submitted(void *arg, json_t *answer, const struct err *why)
 	struct cron_state *state = cron_state_of(f->cron, f->entry);
 
 	state->busy = false;
-	if (why && f->done == NULL) {
+	if (why && f->done == NULL && why->code != ERR_DAEMON) { /* else the next lbd submits it */
 		settle(f->cron, f->entry, f->scheduled_s, "refused", why->text);
 		cron_event(f->cron, "cron_refused", f->entry, why->text);
 		ledger_commit(f->cron->lbd->ledger, NULL);
@@ -228,6 +230,22 @@ static json_t *arguments(const struct cron *cron, const struct cron_entry *entry
 	return args;
 }
 
+/* An lbd that died over this very submission left its folder. Of one that was committed there would
+ * be a record, whatever ledger somebody put back since. */
+static void remove_rest(const struct cron *cron, const char *run)
+{
+	char *dir = path_join("%s/%s", cron->lbd->config.runs_folder, run);
+	bool has_run = folder_holds(dir, "record.json") || folder_holds(dir, "attempts");
+	struct ledger_run row;
+	struct err err = { 0 };
+	struct stat st;
+
+	if (!has_run && lstat(dir, &st) == 0 && st.st_uid == geteuid() &&
+	    ledger_run_find(cron->lbd->ledger, run, &row, &err) < 0 && err.code == ERR_NOT_FOUND)
+		folder_remove(dir, NULL);
+	free(dir);
+}
+
 void cron_submit(struct cron *cron, const struct cron_entry *entry, int64_t scheduled_s,
 		 void (*done)(void *arg, json_t *answer, const struct err *why), void *arg)
 {
@@ -244,6 +262,7 @@ void cron_submit(struct cron *cron, const struct cron_entry *entry, int64_t sche
 	snprintf(f->user, sizeof(f->user), "%s", account_of(geteuid(), &me) ? me.name : "?");
 	account_clear(&me);
 	name_run(entry->name, scheduled_s, f->run);
+	remove_rest(cron, f->run);
 	if (entry->problem)
 		err_set(&err, ERR_USAGE, "%s", entry->problem);
 	else
@@ -262,24 +281,27 @@ void cron_submit(struct cron *cron, const struct cron_entry *entry, int64_t sche
 
 /* --- what to do with a tick ------------------------------------------------------------------ */
 
+/* It waits in the ledger until its run is there: an lbd that dies meanwhile leaves it to the next
+ * one. */
 void cron_tick(struct cron *cron, const struct cron_entry *entry, int64_t scheduled_s,
 	       bool one_of_many)
 {
+	static const char still_runs[] = "the one before it still runs";
 	struct ledger_run before = { 0 };
 	bool is_busy = cron_state_of(cron, entry->name)->busy;
+	bool is_free = !is_busy && cron_last_is_over(cron, entry->name, &before);
 	int overlap = one_of_many && entry->settings.overlap == OVERLAP_SKIP
 			      ? OVERLAP_QUEUE
 			      : entry->settings.overlap;
 
-	if (!is_busy && cron_last_is_over(cron, entry->name, &before)) {
-		cron_submit(cron, entry, scheduled_s, NULL, NULL);
-	} else if (overlap == OVERLAP_SKIP) {
-		settle(cron, entry->name, scheduled_s, "skipped", "the one before it still runs");
-	} else {
-		settle(cron, entry->name, scheduled_s, "waiting", "the one before it still runs");
-		if (overlap == OVERLAP_REPLACE && !is_busy)
-			end_run(cron, &before, "its next time has come (OVERLAP=replace)");
+	if (!is_free && overlap == OVERLAP_SKIP) {
+		settle(cron, entry->name, scheduled_s, "skipped", still_runs);
+		return;
 	}
+	/* first: the words of the row are gone with the next call on the ledger */
+	if (!is_free && !is_busy && overlap == OVERLAP_REPLACE)
+		end_run(cron, &before, "its next time has come (OVERLAP=replace)");
+	settle(cron, entry->name, scheduled_s, "waiting", is_free ? "" : still_runs);
 }
 
 /* The oldest one that waits; with OVERLAP=replace only the newest still matters. */

@@ -6,7 +6,7 @@
 
 faketime=$(ls /usr/lib/*/faketime/libfaketime.so.1 2>/dev/null)
 [ -n "$faketime" ] || bail_out "libfaketime is missing: apt-get install libfaketime"
-plan 56
+plan 58
 export ASAN_OPTIONS="$ASAN_OPTIONS:verify_asan_link_order=0:detect_leaks=0"
 export TZ=Europe/Berlin
 cron=$LB_HOME/cron
@@ -76,6 +76,30 @@ is "$(sqlite3 "$LB_HOME/ledger.db" "SELECT count(*) FROM cron_ticks t LEFT JOIN 
 is "$(sqlite3 "$LB_HOME/ledger.db" "SELECT count(*) FROM runs r LEFT JOIN cron_ticks t ON r.name = t.run
 	WHERE r.name LIKE 'true-%' AND t.entry IS NULL")" 0 "and each run its tick"
 
+# --- killed while a job is being submitted --------------------------------------------------------
+mkdir "$T/beside"
+ln -s "$B/lbrun" "$T/beside/lbrun"
+cat >"$T/beside/lbworker" <<END
+#!/bin/sh
+: >"$T/asked"
+while [ -e "$T/asks" ]; do sleep 0.1; done
+END
+chmod +x "$T/beside/lbworker"
+printf '[runs]\nlbrun = "%s"\n' "$T/beside/lbrun" >"$LB_HOME/lbd.toml"
+printf '[model]\n' >"$cron/night.toml"
+echo '* * * * * night.toml' >"$cron/crontab"
+: >"$T/asks"
+lbd_at "2026-11-02 11:00:56" 1
+wait_for '[ -e "$T/asked" ]' 30
+lbctl cron >/dev/null	# its turn is over
+lbd_dies
+rm "$T/asks"
+lbd_at "2026-11-02 11:01:10" 1
+ok "what lbd died over is submitted by the next one" wait_for 'has_run night-20261102T1001Z' 20
+run_reaches night-20261102T1001Z completed 30
+lbd_stop
+rm "$LB_HOME/lbd.toml" "$cron/night.toml"
+
 # --- one at a time, and not too long --------------------------------------------------------------
 cat >"$cron/crontab" <<'END'
 NAME=slow
@@ -83,9 +107,13 @@ NAME=slow
 NAME=long
 TIMEOUT=3m
 0 13 * * * sleep 1000
+TIMEOUT=0
+OVERLAP=replace
+NAME=newest
+* * * * * sleep 1000
 END
 lbd_at "2026-11-02 12:59:00" 1
-wait_for 'lbctl cron | grep -q "^long "' 20
+wait_for 'lbctl cron | grep -q "^newest "' 20
 lbd_stop
 lbd_at "2026-11-02 12:59:30" 60
 wait_for '[ "$(job 0.last.state)" = skipped ]' 60
@@ -93,11 +121,12 @@ is "$(job 0.last.text)" "the one before it still runs" "a job that still runs is
 wait_for '[ "$(job 1.last.run_state)" = killed ]' 60
 like "$(lbctl events "$(runs long-)")" "longer than its TIMEOUT" \
 	"one that takes too long is ended"
-lbctl kill "slow-*" --yes >/dev/null
+ok "the next one takes its place, where that is wanted" wait_for '[ "$(runs newest- | wc -w)" -ge 2 ]' 60
+rm "$cron/crontab"
+lbctl kill "slow-*" "newest-*" --yes >/dev/null
 lbd_stop
 
 # --- the folder, and people -----------------------------------------------------------------------
-rm "$cron/crontab"
 mkdir -m 755 "$cron/cron.hourly" "$cron/cron.daily"
 printf '#!/bin/sh\n#LB OVERLAP=queue\n#SBATCH --time=10 --partition=night --export=WORD=counts\necho "made it: $WORD"\n' >"$cron/cron.hourly/tidy.slurm"
 printf '#!/bin/sh\necho open\n' >"$cron/cron.hourly/open.sh"
