@@ -242,6 +242,8 @@ static int check(struct request *r, const struct ledger_run *run, const char *na
 	return 0;
 }
 
+/* The event first: numbers of events that go with the run would be given to the next ones, and who
+ * has been told up to them (notify/alerts.c) would take those for old news. */
 static int write_rows(struct request *r, int64_t run_id, const struct ledger_removal *removal,
 		      int64_t *id, struct err *err)
 {
@@ -253,8 +255,9 @@ static int write_rows(struct request *r, int64_t run_id, const struct ledger_rem
 		.text = removal->name,
 	};
 
-	if (ledger_run_remove(ledger, run_id, removal, id, err) == 0 &&
-	    ledger_event_put(ledger, &event, err) == 0 && failpoint(FP_REMOVAL_WRITTEN, err) == 0)
+	if (ledger_event_put(ledger, &event, err) == 0 &&
+	    ledger_run_remove(ledger, run_id, removal, id, err) == 0 &&
+	    failpoint(FP_REMOVAL_WRITTEN, err) == 0)
 		return ledger_commit(ledger, err);
 	ledger_rollback(ledger);
 	return -1;

@@ -69,6 +69,14 @@ lbd_start
 wait_for 'grep -q "\"run\":\"b\"" "$T/posts" && grep -q "\"run\":\"b\"" "$T/news"' 20
 like "$(tail -n 1 "$T/news")" '"run":"b"' "an lbd that was killed tells the rest when it is back"
 
+# Numbers of events that went with a run are not given again: the next news would seem old.
+lbctl submit --name long --set restart.max_without_progress=3 --set restart.backoff_first=0 -- false >/dev/null
+run_reaches long failed 20
+wait_for 'grep -q "\"run\":\"long\"" "$T/news"' 20
+lbctl rm --yes long >/dev/null
+lbctl submit --name next -- true >/dev/null
+ok "nothing is untold because a run was removed" wait_for 'grep -q "\"run\":\"next\"" "$T/news"' 20
+
 # A hook that fails, and one that hangs: lbd serves all the same.
 lbd_stop
 printf '[poll]\ninterval = "200ms"\n[notify]\nhook = ["/nonexistent"]\non = ["completed"]\n' >"$LB_HOME/lbd.toml"
