@@ -54,11 +54,12 @@ static bool has_paused(const struct run *run)
 	       a->last_seen.phase < JOB_RUNNING;
 }
 
+/* Not one that waits for another run to end: that may take days. */
 static bool should_run(const struct run *run)
 {
 	return run->wanted == ORDER_RUN && !run_state_is_final(run->state) &&
 	       (run->state != RUN_RUNNING || has_paused(run)) && run->state != RUN_HELD &&
-	       run->state != RUN_STOPPING;
+	       run->state != RUN_STOPPING && run->dependencies != DEPENDENCIES_PENDING;
 }
 
 static const char *refusal(const struct attempt *a)

@@ -63,6 +63,7 @@ run_reaches slow killed 20
 
 wait_for 'scontrol update nodename=n1 state=drain reason=broken; [ "$(sinfo -h -t drain -o %D)" = 1 ]' 30
 lbctl submit --name waits -- sleep 1000 >/dev/null
+lbctl submit --name follows --after waits -- true >/dev/null
 wait_for '[ "$(told not_running waits)" = 1 ]' 30
 like "$(news not_running waits what)" \
 	"it has not run for [0-9]+s: its job [0-9]+ is PENDING: [A-Za-z]+" \
@@ -79,5 +80,6 @@ lbd_start
 lbctl submit --name later -- sleep 1000 >/dev/null
 wait_for '[ "$(told not_running later)" = 1 ]' 30
 is "$(told not_running waits)" 1 "it is told once, although lbd died"
+is "$(told not_running follows)" 0 "not of one that is to wait until another has ended"
 like "$(squeue -h -j "$job" -o %r)" ^JobHeld "and what somebody holds in Slurm stays held, whatever is started anew"
 done_testing
