@@ -23,6 +23,7 @@
 #include "daemon/runs/probe.h"
 #include "daemon/runs/remover.h"
 #include "daemon/runs/switchboard.h"
+#include "daemon/runs/trainer_check.h"
 
 enum {
 	RENEWALS = 6,     /* of the lease, in its length */
@@ -63,6 +64,7 @@ static void stop(struct daemon *d)
 	d->stopping = true;
 	backup_stop(d->lbd.backup);
 	probes_close(&d->lbd);
+	checks_close(&d->lbd);
 	control_close(d->lbd.control);
 	cron_close(d->lbd.cron);
 	log_keeper_close(d->lbd.log_keeper);

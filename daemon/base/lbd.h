@@ -22,6 +22,7 @@ struct heartbeat;
 struct sync;
 struct lock;
 struct probe;
+struct checking;
 struct switchboard;
 
 struct lbd {
@@ -38,7 +39,8 @@ struct lbd {
 	struct cron *cron;
 	struct log_keeper *log_keeper;
 	struct remover *remover;
-	struct probe *probes; /* questions to the scheduler that are open: runs/probe.h */
+	struct probe *probes;    /* questions to the scheduler that are open: runs/probe.h */
+	struct checking *checks; /* to lbworker: runs/trainer_check.h */
 	struct switchboard *switchboard; /* NULL: not yet open */
 	struct exporter *exporter;       /* NULL: the team is not told */
 	struct alerts *alerts;           /* NULL: nobody is to be told */

@@ -417,8 +417,7 @@ static void check_training_config(struct restart *s)
 {
 	char *config = path_join("%s/spec.toml", s->dir);
 	struct check check = {
-		.loop = s->lbd->loop,
-		.lbrun = s->lbd->config.lbrun,
+		.lbd = s->lbd,
 		.config = config,
 		.shown = "spec.toml",
 		.workdir = s->spec.workdir,

@@ -208,8 +208,7 @@ static void check_training_config(struct submission *s)
 {
 	char *config = path_join("%s/submitted.toml", s->dir);
 	struct check check = {
-		.loop = s->lbd->loop,
-		.lbrun = s->lbd->config.lbrun,
+		.lbd = s->lbd,
 		.config = config,
 		.shown = js_str(s->by.args, "file", "spec"),
 		.workdir = s->spec.workdir,

@@ -14,6 +14,8 @@
 enum { DEADLINE_MS = 20 * 1000, SAID_MAX_BYTES = 4096 };
 
 struct checking {
+	struct checking *next; /* in lbd->checks */
+	struct lbd *lbd;
 	void (*done)(void *arg, const struct err *problem);
 	void *arg;
 	char *config, *shown;
@@ -23,6 +25,7 @@ struct checking {
 	int open_handles;
 	struct buf said;
 	int64_t exit_status;
+	bool is_given_up; /* who waited has been told */
 	char chunk[1024];
 };
 
@@ -44,6 +47,15 @@ static void own_words(struct checking *c, struct err *err)
 	err_set(err, ERR_USAGE, "%s%s", skip ? c->shown : "", said + skip);
 }
 
+static void forget(struct checking *c)
+{
+	struct checking **at = &c->lbd->checks;
+
+	while (*at != c)
+		at = &(*at)->next;
+	*at = c->next;
+}
+
 static void on_closed(uv_handle_t *handle)
 {
 	struct checking *c = handle->data;
@@ -53,7 +65,9 @@ static void on_closed(uv_handle_t *handle)
 		return;
 	if (c->exit_status != 0)
 		own_words(c, &err);
-	c->done(c->arg, c->exit_status == 0 ? NULL : &err);
+	forget(c);
+	if (!c->is_given_up)
+		c->done(c->arg, c->exit_status == 0 ? NULL : &err);
 	buf_fini(&c->said);
 	free(c->config);
 	free(c->shown);
@@ -152,22 +166,25 @@ static int spawn(struct checking *c, const struct check *check, char **argv)
 		.cwd = check->workdir,
 	};
 
-	uv_pipe_init(check->loop, &c->output, 0);
-	uv_timer_init(check->loop, &c->deadline);
+	uv_pipe_init(c->lbd->loop, &c->output, 0);
+	uv_timer_init(c->lbd->loop, &c->deadline);
 	c->process.data = c->output.data = c->deadline.data = c;
 	c->open_handles = 3;
-	return uv_spawn(check->loop, &c->process, &options);
+	return uv_spawn(c->lbd->loop, &c->process, &options);
 }
 
 void check_config(const struct check *check, void (*done)(void *arg, const struct err *problem),
 		  void *arg)
 {
-	char *lbworker = path_join("%.*s/lbworker",
-				   (int)(strrchr(check->lbrun, '/') - check->lbrun), check->lbrun);
+	const char *lbrun = check->lbd->config.lbrun;
+	char *lbworker = path_join("%.*s/lbworker", (int)(strrchr(lbrun, '/') - lbrun), lbrun);
 	char **argv = make_argv(check, lbworker);
 	struct checking *c = xcalloc(1, sizeof(*c));
 	int rc;
 
+	c->lbd = check->lbd;
+	c->next = c->lbd->checks;
+	c->lbd->checks = c;
 	c->done = done;
 	c->arg = arg;
 	c->config = xstrdup(check->config);
@@ -184,4 +201,18 @@ void check_config(const struct check *check, void (*done)(void *arg, const struc
 	}
 	argv_free(argv);
 	free(lbworker);
+}
+
+void checks_close(struct lbd *lbd)
+{
+	struct err err = { 0 };
+
+	err_set(&err, ERR_DAEMON, "lbd ends; submit it again");
+	for (struct checking *c = lbd->checks; c; c = c->next) {
+		c->is_given_up = true;
+		if (uv_is_active((uv_handle_t *)&c->process))
+			uv_process_kill(&c->process, SIGKILL);
+		over(c);
+		c->done(c->arg, &err);
+	}
 }

@@ -5,14 +5,13 @@
 #define DAEMON_RUNS_TRAINER_CHECK_H
 
 #include <jansson.h>
-#include <uv.h>
 
 #include "common/base/err.h"
+#include "daemon/base/lbd.h"
 
 /* borrowed for the call only */
 struct check {
-	uv_loop_t *loop;
-	const char *lbrun;  /* lbworker lies beside it */
+	struct lbd *lbd;
 	const char *config; /* the file that is checked */
 	const char *shown;  /* its name in messages */
 	const char *workdir;
@@ -22,5 +21,8 @@ struct check {
 /* `done` is called once, later, on the loop: problem is NULL when lbworker is content. */
 void check_config(const struct check *check, void (*done)(void *arg, const struct err *problem),
 		  void *arg);
+
+/* lbd ends: who still waits is told so. Before the schedulers are closed, as probes_close. */
+void checks_close(struct lbd *lbd);
 
 #endif

@@ -104,6 +104,23 @@ exits 5 "SIGHUP ends one in the foreground" lbctl daemon status
 like "$out" 'it ended .*: hung up .SIGHUP.: its terminal or session' "cleanly"
 lbd_pid=
 
+# Whoever waits for lbworker's word on a config is told that lbd ends, and may ask the next one.
+mkdir "$T/beside"
+ln -s "$B/lbrun" "$T/beside/lbrun"
+printf '#!/bin/sh\n: >"%s/asked"\nexec sleep 5\n' "$T" >"$T/beside/lbworker"
+chmod +x "$T/beside/lbworker"
+printf '[runs]\nlbrun = "%s"\n' "$T/beside/lbrun" >"$LB_HOME/lbd.toml"
+echo '[model]' >asked.toml
+lbd_start
+lbctl submit --name asked asked.toml >"$T/told" 2>&1 &
+asker=$!
+wait_for '[ -e "$T/asked" ]' 20
+ok "lbd ends while a config is looked at" lbd_stop
+wait "$asker"
+like "$(cat "$T/told")" 'lbd ends; submit it again' "who asked is told so"
+ok "and nothing of it stays" [ ! -e "$LB_HOME/runs/asked" ]
+rm "$LB_HOME/lbd.toml"
+
 exits 0 "--check-config says what is in force" lbd --check-config
 like "$out" 'idle_interval = ' "as TOML"
 exits 2 "a time that is none" lbd --until yesterday
