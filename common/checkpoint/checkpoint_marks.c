@@ -61,18 +61,31 @@ static char *beside(const struct checkpoint *c, const char *name)
 	return path_join("%.*s%s", slash ? (int)(slash - c->path) + 1 : 0, c->path, name);
 }
 
+/* The step that it names, -1 = none; its first line goes to *text (may be NULL), owned by the
+ * caller. */
+static int64_t step_in_pointer(const char *path, char **text)
+{
+	char *line = file_read(path, POINTER_MAX_BYTES, NULL, NULL);
+	int64_t step = -1;
+
+	if (line) {
+		line[strcspn(line, "\r\n")] = '\0';
+		step = step_in_name(line);
+	}
+	if (text)
+		*text = line;
+	else
+		free(line);
+	return step;
+}
+
 int checkpoint_check_pointer(struct checkpoint *c, struct err *err)
 {
-	char *path = beside(c, c->row->pointer),
-	     *text = file_read(path, POINTER_MAX_BYTES, NULL, NULL);
-	int64_t newest = -1;
+	char *path = beside(c, c->row->pointer), *text;
+	int64_t newest = step_in_pointer(path, &text);
 	int rc = 0;
 
-	if (text) {
-		text[strcspn(text, "\r\n")] = '\0';
-		newest = step_in_name(text);
-	}
-	c->is_unfinished = text && newest >= 0 && c->step > newest;
+	c->is_unfinished = newest >= 0 && c->step > newest;
 	if (c->is_unfinished)
 		rc = err_set(err, ERR_NOT_FOUND, "it is not complete: %s still names %.60s",
 			     c->row->pointer, text);
@@ -106,22 +119,39 @@ char *checkpoint_mark_beside(const struct checkpoint_rules *rules, const struct 
 }
 
 /* What the trainer wrote there shows how it writes: a number alone, or the name of the folder. */
+char *checkpoint_pointer_text(const char *pointer, const struct checkpoint *c)
+{
+	char *was = file_read(pointer, POINTER_MAX_BYTES, NULL, NULL), *text = NULL;
+	size_t digits = was ? text_digits(was) : 0;
+
+	if (was)
+		text = digits > 0 && was[digits + strspn(was + digits, "\r\n")] == '\0'
+			       ? xasprintf("%lld", (long long)c->step)
+			       : xstrdup(path_base(c->path));
+	free(was);
+	return text;
+}
+
 const char *checkpoint_pointer(const struct checkpoint *c, char **text)
 {
-	char *path, *was;
-	size_t digits;
+	char *path = c->row->pointer ? beside(c, c->row->pointer) : NULL;
 
-	*text = NULL;
-	if (!c->row->pointer)
-		return NULL;
-	path = beside(c, c->row->pointer);
-	was = file_read(path, POINTER_MAX_BYTES, NULL, NULL);
-	digits = was ? text_digits(was) : 0;
-	if (was)
-		*text = digits > 0 && was[digits + strspn(was + digits, "\r\n")] == '\0'
-				? xasprintf("%lld", (long long)c->step)
-				: xstrdup(path_base(c->path));
-	free(was);
+	*text = path ? checkpoint_pointer_text(path, c) : NULL;
 	free(path);
 	return *text ? c->row->pointer : NULL;
+}
+
+char *checkpoint_named_by(const struct checkpoint_rules *rules, const struct checkpoint *c)
+{
+	for (size_t i = 0; i < layout_count; i++) {
+		const struct layout *row = &layouts[i];
+		bool fits = rules->row ? row == rules->row
+				       : layout_matches(row, path_base(c->path), NULL);
+		char *path = fits && row->pointer ? beside(c, row->pointer) : NULL;
+
+		if (path && c->step >= 0 && step_in_pointer(path, NULL) == c->step)
+			return path;
+		free(path);
+	}
+	return NULL;
 }

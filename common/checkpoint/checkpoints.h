@@ -115,5 +115,9 @@ char *checkpoint_mark_beside(const struct checkpoint_rules *rules, const struct 
 /* The name of a file beside it that names the newest, and what that says where it is this one
  * (owned by the caller); NULL = its layout has none. Of a checked one. */
 const char *checkpoint_pointer(const struct checkpoint *c, char **text);
+/* By its name: the path of the file beside it that names the newest, where that is this one; NULL =
+ * none does. And what that file would say of another. Both owned by the caller. */
+char *checkpoint_named_by(const struct checkpoint_rules *rules, const struct checkpoint *c);
+char *checkpoint_pointer_text(const char *pointer, const struct checkpoint *c);
 
 #endif

@@ -11,6 +11,8 @@
 #include "common/base/mem.h"
 #include "common/base/paths.h"
 
+enum { POINTER_MODE = 0644 };
+
 /* Below `aside` it has the path that it had below `parent`: two folders may hold the same name. */
 static int move(const char *parent, const char *from, const char *aside, struct err *err)
 {
@@ -52,6 +54,32 @@ static int move_all(const char *parent, const struct checkpoint *c, const char *
 	return rc;
 }
 
+/* The file that names the newest names the one that stays from now on, or goes, too: a trainer that
+ * asks it would die of a folder that is gone, and of the next ones a torn one count as finished. */
+static int turn_pointer(const char *parent, const struct checkpoint_rules *rules,
+			const struct checkpoint_list *list, size_t index, int64_t step,
+			const char *aside, struct err *err)
+{
+	char *pointer = checkpoint_named_by(rules, &list->items[index]), *text = NULL;
+	size_t beside = pointer ? (size_t)(path_base(pointer) - pointer) : 0;
+	int rc = 0;
+
+	for (size_t i = 0; pointer && step >= 0 && !text && i < list->count; i++) {
+		const char *path = list->items[i].path;
+
+		if (list->items[i].step == step && (size_t)(path_base(path) - path) == beside &&
+		    strncmp(path, pointer, beside) == 0)
+			text = checkpoint_pointer_text(pointer, &list->items[i]);
+	}
+	if (text)
+		rc = file_write_named(pointer, text, strlen(text), POINTER_MODE, err);
+	else if (pointer)
+		rc = move(parent, pointer, aside, err);
+	free(text);
+	free(pointer);
+	return rc;
+}
+
 int64_t
 checkpoints_set_aside(const char *parent, const struct checkpoint_rules *rules, int64_t step,
 		      bool (*is_meant)(void *arg, struct checkpoint_list *list, size_t index),
@@ -63,9 +91,14 @@ checkpoints_set_aside(const char *parent, const struct checkpoint_rules *rules, 
 	if (checkpoints_find(rules, parent, &list, err) < 0)
 		return -1;
 	for (size_t i = 0; i < list.count && moved >= 0; i++) {
-		if ((list.items[i].step > step || step < 0) &&
-		    (!is_meant || is_meant(arg, &list, i)))
-			moved = move_all(parent, &list.items[i], aside, err) < 0 ? -1 : moved + 1;
+		if ((list.items[i].step <= step && step >= 0) ||
+		    (is_meant && !is_meant(arg, &list, i)))
+			continue;
+		if (turn_pointer(parent, rules, &list, i, step, aside, err) < 0 ||
+		    move_all(parent, &list.items[i], aside, err) < 0)
+			moved = -1;
+		else
+			moved++;
 	}
 	checkpoint_list_clear(&list);
 	if (moved > 0 && (folder_sync(aside, err) < 0 || folder_sync(parent, err) < 0))

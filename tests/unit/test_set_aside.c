@@ -66,11 +66,50 @@ static void what_cannot_be_moved_is_told_with_what_helps(void **state)
 	checkpoint_rules_destroy(rules);
 }
 
+static void assert_text(const char *path, const char *expected)
+{
+	char *text = file_read(path, 100, NULL, NULL);
+
+	assert_non_null(text);
+	assert_string_equal(text, expected);
+	free(text);
+}
+
+/* DeepSpeed and Megatron-LM resume from what it says, and lbrun holds it for finished. */
+static void what_names_the_newest_names_the_one_that_stays(void **state)
+{
+	static const char *const folders[] = { "ds", "ds/global_step10", "ds/global_step20",
+					       "mg", "mg/iter_0000010",  "mg/iter_0000020" };
+	struct checkpoint_rules *rules = checkpoint_rules_create("auto", NULL, NULL, NULL);
+	struct err err = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(folders); i++)
+		assert_int_equal(mkdir(folders[i], 0755), 0);
+	write_text("ds/latest", "global_step20");
+	write_text("mg/latest_checkpointed_iteration.txt", "20\n");
+	assert_int_equal(checkpoints_set_aside("ds", rules, 30, NULL, NULL, "ds/set-aside-2", &err),
+			 0);
+	assert_text("ds/latest", "global_step20");
+	assert_int_equal(checkpoints_set_aside("ds", rules, 10, NULL, NULL, "ds/set-aside-2", &err),
+			 1);
+	assert_text("ds/latest", "global_step10");
+	assert_int_equal(checkpoints_set_aside("mg", rules, 10, NULL, NULL, "mg/set-aside-2", &err),
+			 1);
+	assert_text("mg/latest_checkpointed_iteration.txt", "10");
+	assert_int_equal(checkpoints_set_aside("mg", rules, -1, NULL, NULL, "mg/set-aside-2", &err),
+			 1);
+	assert_false(file_exists("mg/latest_checkpointed_iteration.txt"));
+	assert_text("mg/set-aside-2/latest_checkpointed_iteration.txt", "10");
+	checkpoint_rules_destroy(rules);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(later_ones_are_moved_and_nothing_else),
 		cmocka_unit_test(what_cannot_be_moved_is_told_with_what_helps),
+		cmocka_unit_test(what_names_the_newest_names_the_one_that_stays),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
