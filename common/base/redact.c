@@ -14,11 +14,15 @@ enum { SECRET_MIN_BYTES = 6, ROUNDS = 16 };
 
 static const char stars[] = "***";
 
+#define SECRET_WORD "(?:token|password|passwd|secret|api[_-]?key|access[_-]?key)['\"]?"
+
 static const char *const patterns[] = {
 	"(?<s>\\b(?:hf_|sk-|gh[pousr]_|github_pat_|glpat-|xox[abprs]-|AKIA|ya29\\.|eyJ)[\\w.+/=-]{12,})",
 	"(?i)\\bbearer\\s+(?<s>[\\w.~+/=-]{6,})",
-	("(?i)(?:token|password|passwd|secret|api[_-]?key|access[_-]?key)['\"]?\\s*[=:]\\s*['\"]?"
-	 "(?<s>[^\\s'\"&,*]{6,})"),
+	"(?i)" SECRET_WORD "\\s*[=:]\\s*['\"]?(?<s>[^\\s'\"&,*]{6,})",
+	/* an option and its value, as words of a line or texts of a list */
+	"(?i)(?<![\\w-])--?[\\w-]*" SECRET_WORD
+	"[,\\s]\\s*['\"]?(?<s>[^\\s'\"&,*-][^\\s'\"&,*]{5,})",
 	"://(?<s>[^/\\s@*]+)@",
 };
 

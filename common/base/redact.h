@@ -5,7 +5,7 @@
 
 /* Replaces, in place, by "***": the values of variables in `env` (NULL-terminated "NAME=value")
  * that are called like secrets, tokens of well-known forms, passwords in addresses, and what stands
- * behind "token=", "Bearer " and the like. */
+ * behind "token=", "--api-key ", "Bearer " and the like. */
 void redact(char *text, char *const *env);
 
 #endif

@@ -18,6 +18,10 @@ static void test_redact(void **state)
 		  "GET https://***@host/x?token=***&y=1" },
 		{ "Authorization: Bearer abc.def-ghi, twice Bearer abc.def-ghi",
 		  "Authorization: Bearer ***, twice Bearer ***" },
+		{ "train.py --wandb-api-key abc.def-ghi --lr 0.1 --hub_token 'x y' --token abc.def",
+		  "train.py --wandb-api-key *** --lr 0.1 --hub_token 'x y' --token ***" },
+		{ "[\"--password\",\"abcdefgh\",\"--use-token\",\"--max_tokens\",\"1000000\"]",
+		  "[\"--password\",\"***\",\"--use-token\",\"--max_tokens\",\"1000000\"]" },
 		{ "unexpected token in line 3, the password is wrong",
 		  "unexpected token in line 3, the password is wrong" },
 	};
