@@ -8,14 +8,16 @@
 
 #define WEEK_MS (7 * 86400e3)
 
-/* Digits at *at, at most nine of them; -1 when there is none. */
-static int64_t digits(const char **at)
+enum { PART_DIGITS = 9, BYTES_DIGITS = 18 };
+
+/* Digits at *at, at most so many of them; -1 when there is none. */
+static int64_t digits(const char **at, int most)
 {
 	int64_t value = 0;
 	int count = 0;
 
 	for (; **at >= '0' && **at <= '9'; (*at)++) {
-		if (++count > 9)
+		if (++count > most)
 			return -1;
 		value = value * 10 + (**at - '0');
 	}
@@ -26,22 +28,23 @@ int64_t bytes_parse(const char *text, struct err *err)
 {
 	static const char suffixes[] = "KMGTP";
 	const char *at = text, *suffix = NULL;
-	int64_t value = digits(&at);
+	int64_t value = digits(&at, BYTES_DIGITS);
+	int shift;
 
 	if (value >= 0 && *at)
 		suffix = strchr(suffixes, *at >= 'a' ? *at - 'a' + 'A' : *at);
-	if (value < 0 || (*at && (!suffix || at[1] != '\0')) ||
-	    (suffix && *suffix == 'P' && value > 1000))
+	shift = suffix ? 10 * (int)(suffix - suffixes + 1) : 0;
+	if (value < 0 || (*at && (!suffix || at[1] != '\0')) || value > INT64_MAX >> shift)
 		return err_set(err, ERR_USAGE,
 			       "\"%.40s\" is no size; write it like \"500G\" or \"2T\"", text);
-	return suffix ? value << (10 * (suffix - suffixes + 1)) : value;
+	return value << shift;
 }
 
 int64_t mem_parse_mb(const char *text, struct err *err)
 {
 	static const char suffixes[] = "KMGT";
 	const char *at = text, *suffix = NULL;
-	int64_t value = digits(&at);
+	int64_t value = digits(&at, PART_DIGITS);
 
 	if (value >= 0 && *at)
 		suffix = strchr(suffixes, *at >= 'a' ? *at - 'a' + 'A' : *at);
@@ -66,12 +69,12 @@ static int64_t slurm_time_ms(const char *text)
 	bool with_days = strchr(text, '-') != NULL;
 
 	if (with_days) {
-		days = digits(&at);
+		days = digits(&at, PART_DIGITS);
 		if (days < 0 || days > 36500 || *at++ != '-')
 			return -1;
 	}
 	while (count < 3) {
-		part[count] = digits(&at);
+		part[count] = digits(&at, PART_DIGITS);
 		if (part[count++] < 0)
 			return -1;
 		if (*at != ':')

@@ -260,6 +260,30 @@ static void test_mem(void **state)
 		assert_int_equal(mem_parse_mb(cases[i].text, NULL), cases[i].mb);
 }
 
+/* A bare number is bytes, also of as many as disks have; what no 64 bits hold is no size. */
+static void test_bytes(void **state)
+{
+	static const struct {
+		const char *text;
+		int64_t bytes;
+	} cases[] = {
+		{ "0", 0 },
+		{ "1k", 1024 },
+		{ "500G", 500LL << 30 },
+		{ "8191P", 8191LL << 50 },
+		{ "8192P", -1 },
+		{ "9000000T", -1 },
+		{ "500000000000", 500000000000 },
+		{ "9999999999999999999", -1 },
+		{ "1.5G", -1 },
+		{ "5GB", -1 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++)
+		assert_int_equal(bytes_parse(cases[i].text, NULL), cases[i].bytes);
+}
+
 static void test_table_is_whole(void **state)
 {
 	(void)state;
@@ -343,11 +367,11 @@ static void test_bad_env_files(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_defaults),       cmocka_unit_test(test_everything),
-		cmocka_unit_test(test_mistakes),       cmocka_unit_test(test_training_config),
-		cmocka_unit_test(test_times),          cmocka_unit_test(test_mem),
-		cmocka_unit_test(test_table_is_whole), cmocka_unit_test(test_env_file),
-		cmocka_unit_test(test_bad_env_files),
+		cmocka_unit_test(test_defaults), cmocka_unit_test(test_everything),
+		cmocka_unit_test(test_mistakes), cmocka_unit_test(test_training_config),
+		cmocka_unit_test(test_times),    cmocka_unit_test(test_mem),
+		cmocka_unit_test(test_bytes),    cmocka_unit_test(test_table_is_whole),
+		cmocka_unit_test(test_env_file), cmocka_unit_test(test_bad_env_files),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
