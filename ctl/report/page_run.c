@@ -118,7 +118,7 @@ static void put_goodput(struct buf *out, const json_t *goodput)
 static void put_checkpoints(struct buf *out, const json_t *list)
 {
 	static const char *const titles[] = { "checkpoint of step", "written", "size", "", NULL };
-	char text[CLOCK_TEXT_MAX], size[NUMBER_TEXT_MAX];
+	char written[CLOCK_TEXT_MAX], number[2 * NUMBER_TEXT_MAX];
 	const json_t *c;
 	size_t i;
 
@@ -128,12 +128,11 @@ static void put_checkpoints(struct buf *out, const json_t *list)
 	json_array_foreach(list, i, c) {
 		if (i >= MOST_ROWS)
 			break;
-		snprintf(text, sizeof(text), "%lld", (long long)js_int(c, "step", -1));
 		buf_addf(out, "<tr>");
-		html_number(out, text);
-		html_cell(out, clock_text(time_ms(c, "time"), text));
-		html_number(out, size_text(js_int(c, "bytes", 0), size));
-		html_cell(out, js_bool(c, "valid", true) ? "" : js_str(c, "why", "not valid"));
+		html_number(out, step_text(js_int(c, "step", -1), -1, number));
+		html_cell(out, clock_text(time_ms(c, "time"), written));
+		html_number(out, size_text(js_int(c, "bytes", 0), number));
+		html_cell(out, js_str(c, "why", ""));
 		buf_addf(out, "</tr>\n");
 	}
 	html_table_end(out);

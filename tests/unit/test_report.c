@@ -275,6 +275,8 @@ static void test_page_sections(void **state)
 	r.differs_from = strdup("a");
 	r.differs = json_pack("{s:{}, s:{s:[s, s]}}", "settings", "packages", "torch", "2.3",
 			      "2.4");
+	r.checkpoints = json_pack("[{s:n, s:b, s:b, s:s}]", "step", "valid", 1, "suspect", 1, "why",
+				  "last.ckpt: is suspect");
 	r.code_patch = strdup("--- a/x\n+++ b/x\n-\t1 < 2\n+\t2\n");
 	page = page_make("b", "", 1795000000000, &r, 1, nodes);
 	assert_non_null(strstr(page, "use of its GPUs"));
@@ -284,6 +286,8 @@ static void test_page_sections(void **state)
 			  "<td class=\"n\">3 of 4</td>");
 	n1 = strstr(page, "<td>n&lt;1</td><td>node_fail 1</td><td class=\"n\">0.25</td>");
 	assert_true(n1 && n2 && n2 < n1); /* the worst one first */
+	assert_non_null(strstr(page, "<tr><td class=\"n\">-</td><td>"));
+	assert_non_null(strstr(page, "<td>last.ckpt: is suspect</td>"));
 	assert_non_null(strstr(page, "<td>torch</td><td>2.3</td><td>2.4</td>"));
 	assert_non_null(strstr(page, "-\t1 &lt; 2\n+\t2\n"));
 	free(page);
