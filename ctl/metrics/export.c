@@ -38,13 +38,17 @@ static int write_file(struct ctl *ctl, struct err *err)
 	return rc;
 }
 
+/* Once it works it goes on through a disk that is full for a while. */
 static int write_files(struct ctl *ctl, struct err *err)
 {
 	int rc = write_file(ctl, err);
 
 	while (rc == 0 && ctl->options.every_ms > 0 && !interrupted()) {
+		struct err why = { 0 };
+
 		nap(ctl->options.every_ms);
-		rc = interrupted() ? 0 : write_file(ctl, err);
+		if (!interrupted() && write_file(ctl, &why) < 0)
+			complain(ctl, why.text);
 	}
 	return rc;
 }

@@ -380,8 +380,6 @@ static int sync_all(struct ctl *ctl, struct err *err)
 	json_array_foreach(runs, i, run) {
 		all &= sync_one(ctl, run);
 		fflush(stdout);
-		if (interrupted())
-			break;
 	}
 	json_decref(runs);
 	return all ? 0 : 1;
@@ -398,10 +396,12 @@ int sync_run(struct ctl *ctl, struct err *err)
 		if (check_target(ctl->options.to.items[i], kind, err) < 0)
 			return -1;
 	rc = sync_all(ctl, err);
-	while (rc >= 0 && ctl->options.every_ms > 0 && !interrupted()) {
+	while (rc >= 0 && ctl->options.every_ms > 0) {
+		struct err away = { 0 };
+
 		nap(ctl->options.every_ms);
-		if (!interrupted())
-			rc = sync_all(ctl, err);
+		if (sync_all(ctl, &away) < 0)
+			complain(ctl, away.text);
 	}
 	return rc;
 }

@@ -51,15 +51,17 @@ ok "Prometheus' own client reads it" /usr/bin/python3 "$T/parse.py" "$T/metrics"
 ok "promtool finds no fault with names and help" promtool check metrics <"$T/metrics"
 ok "nor with the alerts" promtool check rules "$src/etc/grafana/alerts.yml"
 
-lbctl metrics -o "$T/lowbits.prom" --every 1s &
+mkdir "$T/collector"
+lbctl metrics -o "$T/collector/lowbits.prom" --every 1s 2>"$T/writer.err" &
 writer=$!
-wait_for '[ -s "$T/lowbits.prom" ]' 20
-# shellcheck disable=SC2034 # for the line below
-first=$(stat -c %i "$T/lowbits.prom")
-wait_for '[ "$(stat -c %i "$T/lowbits.prom")" != "$first" ]' 20
+wait_for '[ -s "$T/collector/lowbits.prom" ]' 20
+mv "$T/collector" "$T/away"
+wait_for '[ -s "$T/writer.err" ]' 20
+mkdir "$T/collector"
+wait_for '[ -s "$T/collector/lowbits.prom" ]' 20
 kill $writer
 wait $writer
-is $? 0 "a file is written again and again, until a signal comes"
+is $? 0 "a file is written again and again, also behind one that could not be, until a signal comes"
 exits 2 "--every of nothing" lbctl metrics --every 1s
 exits 9 "a folder that is not there" lbctl metrics -o "$T/absent/x"
 

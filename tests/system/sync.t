@@ -44,8 +44,16 @@ like "$err" 'first: mlflow: http://127.0.0.1:1/api.*refused' "is said to be away
 exits 1 "a Python that is not there" lbctl sync first --to wandb --python no-python
 like "$err" "no-python: there is no such program" "is said, too"
 
-# --- by itself ------------------------------------------------------------------------------------
+# --- again and again ------------------------------------------------------------------------------
+lbctl sync first --to "tensorboard=$T/every" --every 200ms >/dev/null 2>"$T/every.err" &
+every=$!
+wait_for '[ -e "$T/every/first" ]' 20
 lbd_stop
+wait_for '[ "$(grep -c "^lbctl: " "$T/every.err")" -ge 2 ]' 20 &&
+	passed "--every goes on while lbd is away, and says so"
+kill $every
+
+# --- by itself ------------------------------------------------------------------------------------
 printf '[poll]\ninterval = "200ms"\n[sync]\nto = ["tensorboard=%s"]\nevery = "200ms"\n' "$T/own" >"$LB_HOME/lbd.toml"
 lbd_start
 wait_for '[ "$(python3 "$src/tests/trackers/read.py" events "$T/own" lowbits first | wc -l)" = 30 ]' 30 &&
