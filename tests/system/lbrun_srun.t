@@ -43,7 +43,9 @@ printf '{"version":1,"token":"%032d","run":"r1","number":1,"command":["sh","%s",
 	1 "$T/rank.sh" "$T" "$mark" "$R" "$R" "$R" >"$F/attempt.json"
 printf '#!/bin/sh\nexec %s --attempt %s\n' "$B/lbrun" "$F" >"$F/job.sh"
 
-job=$(sbatch --parsable -N2 --ntasks-per-node=1 --no-requeue -D "$R" -o "$F/out.log" "$F/job.sh")
+# what people set for themselves, jobs get
+job=$(SCANCEL_INTERACTIVE=true sbatch --parsable -N2 --ntasks-per-node=1 --no-requeue -D "$R" \
+	-o "$F/out.log" "$F/job.sh")
 wait_for '[ -e "$T/up0" ] && [ -e "$T/up1" ]' 60 || diag "$(cat "$F/out.log")"
 ok "rank 0 runs again, with its prefix" \
 	wait_for 'grep -qx "\[n1:0\] rank 0 launch 2" "$F/out.log"' 60

@@ -46,6 +46,7 @@ echo "step 3/9 loss 1"
 touch "$LB_RUN_DIR/ready"
 while :; do sleep 0.1; done
 END
+export SLURM_TIME_FORMAT=%A # a person's own: their jobs have it, too
 printf '#!/bin/sh\n#SBATCH -p graced -n1 -c4\nsrun -c4 sh saves.sh\necho done\n' >script.slurm
 lbctl submit --name script script.slurm >/dev/null
 sed 's/srun.*/srun -o out sh saves.sh 143/; s/^echo.*/exit $?/' script.slurm >fails.slurm

@@ -325,13 +325,8 @@ void launch_begin(struct shepherd *s)
  * fail while the controller is away: SIGKILL follows after the grace in any case. */
 static void signal_steps(const char *job, const char *signal)
 {
-	pid_t parent = getpid();
-
-	if (fork() == 0) {
-		child_begin(parent);
-		execlp("scancel", "scancel", "--quiet", "--signal", signal, job, (char *)NULL);
-		_exit(127);
-	}
+	slurm_command_start(
+		(const char *[]){ "scancel", "--quiet", "--signal", signal, job, NULL });
 }
 
 void launch_term(struct shepherd *s)

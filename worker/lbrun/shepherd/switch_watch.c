@@ -6,18 +6,15 @@
  * rest read in pieces, for a hundredth of a processor's time. What the switch orders, the trainer
  * gets as from lbd; then the job cancels itself, so that Slurm ends what may be left of it on other
  * nodes. */
-#include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <sys/inotify.h>
 #include <sys/vfs.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "common/base/clock.h"
 #include "common/team/switches.h"
 #include "worker/lbrun/shepherd/shepherd.h"
-#include "worker/lbrun/trainer/trainer.h"
+#include "worker/lbrun/trainer/slurm_command.h"
 
 enum {
 	LOOK_EVERY_MS = 1000,
@@ -28,7 +25,6 @@ enum {
 	PART = 100,      /* one part in so many of the time is for reading */
 	EVENT_READS = 64,
 	SAVE_AFTER_MS = 5000, /* what lbd, if it lives, takes away long before */
-	CANCEL_MS = 5000,
 };
 
 /* Whoever changes something there does it through this kernel. */
@@ -203,23 +199,11 @@ void switch_watch_cancel_job(const struct shepherd *s)
 {
 	const char *array = getenv("SLURM_ARRAY_JOB_ID");
 	const char *job = getenv("SLURM_JOB_ID"); /* none: it is not Slurm's, by whatever number */
-	int64_t deadline_ms = clock_mono_ms() + CANCEL_MS;
-	pid_t parent = getpid(), pid;
 
 	if (job && array)
 		job = array;
 	if (s->switch_order == ORDER_RUN || s->facts.ending.cause == CAUSE_COMPLETED || !job ||
 	    !job[0])
 		return;
-	pid = fork();
-	if (pid == 0) {
-		child_begin(parent);
-		execlp("scancel", "scancel", "--quiet", "--", job, (char *)NULL);
-		_exit(127);
-	}
-	while (pid > 0 && waitpid(pid, NULL, WNOHANG) == 0) {
-		if (clock_mono_ms() >= deadline_ms)
-			kill(pid, SIGKILL);
-		poll(NULL, 0, 10);
-	}
+	slurm_command((const char *[]){ "scancel", "--quiet", "--", job, NULL }, "/");
 }

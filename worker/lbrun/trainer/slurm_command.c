@@ -23,6 +23,25 @@ enum {
 	WAIT_STEP_MS = 20,
 };
 
+/* What people set for themselves, and the job was given: a command would say something else, ask
+ * before it acts (of nobody, without end), or go to another cluster. */
+static void forget_settings(void)
+{
+	static const char *const heads[] = { "SCANCEL_", "SCONTROL_", "SQUEUE_",
+					     "SLURM_CLUSTERS=", "SLURM_TIME_FORMAT=" };
+	char **kept = environ;
+
+	for (char **entry = environ; *entry; entry++) {
+		size_t i = 0, count = sizeof(heads) / sizeof(heads[0]);
+
+		while (i < count && strncmp(*entry, heads[i], strlen(heads[i])) != 0)
+			i++;
+		if (i == count)
+			*kept++ = *entry;
+	}
+	*kept = NULL;
+}
+
 /* In a folder of its own, and heard through `out`; -1 = by nobody. */
 static pid_t start(const char *const *argv, const char *folder, int out)
 {
@@ -32,6 +51,7 @@ static pid_t start(const char *const *argv, const char *folder, int out)
 	if (pid != 0)
 		return pid;
 	child_begin(parent);
+	forget_settings();
 	null = open("/dev/null", O_RDWR);
 	for (int fd = 0; fd <= STDERR_FILENO && null >= 0; fd++)
 		dup2(fd == STDOUT_FILENO && out >= 0 ? out : null, fd);
@@ -59,6 +79,11 @@ static int await(pid_t pid, int64_t longest_ms)
 int slurm_command(const char *const *argv, const char *folder)
 {
 	return await(start(argv, folder, -1), LONGEST_MS);
+}
+
+void slurm_command_start(const char *const *argv)
+{
+	start(argv, "/", -1);
 }
 
 static char *output_of(const char *const *argv, const char *folder, int64_t longest_ms)
