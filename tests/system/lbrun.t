@@ -420,6 +420,29 @@ sed -i 's|}$|,"is_script":true}|' "$F/attempt.json"
 exits 0 "a script that starts its trainer again behind a checkpoint" run
 is "$(cat "$T/seen")" step-00000004 "goes on from that"
 
+# How many steps there are is told by rank 0; what other ranks tell of theirs takes nothing back.
+fresh
+cat >"$R/slurm_script" <<END
+#!/usr/bin/env python3
+import os, signal, sys, time
+sys.path.insert(0, "$src/docs")
+import lb_client as lb
+signal.signal(signal.SIGUSR1, lambda *_: os._exit(0))
+lb.send("hello", rank=0, world=2, pid=os.getpid())
+lb.send("step", step=3, target_step=9, loss=1.0)
+lb.send("step", step=3, rank=1, step_ms=5)
+open("$T/seen", "w").write("up")
+time.sleep(300)
+END
+chmod +x "$R/slurm_script"
+attempt 1 "[\"$R/slurm_script\"]"
+sed -i 's|}$|,"is_script":true}|' "$F/attempt.json"
+start
+wait_for '[ -s "$T/seen" ]' 20
+kill -USR1 $lbrun_pid
+wait $lbrun_pid
+is "$(field cause)" timeout "a script that ends at the signal before its limit, with steps left, is not done"
+
 # kill -9 of either half of lbrun
 for half in guard shepherd; do
 	fresh

@@ -162,12 +162,14 @@ static int64_t last_end_ms(const struct shepherd *s)
 									   : c->ends.last_ms;
 }
 
-void saves_step(struct shepherd *s, const json_t *line)
+void saves_step(struct shepherd *s, int64_t rank, const json_t *line)
 {
 	int64_t step = js_int(line, "step", -1);
 
 	s->handed.has_steps |= step >= 0;
-	s->facts.launch.target_told = js_int(line, "target_step", -1);
+	/* other ranks tell their times alone */
+	if (rank <= 0 || json_object_get(line, "target_step"))
+		s->facts.launch.target_told = js_int(line, "target_step", -1);
 	launch_told_step(&s->facts.launch, step, last_end_ms(s), clock_mono_ms());
 }
 

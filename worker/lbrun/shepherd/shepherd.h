@@ -196,7 +196,7 @@ void saves_look(struct shepherd *s, bool is_last);
 void saves_told(struct shepherd *s, const char *path, int64_t step);
 /* The reader for a seal has ended: the next one's turn. */
 void saves_sealed(struct shepherd *s);
-void saves_step(struct shepherd *s, const json_t *line);
+void saves_step(struct shepherd *s, int64_t rank, const json_t *line);
 void saves_try_room(struct shepherd *s);
 /* The checkpoint that the launch came from is good. */
 void saves_trust(struct shepherd *s);

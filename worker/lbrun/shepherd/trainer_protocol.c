@@ -156,7 +156,7 @@ static void handle_life(struct shepherd *s, struct trainer_conn *conn, enum mess
 	if (type == MESSAGE_HELLO)
 		conn->rank = js_int(line, "rank", 0);
 	if (type == MESSAGE_STEP)
-		saves_step(s, line);
+		saves_step(s, js_int(line, "rank", conn->rank), line);
 	if ((type == MESSAGE_PHASE || type == MESSAGE_STEP) && conn->rank == 0)
 		asking_phase(&s->asking,
 			     type == MESSAGE_PHASE &&
@@ -248,7 +248,7 @@ static void on_output_step(void *arg, json_t *line, int64_t rank)
 	struct shepherd *s = arg;
 
 	survive(s, clock_mono_ms());
-	saves_step(s, line);
+	saves_step(s, rank, line);
 	record_start(s);
 	if (s->parser.steps && !may_write_step(s, line))
 		return;
