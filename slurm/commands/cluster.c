@@ -7,8 +7,8 @@
 
 #include "common/base/mem.h"
 #include "slurm/pipe/record.h"
-#include "slurm/commands/words.h"
 #include "slurm/pipe/command.h"
+#include "slurm/pipe/words.h"
 
 static const char *text_of(struct cluster *c, const char *line, const char *name)
 {
@@ -87,8 +87,8 @@ static int load(struct cluster *c, struct answer *a, const char *what, const cha
 	int rc = 0;
 
 	command_ask(words, &said);
-	if (said.status && !command_is_denied(&said))
-		rc = command_failed(a, &said, false, "scontrol show");
+	if (said.status && !said_is_denied(&said))
+		rc = said_failed(a, &said, false, "scontrol show");
 	for (const char *line = said.out; rc == 0 && strchr(line, '\n');
 	     line = strchr(line, '\n') + 1) {
 		if (strncmp(line, head, strlen(head)) == 0)

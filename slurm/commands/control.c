@@ -9,7 +9,7 @@
 #include "common/base/json.h"
 #include "slurm/commands/look.h"
 #include "slurm/pipe/operations.h"
-#include "slurm/commands/words.h"
+#include "slurm/pipe/words.h"
 #include "slurm/job_result.h"
 
 enum { ID_TEXT = 16 };
@@ -66,7 +66,7 @@ static int act(const char *const *words, struct answer *a)
 
 	answer_acting(a);
 	command_ask(words, &said);
-	rc = has_failed(&said) ? command_failed(a, &said, true, words[0]) : 0;
+	rc = has_failed(&said) ? said_failed(a, &said, true, words[0]) : 0;
 	said_clear(&said);
 	return rc;
 }

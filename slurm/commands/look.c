@@ -15,10 +15,10 @@
 #include "common/base/json.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
-#include "slurm/commands/words.h"
 #include "slurm/job_result.h"
 #include "slurm/pipe/command.h"
 #include "slurm/pipe/known.h"
+#include "slurm/pipe/words.h"
 #include "slurm/reasons.h"
 
 enum column {
@@ -322,7 +322,7 @@ static int look(struct answer *a, const char *option, const char *which, struct 
 	*look = (struct look){ 0 };
 	ask(option, which, &said);
 	if (said.status != 0) {
-		rc = command_failed(a, &said, false, "squeue");
+		rc = said_failed(a, &said, false, "squeue");
 	} else {
 		form = read_answer(&said, look);
 		if (form == JOINED)

@@ -5,11 +5,11 @@
 #include <string.h>
 
 #include "common/base/mem.h"
-#include "slurm/commands/words.h"
 #include "slurm/pipe/command.h"
 #include "slurm/pipe/operations.h"
 #include "slurm/pipe/outage.h"
 #include "slurm/pipe/record.h"
+#include "slurm/pipe/words.h"
 
 /* "n2|bad fan"; sinfo tells a node once for each of its partitions, one after the other. */
 static int tell_nodes(struct answer *a)
@@ -21,8 +21,8 @@ static int tell_nodes(struct answer *a)
 	int rc = 0;
 
 	command_ask(words, &said);
-	if (said.status && !command_is_denied(&said))
-		rc = command_failed(a, &said, false, "sinfo");
+	if (said.status && !said_is_denied(&said))
+		rc = said_failed(a, &said, false, "sinfo");
 	rest = rc ? NULL : said.out;
 	while ((line = strsep(&rest, "\n"))) {
 		char *bar = strchr(line, '|');
@@ -66,8 +66,8 @@ static int tell_reservations(struct answer *a)
 	int rc = 0;
 
 	command_ask(words, &said);
-	if (said.status && !command_is_denied(&said))
-		rc = command_failed(a, &said, false, "scontrol show reservation");
+	if (said.status && !said_is_denied(&said))
+		rc = said_failed(a, &said, false, "scontrol show reservation");
 	rest = rc ? NULL : said.out;
 	while ((line = strsep(&rest, "\n"))) {
 		char *name, *nodes;

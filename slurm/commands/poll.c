@@ -12,7 +12,7 @@
 #include "slurm/pipe/cancelled.h"
 #include "slurm/pipe/known.h"
 #include "slurm/pipe/operations.h"
-#include "slurm/commands/words.h"
+#include "slurm/pipe/words.h"
 #include "slurm/job_result.h"
 
 /* How often each job had been restarted, by the last poll. */
@@ -233,7 +233,7 @@ void op_info(const json_t *request, struct answer *a)
 	(void)request;
 	command_ask(words, &said);
 	if (said.status) {
-		command_failed(a, &said, false, "scontrol show config");
+		said_failed(a, &said, false, "scontrol show config");
 	} else if (!setting(said.out, "ClusterName") || !setting(said.out, "SLURM_VERSION")) {
 		answer_set(a, SCHEDULER_DOWN, "scontrol show config tells no configuration");
 	} else {

@@ -9,12 +9,12 @@
 #include "common/base/json.h"
 #include "slurm/commands/look.h"
 #include "slurm/pipe/operations.h"
-#include "slurm/commands/words.h"
 #include "slurm/pipe/closed.h"
 #include "slurm/pipe/cluster.h"
 #include "slurm/pipe/known.h"
 #include "slurm/pipe/limit_word.h"
 #include "slurm/pipe/sbatch.h"
+#include "slurm/pipe/words.h"
 
 #define SBATCH_SAYS "sbatch: " /* as words_failed begins */
 
@@ -67,7 +67,7 @@ static void disown(struct answer *a, uint32_t job_id, const struct seen *job, co
 	}
 	command_ask(words, &said);
 	if (said.status)
-		command_failed(a, &said, true, "scancel of a job whose comment this site replaced");
+		said_failed(a, &said, true, "scancel of a job whose comment this site replaced");
 	else
 		answer_set(a, SCHEDULER_REFUSED,
 			   "this site replaces the comments of jobs: lbd needs them");
@@ -105,17 +105,6 @@ static void confirm(struct answer *a, const json_t *request, uint32_t job_id)
 	json_decref(seen.body);
 	free(comment);
 	free(name);
-}
-
-/* Others of the account or QOS may have taken its place: it is asked for again. */
-static void wait_for_limit(struct answer *a)
-{
-	char limit[LIMIT_WORD_BYTES];
-
-	if (a->result != SCHEDULER_REFUSED || !strstr(a->text, LIMIT_WORDS))
-		return;
-	limit_word(a->text, limit);
-	limit_wait(a, limit);
 }
 
 /* Of the controller's configuration; owned; NULL: not known. */
@@ -178,10 +167,8 @@ void op_submit(const json_t *request, struct answer *a)
 			   "the request lacks words for sbatch, or a comment");
 	else if (controller_answers(a) == 0 &&
 		 check_tasks(json_object_get(request, "fields"), a) == 0 &&
-		 sbatch_submit(request, a, words_failed, &job_id) == 0)
+		 sbatch_submit(request, a, &job_id) == 0)
 		confirm(a, request, job_id);
-	else
-		wait_for_limit(a);
 	closed_wait(a);
 }
 
@@ -293,7 +280,7 @@ void op_check(const json_t *request, struct answer *a)
 
 	if (controller_answers(a) || check_tasks(fields, a))
 		return;
-	if (sbatch_test(request, a, words_failed) == 0) {
+	if (sbatch_test(request, a) == 0) {
 		check_limits(fields, false, a);
 		return;
 	}

@@ -10,12 +10,12 @@
 #include "common/base/mem.h"
 #include "slurm/commands/look.h"
 #include "slurm/pipe/record.h"
-#include "slurm/commands/words.h"
 #include "slurm/job_result.h"
 #include "slurm/pipe/command.h"
 #include "slurm/pipe/inquiry.h"
 #include "slurm/pipe/operations.h"
 #include "slurm/pipe/sbatch.h"
+#include "slurm/pipe/words.h"
 #include "slurm/reasons.h"
 
 /* squeue's columns; the reason, which may be any text, is last. */
@@ -104,7 +104,7 @@ static int ask_jobs(struct told *t, uint32_t job_id, struct inquiry *q)
 
 	command_ask(words, &t->jobs);
 	if (t->jobs.status)
-		return command_failed(q->a, &t->jobs, false, "squeue");
+		return said_failed(q->a, &t->jobs, false, "squeue");
 	for (rest = t->jobs.out; (line = strsep(&rest, "\n"));) {
 		if (!split(line, value))
 			continue;

@@ -188,46 +188,6 @@ int slurm_failed(struct answer *a, int rc, bool has_acted, const char *what)
 			  slurm_strerror(code), code);
 }
 
-/* A command's words for what may have happened to its question or answer, or may pass. Whatever
- * else it says, it did not do it: what a filter of the site prints, above all. */
-int slurm_failed_in_words(struct answer *a, const char *words, const char *what)
-{
-	/* clang-format off */
-	static const int codes[] = {
-		SLURM_UNEXPECTED_MSG_ERROR, SLURM_COMMUNICATIONS_CONNECTION_ERROR,
-		SLURM_COMMUNICATIONS_SEND_ERROR, SLURM_COMMUNICATIONS_RECEIVE_ERROR,
-		SLURM_COMMUNICATIONS_SHUTDOWN_ERROR, SLURMCTLD_COMMUNICATIONS_CONNECTION_ERROR,
-		SLURMCTLD_COMMUNICATIONS_SEND_ERROR, SLURMCTLD_COMMUNICATIONS_RECEIVE_ERROR,
-		SLURMCTLD_COMMUNICATIONS_SHUTDOWN_ERROR, SLURM_PROTOCOL_SOCKET_IMPL_TIMEOUT,
-		SLURM_PROTOCOL_SOCKET_ZERO_BYTES_SENT, SLURM_PROTOCOL_AUTHENTICATION_ERROR,
-		SLURM_PROTOCOL_INSANE_MSG_LENGTH, ESLURM_PROTOCOL_INCOMPLETE_PACKET,
-		ESLURM_ERROR_ON_DESC_TO_RECORD_COPY, ESLURM_WRITING_TO_FILE, ESLURM_IN_STANDBY_MODE,
-		ESLURM_IN_STANDBY_USE_BACKUP, EAGAIN,
-	};
-	/* clang-format on */
-	/* those of newer releases, for which older ones have no number */
-	static const struct {
-		const char *words;
-		enum scheduler_result result;
-	} newer[] = {
-		{ "Rate limit exceeded", SCHEDULER_DOWN },
-		{ "Connection timed out", SCHEDULER_UNCLEAR },
-		{ "Connection rejected", SCHEDULER_UNCLEAR },
-		{ "quiesce timeout", SCHEDULER_UNCLEAR },
-	};
-	enum scheduler_result result = SCHEDULER_REFUSED;
-
-	for (size_t i = 0; i < sizeof(newer) / sizeof(newer[0]); i++) {
-		if (strstr(words, newer[i].words))
-			result = newer[i].result;
-	}
-	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++) {
-		if (strstr(words, slurm_strerror(codes[i])))
-			result = judge(codes[i], true);
-	}
-	return answer_set(a, result, "%s: %s", what, words);
-}
-
 const slurm_job_info_t *slurm_record(struct answer *a, uint32_t job_id, job_info_msg_t **list)
 {
 	int rc;

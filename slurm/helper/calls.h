@@ -38,10 +38,6 @@ int slurm_or_nothing(int rc);
 /* Judges a failed call. `has_acted`: it was one that changes something. Always -1. */
 int slurm_failed(struct answer *a, int rc, bool has_acted, const char *what);
 
-/* The same for an error that was told in Slurm's words, by a command that was to change
- * something. */
-int slurm_failed_in_words(struct answer *a, const char *words, const char *what);
-
 /* The records of the job that the request names by token, job id and submit time. 0: it is there,
  * and ours, and the caller releases *list; -1: *a says why not. */
 int slurm_find(struct answer *a, const json_t *request, job_info_msg_t **list);

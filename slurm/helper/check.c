@@ -229,7 +229,7 @@ static bool ask(struct draft *d, const json_t *request, struct heard *heard, int
 		limit_catch_end(&catch, heard->limit, heard->said);
 		return true;
 	}
-	if (sbatch_test(request, a, slurm_failed_in_words) == 0)
+	if (sbatch_test(request, a) == 0)
 		return true;
 	p = a->result == SCHEDULER_REFUSED ? find_passing(d, 0, a->text) : NULL;
 	if (p == NULL) {

@@ -140,14 +140,8 @@ static void submit_by_sbatch(struct answer *a, const json_t *request)
 
 	if (!name || !comment)
 		answer_set(a, SCHEDULER_REFUSED, "the request lacks a name or comment");
-	else if (sbatch_submit(request, a, slurm_failed_in_words, &job_id) == 0)
+	else if (sbatch_submit(request, a, &job_id) == 0)
 		confirm(a, name, comment, job_id);
-	else if (strstr(a->text, slurm_strerror(ESLURM_ACCOUNTING_POLICY))) {
-		char limit[LIMIT_WORD_BYTES];
-
-		limit_word(a->text, limit);
-		limit_wait(a, limit);
-	}
 	closed_wait(a);
 	free(name);
 	free(comment);

@@ -27,6 +27,7 @@
 enum {
 	STATUS_NOT_STARTED = 126,
 	LOOK_MS = 50,
+	ERRORS_BYTES = COMMAND_SAID_BYTES / 2, /* as one line they may be half as long again */
 	ASLEEP_MS = 900, /* so long nobody who sleeps for a second has done anything */
 };
 
@@ -68,26 +69,24 @@ static int await(pid_t pid)
 							 : WEXITSTATUS(status);
 }
 
-/* NUL-terminated, owned. */
+/* The last `max` bytes: what a command fails of it says last. NUL-terminated, owned. */
 static char *read_back(int fd, size_t max, size_t *len)
 {
 	struct stat st;
 	size_t size = fd >= 0 && fstat(fd, &st) == 0 && st.st_size > 0 ? (size_t)st.st_size : 0;
-	char *text = xmalloc((size < max ? size : max) + 1);
+	size_t left_out = size > max ? size - max : 0;
+	char *text = xmalloc(size - left_out + 1);
 
 	*len = 0;
-	if (size > max)
-		size = max;
-	while (*len < size) {
-		ssize_t n = pread(fd, text + *len, size - *len, (off_t)*len);
+	while (*len < size - left_out) {
+		ssize_t n = pread(fd, text + *len, size - left_out - *len,
+				  (off_t)(left_out + *len));
 
 		if (n <= 0)
 			break;
 		*len += (size_t)n;
 	}
 	text[*len] = '\0';
-	if (fd >= 0)
-		close(fd);
 	return text;
 }
 
@@ -123,11 +122,12 @@ static void in_one_line(char *text, char out[COMMAND_SAID_BYTES])
 
 static bool has_said(int errors, const char *says)
 {
-	char text[COMMAND_SAID_BYTES];
-	ssize_t n = pread(errors, text, sizeof(text) - 1, 0);
+	size_t len;
+	char *text = read_back(errors, ERRORS_BYTES, &len);
+	bool has = strstr(text, says) != NULL;
 
-	text[n > 0 ? n : 0] = '\0';
-	return strstr(text, says) != NULL;
+	free(text);
+	return has;
 }
 
 /* Its end wakes us at once: SIGCHLD is blocked. Who is stopped meanwhile, or late, proves
@@ -174,9 +174,13 @@ void command_run_once(char *const *words, char *const *env, const char *folder, 
 		said->status = says ? await_once(pid, &chld, errors, says) : await(pid);
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	said->out = read_back(out, WIRE_MAX_REPLY, &said->len);
-	text = read_back(errors, COMMAND_SAID_BYTES - 1, &len);
+	text = read_back(errors, ERRORS_BYTES, &len);
 	in_one_line(text, said->errors);
 	free(text);
+	if (out >= 0)
+		close(out);
+	if (errors >= 0)
+		close(errors);
 }
 
 void command_run(char *const *words, char *const *env, const char *folder, struct said *said)

@@ -11,14 +11,14 @@ enum {
 	COMMAND_SLEEPS = -3,      /* it was ended as it slept, before it tried again */
 	COMMAND_NOT_STARTED = -2, /* there is no such program, or no folder, or no process */
 	COMMAND_KILLED = -1,      /* it ended by a signal: it may have done what it was to do */
-	COMMAND_SAID_BYTES = 4096,
+	COMMAND_SAID_BYTES = 8192,
 };
 
 struct said {
 	int status; /* exit status, or one of the above */
 	char *out;  /* what it printed, NUL-terminated; owned, said_clear */
 	size_t len;
-	/* Its errors as one line, without the names of programs in front. */
+	/* The end of its errors as one line, without the names of programs in front. */
 	char errors[COMMAND_SAID_BYTES];
 };
 

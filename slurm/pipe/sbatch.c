@@ -13,6 +13,7 @@
 #include "slurm/pipe/command.h"
 #include "slurm/pipe/limit_word.h"
 #include "slurm/pipe/sbatch.h"
+#include "slurm/pipe/words.h"
 
 /* It tries again for two minutes, and nobody could say whether it had done something when lbd no
  * longer waits. */
@@ -117,14 +118,37 @@ static uint32_t number_in(const char *text)
 	return found;
 }
 
-static int job_of(const struct said *said, struct answer *a, words_judge judge, uint32_t *job_id)
+/* As much of the end as an answer holds: in front of its error sbatch may say anything, a site's
+ * greeting too. */
+static const char *last_words(const struct said *said)
+{
+	enum { MOST = 440 };
+	size_t len = strlen(said->errors);
+
+	return said->errors + (len > MOST ? len - MOST : 0);
+}
+
+/* Where it is over a limit, others of the account or QOS may have taken its place: it is asked for
+ * again. */
+static int refused(const struct said *said, struct answer *a)
+{
+	char limit[LIMIT_WORD_BYTES];
+
+	words_failed(a, last_words(said), "sbatch");
+	if (a->result != SCHEDULER_REFUSED || !strstr(a->text, LIMIT_WORDS))
+		return -1;
+	limit_word(said->errors, limit);
+	return limit_wait(a, limit);
+}
+
+static int job_of(const struct said *said, struct answer *a, uint32_t *job_id)
 {
 	if (said->status == COMMAND_NOT_STARTED)
 		return answer_set(a, SCHEDULER_DOWN, "sbatch cannot be started");
 	if (said->status == COMMAND_SLEEPS)
 		return limit_no_room(a, 0);
 	if (said->status > 0)
-		return judge(a, said->errors, "sbatch");
+		return refused(said, a);
 	*job_id = said->status < 0 ? 0 : number_in(said->out);
 	if (*job_id == 0)
 		return answer_set(a, SCHEDULER_UNCLEAR, "sbatch did not tell the job's number");
@@ -148,7 +172,7 @@ static void run(struct strv *words, const json_t *request, const char *setting, 
 	free(folder);
 }
 
-int sbatch_submit(const json_t *request, struct answer *a, words_judge judge, uint32_t *job_id)
+int sbatch_submit(const json_t *request, struct answer *a, uint32_t *job_id)
 {
 	struct strv words = { 0 };
 	struct said said;
@@ -157,7 +181,7 @@ int sbatch_submit(const json_t *request, struct answer *a, words_judge judge, ui
 	words_make(&words, request);
 	answer_acting(a);
 	run(&words, request, NULL, &said);
-	rc = job_of(&said, a, judge, job_id);
+	rc = job_of(&said, a, job_id);
 	said_clear(&said);
 	return rc;
 }
@@ -174,7 +198,7 @@ static void test(const json_t *request, const char *const *more, struct said *sa
 	run(&words, request, "SLURM_TIME_FORMAT=%s", said);
 }
 
-int sbatch_test(const json_t *request, struct answer *a, words_judge judge)
+int sbatch_test(const json_t *request, struct answer *a)
 {
 	struct said said;
 	int rc = 0;
@@ -183,7 +207,7 @@ int sbatch_test(const json_t *request, struct answer *a, words_judge judge)
 	if (said.status < 0)
 		rc = answer_set(a, SCHEDULER_DOWN, "sbatch cannot be started");
 	else if (said.status > 0)
-		rc = judge(a, said.errors, "sbatch");
+		rc = words_failed(a, last_words(&said), "sbatch");
 	said_clear(&said);
 	return rc;
 }

@@ -8,15 +8,11 @@
 
 #include "slurm/pipe/answer.h"
 
-/* Sets *a by what Slurm's words for an error amount to (one line, from a command that was to change
- * something); always -1. */
-typedef int (*words_judge)(struct answer *a, const char *words, const char *what);
-
 /* Submits the request, held. 0 with the job's number, or -1. */
-int sbatch_submit(const json_t *request, struct answer *a, words_judge judge, uint32_t *job_id);
+int sbatch_submit(const json_t *request, struct answer *a, uint32_t *job_id);
 
 /* Would sbatch take the request? 0, or -1 with its words: SCHEDULER_REFUSED if it says no. */
-int sbatch_test(const json_t *request, struct answer *a, words_judge judge);
+int sbatch_test(const json_t *request, struct answer *a);
 
 /* When it would start with these options besides, by --test-only: seconds since the epoch; 0:
  * never, or it was not told. */

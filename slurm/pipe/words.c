@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* words.c - Slurm's messages, in English as its commands print them in every language, judged by
  * the same rules as libslurm's error numbers are (slurm/helper/calls.c). */
-#include "slurm/commands/words.h"
+#include "slurm/pipe/words.h"
 
 #include <string.h>
 
@@ -11,9 +11,6 @@ static const struct word {
 	const char *text;
 	enum scheduler_result result;
 } words[] = {
-	{ "Invalid job id specified", SCHEDULER_GONE },
-	{ "already completing or completed", SCHEDULER_GONE },
-	{ "Job has already finished", SCHEDULER_GONE },
 	/* nothing was done, but may be when asked again */
 	{ "connect failure", SCHEDULER_DOWN },
 	{ "Unable to create job record, try again", SCHEDULER_DOWN },
@@ -38,6 +35,7 @@ static const struct word {
 	{ "authentication error", SCHEDULER_UNCLEAR },
 	{ "Insane message length", SCHEDULER_UNCLEAR },
 	{ "longer than data received", SCHEDULER_UNCLEAR },
+	{ "Incompatible versions of client and server code", SCHEDULER_UNCLEAR },
 };
 
 /* What is none of these is Slurm's own "no", or a filter's of the site; but nothing at all says
@@ -55,15 +53,25 @@ int words_failed(struct answer *a, const char *text, const char *what)
 	return answer_set(a, result, "%s: %s", what, text[0] ? text : "failed without a word");
 }
 
-int command_failed(struct answer *a, const struct said *said, bool is_change, const char *what)
+/* Of the job that a command was to change, or to tell of. */
+static bool is_gone(const char *text)
+{
+	return strstr(text, "Invalid job id specified") ||
+	       strstr(text, "already completing or completed") ||
+	       strstr(text, "Job has already finished");
+}
+
+int said_failed(struct answer *a, const struct said *said, bool is_change, const char *what)
 {
 	if (said->status == COMMAND_NOT_STARTED)
 		return answer_set(a, SCHEDULER_DOWN, "%s cannot be started", what);
 	if (said->status == COMMAND_KILLED)
 		return answer_set(a, is_change ? SCHEDULER_UNCLEAR : SCHEDULER_DOWN,
 				  "%s was killed", what);
+	if (is_gone(said->errors))
+		return answer_set(a, SCHEDULER_GONE, "%s: %s", what, said->errors);
 	words_failed(a, said->errors, what);
-	if (is_change || a->result == SCHEDULER_GONE)
+	if (is_change)
 		return -1;
 	if (strstr(said->errors, "Unable to contact slurm controller") ||
 	    strstr(said->errors, "Socket timed out"))
@@ -72,7 +80,7 @@ int command_failed(struct answer *a, const struct said *said, bool is_change, co
 	return -1;
 }
 
-bool command_is_denied(const struct said *said)
+bool said_is_denied(const struct said *said)
 {
 	return said->status && strstr(said->errors, "Access/permission denied");
 }

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+/* test_command.c - what a command of Slurm's says as it fails, whatever stands in front of it, and
+ * what that amounts to. */
+#include "tests/unit/unit.h"
+
+#include <sys/stat.h>
+
+#include "common/base/json.h"
+#include "slurm/pipe/sbatch.h"
+#include "slurm/pipe/words.h"
+
+/* As a site's wrapper may greet; more than an answer holds, or than is read. */
+#define GREETING(lines) \
+	"i=0; while [ $i -lt " lines \
+	" ]; do echo \"Welcome to this cluster, today is day $i\" >&2; " \
+	"i=$((i + 1)); done\n"
+#define SAYS(words) "echo 'sbatch: error: " words "' >&2\nexit 1\n"
+#define FAILED "Batch job submission failed: "
+#define LIMIT SAYS("AssocMaxSubmitJobLimit\nsbatch: error: " FAILED LIMIT_TEXT)
+#define LIMIT_TEXT \
+	"Job violates accounting/QOS policy (job submit limit, user'\"'\"'s size and/or time limits)"
+
+static void run(const char *script, const char *says, struct said *said)
+{
+	char shell[] = "/bin/sh", option[] = "-c", path[] = "PATH=/usr/bin:/bin", text[1000];
+	char *const words[] = { shell, option, text, NULL }, *const env[] = { path, NULL };
+
+	snprintf(text, sizeof(text), "%s", script);
+	command_run_once(words, env, NULL, says, said);
+}
+
+static void test_end_of_errors(void **state)
+{
+	static const char *const lines[] = { "2", "20", "900" };
+	struct said said;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(lines); i++) {
+		char script[1000];
+
+		snprintf(script, sizeof(script), GREETING("%s") SAYS("no"), lines[i]);
+		run(script, NULL, &said);
+		assert_int_equal(said.status, 1);
+		assert_string_equal(said.errors + strlen(said.errors) - 4, "; no");
+		said_clear(&said);
+	}
+	run("seq 1 9000 | sed 's/.*/x/' >&2; echo sbatch: fatal: end >&2; exit 2", NULL, &said);
+	assert_int_equal(said.status, 2);
+	assert_string_equal(said.errors + strlen(said.errors) - 5, "; end");
+	said_clear(&said);
+}
+
+static void test_ended_as_it_sleeps(void **state)
+{
+	struct said said;
+
+	(void)state;
+	run(GREETING("300") "echo sleeping and retrying >&2; sleep 10", "sleeping and retrying",
+	    &said);
+	assert_true(said.status < 0);
+	assert_contains(said.errors, "sleeping and retrying");
+	said_clear(&said);
+}
+
+static void test_sbatch(void **state)
+{
+	static const struct {
+		const char *script;
+		enum scheduler_result result;
+		const char *text;
+	} rows[] = {
+		{ SAYS(FAILED "Invalid qos specification"), SCHEDULER_REFUSED, "Invalid qos" },
+		{ GREETING("20") LIMIT, SCHEDULER_REFUSED, "accounting/QOS policy" },
+		{ GREETING("20") LIMIT, SCHEDULER_REFUSED, "AssocMaxSubmitJobLimit; " },
+		{ GREETING("900") SAYS(FAILED "Socket timed out on send/recv operation"),
+		  SCHEDULER_UNCLEAR, "Socket timed out" },
+		{ SAYS(FAILED "Incompatible versions of client and server code"), SCHEDULER_UNCLEAR,
+		  "Incompatible" },
+		{ SAYS(FAILED "MaxJobCount limit reached"), SCHEDULER_DOWN, "MaxJobCount" },
+		/* a filter's own words: of no job */
+		{ SAYS("Invalid job id specified"), SCHEDULER_REFUSED, "Invalid job id" },
+		{ "exit 1", SCHEDULER_UNCLEAR, "without a word" },
+	};
+	json_t *request = json_object();
+
+	(void)state;
+	setenv("PATH", ".:/usr/bin:/bin", 1);
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		struct answer a = { .text = "" };
+		char script[1000];
+
+		snprintf(script, sizeof(script), "#!/bin/sh\n%s", rows[i].script);
+		write_text("sbatch", script);
+		assert_int_equal(chmod("sbatch", 0700), 0);
+		assert_int_equal(sbatch_test(request, &a), -1);
+		assert_int_equal(a.result, rows[i].result);
+		assert_contains(a.text, rows[i].text);
+	}
+	json_decref(request);
+}
+
+/* Of a command about a job the same words say that it is gone. */
+static void test_gone(void **state)
+{
+	struct answer a = { .text = "" };
+	struct said said = { .status = 1, .errors = "Invalid job id specified" };
+
+	(void)state;
+	assert_int_equal(said_failed(&a, &said, true, "scancel"), -1);
+	assert_int_equal(a.result, SCHEDULER_GONE);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_end_of_errors),
+		cmocka_unit_test(test_ended_as_it_sleeps),
+		cmocka_unit_test(test_sbatch),
+		cmocka_unit_test(test_gone),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
