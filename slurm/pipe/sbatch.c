@@ -68,8 +68,10 @@ static bool is_variable(const char *entry, const char *name)
  * find it; and what it says of tasks itself, by the name that its release has for it. */
 static bool is_left_out(const char *entry)
 {
-	static const char *const names[] = { "SBATCH_WAIT", "SBATCH_CLUSTERS", "SLURM_CLUSTERS",
-					     "SLURM_GPUS_PER_TASK", "SLURM_GPU_BIND" };
+	static const char *const names[] = { "SBATCH_WAIT",       "SBATCH_CLUSTERS",
+					     "SLURM_CLUSTERS",    "SLURM_CONF",
+					     "SLURM_CONF_SERVER", "SLURM_GPUS_PER_TASK",
+					     "SLURM_GPU_BIND" };
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		if (is_variable(entry, names[i]))
@@ -78,21 +80,22 @@ static bool is_left_out(const char *entry)
 	return false;
 }
 
-/* sbatch passes its environment on to the job. It is to find our cluster. */
+/* sbatch passes its environment on to the job. Its cluster is ours, not where the submitter's
+ * commands go. */
 static void env_make(struct strv *env, const json_t *request)
 {
-	const char *conf = getenv("SLURM_CONF");
+	static const char *const places[] = { "SLURM_CONF", "SLURM_CONF_SERVER" };
 	struct strv all = { 0 };
-	bool has_conf = false;
 
 	add_all(&all, json_object_get(request, "env"), 0);
 	for (size_t i = 0; i < all.count; i++) {
-		has_conf |= is_variable(all.items[i], "SLURM_CONF");
 		if (!is_left_out(all.items[i]))
 			strv_add(env, xstrdup(all.items[i]));
 	}
-	if (conf && !has_conf)
-		strv_add(env, xasprintf("SLURM_CONF=%s", conf));
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		if (getenv(places[i]))
+			strv_add(env, xasprintf("%s=%s", places[i], getenv(places[i])));
+	}
 	strv_free(all.items);
 }
 

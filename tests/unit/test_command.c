@@ -99,6 +99,31 @@ static void test_sbatch(void **state)
 	json_decref(request);
 }
 
+/* Whatever other cluster its submitter works with. */
+static void test_cluster_of_sbatch(void **state)
+{
+	static const char *const confs[] = { "/ours", "" };
+	json_t *request = json_pack("{s:[s, s]}", "env", "SLURM_CONF=/theirs",
+				    "SLURM_CONF_SERVER=theirs");
+
+	(void)state;
+	write_text("sbatch", "#!/bin/sh\n"
+			     "echo \"conf=$SLURM_CONF server=$SLURM_CONF_SERVER.\" >&2\nexit 1\n");
+	for (size_t i = 0; i < COUNT(confs); i++) {
+		struct answer a = { .text = "" };
+		char want[100];
+
+		snprintf(want, sizeof(want), "conf=%s server=.", confs[i]);
+		if (confs[i][0])
+			setenv("SLURM_CONF", confs[i], 1);
+		else
+			unsetenv("SLURM_CONF");
+		assert_int_equal(sbatch_test(request, &a), -1);
+		assert_contains(a.text, want);
+	}
+	json_decref(request);
+}
+
 /* Of a command about a job the same words say that it is gone. */
 static void test_gone(void **state)
 {
@@ -113,9 +138,8 @@ static void test_gone(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_end_of_errors),
-		cmocka_unit_test(test_ended_as_it_sleeps),
-		cmocka_unit_test(test_sbatch),
+		cmocka_unit_test(test_end_of_errors), cmocka_unit_test(test_ended_as_it_sleeps),
+		cmocka_unit_test(test_sbatch),        cmocka_unit_test(test_cluster_of_sbatch),
 		cmocka_unit_test(test_gone),
 	};
 
