@@ -18,15 +18,12 @@ static const char *text_of(struct cluster *c, const char *line, const char *name
 	return cluster_keep(c, value, len);
 }
 
-/* "Reason=no power [root@1795415234]", the rest of the line but for who said it, and when. */
 static const char *reason_of(struct cluster *c, const char *line)
 {
 	size_t len;
-	const char *value = record_value(line, "Reason", &len);
+	const char *reason = record_reason(line, &len);
 
-	return value ? cluster_keep(c, value,
-				    strcspn(value, "[\n") - (value[strcspn(value, "[\n")] == '['))
-		     : NULL;
+	return cluster_keep(c, reason, len);
 }
 
 static void take_node(struct cluster *c, const char *line)

@@ -42,15 +42,22 @@ static void ask(struct seen *job)
 	if (said.status == 0)
 		read_down(said.out, job->failed);
 	said_clear(&said);
-	job->row.failed = job->failed;
 }
 
+/* Asked once for all jobs of a poll: tasks of an array end together, by hundreds. */
 void failed_tell(struct look *look)
 {
+	const struct seen *told = NULL;
+
 	for (size_t i = 0; i < look->count; i++) {
 		struct seen *job = &look->jobs[i];
 
-		if (job->row.token[0] && (job->row.state & SJ_MASK) == SJ_NODE_FAIL)
+		if (!job->row.token[0] || (job->row.state & SJ_MASK) != SJ_NODE_FAIL)
+			continue;
+		if (told)
+			memcpy(job->failed, told->failed, sizeof(job->failed));
+		else
 			ask(job);
+		told = job;
 	}
 }

@@ -234,7 +234,6 @@ static int read_line(const char *line, struct seen *job)
 		 (int)strlen(text) < columns[TASK].width ? text : "...");
 	value_of(line, COMMENT, text);
 	wire_comment_parse(text, row->ledger_id, row->token);
-	snprintf(job->comment, sizeof(job->comment), "%.56s", text);
 	value_of(line, NODES, text);
 	snprintf(job->nodes, sizeof(job->nodes), "%s", text);
 	return 0;
@@ -305,8 +304,7 @@ static void ask(const char *option, const char *which, struct said *said)
 {
 	char *names = format(), *fields = xasprintf("--Format=%s", names);
 	const char *const words[] = {
-		"squeue",       "-v",   "-h",  "-a",   "--local", /* not its federation */
-		"--states=all", option, which, fields, NULL,
+		"squeue", "-v", "-h", "-a", "--states=all", option, which, fields, NULL,
 	};
 
 	command_ask(words, said);
@@ -357,6 +355,22 @@ void look_clear(struct look *l)
 {
 	free(l->jobs);
 	*l = (struct look){ 0 };
+}
+
+char *look_line(uint32_t job_id, const char *format)
+{
+	char id[16], *line = NULL;
+	const char *const words[] = {
+		"squeue", "-h", "-a", "--states=all", "-j", id, format, NULL,
+	};
+	struct said said;
+
+	snprintf(id, sizeof(id), "%u", job_id);
+	command_ask(words, &said);
+	if (said.status == 0 && strchr(said.out, '\n'))
+		line = xstrndup(said.out, strcspn(said.out, "\n"));
+	said_clear(&said);
+	return line;
 }
 
 bool seen_is_held(const struct seen *job)

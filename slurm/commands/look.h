@@ -9,13 +9,12 @@
 
 #include "slurm/pipe/answer.h"
 
-enum { LOOK_NODES_BYTES = 260, LOOK_COMMENT_BYTES = 60, LOOK_TASKS_BYTES = 28 };
+enum { LOOK_NODES_BYTES = 260, LOOK_TASKS_BYTES = 28 };
 
 struct seen {                /* a record of squeue: a job, or one or more tasks of an array */
 	struct wire_row row; /* token "": not ours */
 	char nodes[LOOK_NODES_BYTES], failed[JOB_FAILED_BYTES];
-	char comment[LOOK_COMMENT_BYTES]; /* its beginning */
-	uint32_t uid, job_id;             /* its own; row.job_id is the array's */
+	uint32_t uid, job_id; /* its own; row.job_id is the array's */
 	bool is_task;
 	char tasks[LOOK_TASKS_BYTES]; /* which; "...": more than squeue printed */
 	bool is_ending; /* over, but its nodes are not free yet: it counts as running */
@@ -34,6 +33,10 @@ struct look {
 int look_all(struct answer *a, struct look *look);
 int look_at(struct answer *a, uint32_t job_id, struct look *look);
 void look_clear(struct look *look);
+
+/* What squeue prints of the job in this format, as long as it may be: a line; owned, NULL: it
+ * prints none. */
+char *look_line(uint32_t job_id, const char *format);
 
 /* Does it wait, and is not to be begun? */
 bool seen_is_held(const struct seen *job);

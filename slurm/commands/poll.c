@@ -125,15 +125,18 @@ static void tell_controller_start(struct look *look)
  * would find the job, nor an lbd that starts anew. Where that fails, the next poll tries again. */
 static void mark_again(const struct seen *job)
 {
-	bool is_empty = strcmp(job->comment, "(null)") == 0;
+	char *own = look_line(job->job_id, "--format=%k");
 	char *comment = wire_comment_with(job->row.ledger_id, job->row.token,
-					  is_empty ? "" : job->comment);
+					  own && strcmp(own, "(null)") != 0 ? own : "");
 	char *id = xasprintf("JobId=%u", job->job_id), *set = xasprintf("Comment=%s", comment);
 	const char *const words[] = { "scontrol", "update", id, set, NULL };
 	struct said said;
 
-	command_ask(words, &said);
-	said_clear(&said);
+	if (own) {
+		command_ask(words, &said);
+		said_clear(&said);
+	}
+	free(own);
 	free(comment);
 	free(id);
 	free(set);

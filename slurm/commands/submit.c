@@ -37,17 +37,12 @@ static int controller_answers(struct answer *a)
 	return rc;
 }
 
-static bool has_name(const char *id, const char *name)
+static bool has_name(uint32_t job_id, const char *name)
 {
-	const char *const words[] = { "squeue", "-h", "-a",          "--states=all",
-				      "-j",     id,   "--format=%j", NULL };
-	struct said said;
-	bool is_same;
+	char *has = look_line(job_id, "--format=%j");
+	bool is_same = has && strcmp(has, name) == 0;
 
-	command_ask(words, &said);
-	said.out[strcspn(said.out, "\n")] = '\0';
-	is_same = said.status == 0 && strcmp(said.out, name) == 0;
-	said_clear(&said);
+	free(has);
 	return is_same;
 }
 
@@ -61,7 +56,7 @@ static void disown(struct answer *a, uint32_t job_id, const struct seen *job, co
 	snprintf(id, sizeof(id), "%u", job_id);
 	/* a site may have renamed it, too; a controller that died may have given its number away */
 	if (job->uid != getuid() || job->row.token[0] ||
-	    (!seen_is_held(job) && !has_name(id, name))) {
+	    (!seen_is_held(job) && !has_name(job_id, name))) {
 		answer_set(a, SCHEDULER_UNCLEAR, "job %u was accepted, but is another one", job_id);
 		return;
 	}

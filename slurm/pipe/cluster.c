@@ -160,14 +160,14 @@ static struct needs needs_of(const json_t *fields)
 	return n;
 }
 
-/* "gpu:h100:8(S:0-1),gpu:2" of a node */
+/* "gpu:h100:8(S:0-1),gpu:2" of a node; of those in use "gpu:(null):2(IDX:0-1)", without a type */
 static int64_t gpus_of(const char *gres, const char *type)
 {
 	int64_t sum = 0;
 
 	for (const char *at = gres ? gres : ""; *at;) {
 		size_t len = strcspn(at, ","), type_len = type ? strcspn(type, ":=,") : 0;
-		const char *count = at + 4;
+		const char *count = at + (strncmp(at, "gpu:(null):", 11) == 0 ? 11 : 4);
 
 		if (strncmp(at, "gpu:", 4) == 0) {
 			bool has_type = !(*count >= '0' && *count <= '9');

@@ -237,6 +237,9 @@ void command_env(struct strv *env)
 			strv_add(env, xstrdup(*entry));
 	}
 	strv_add(env, xstrdup("LC_ALL=C"));
+	/* not its federation, whose nodes may have the same names */
+	strv_add(env, xstrdup("SQUEUE_LOCAL=1"));
+	strv_add(env, xstrdup("SINFO_LOCAL=1"));
 	strv_add(env, xstrdup("SLURM_TIME_FORMAT=%s"));
 	strv_add(env, xstrdup("SLURM_BITSTR_LEN=0")); /* all tasks of an array, not the first */
 }

@@ -37,8 +37,8 @@ void command_ask(const char *const *words, struct said *said);
 void said_clear(struct said *said);
 
 /* Our environment, less all that would change what a command of Slurm prints or does
- * (SQUEUE_FORMAT, SLURM_TIME_FORMAT, the language …): times are seconds since the epoch. The caller
- * frees the items. */
+ * (SQUEUE_FORMAT, SLURM_TIME_FORMAT, the language …): times are seconds since the epoch, and jobs
+ * and nodes those of this cluster alone. The caller frees the items. */
 void command_env(struct strv *env);
 
 #endif

@@ -12,7 +12,7 @@ const char *record_value(const char *line, const char *name, size_t *len)
 	size_t name_len = strlen(name);
 
 	*len = 0;
-	for (; (at = strstr(at, name)) != NULL && at < end; at += name_len) {
+	for (; (at = memmem(at, (size_t)(end - at), name, name_len)) != NULL; at += name_len) {
 		const char *value = at + name_len + 1;
 
 		if ((at != line && at[-1] != ' ') || value[-1] != '=')
@@ -24,6 +24,22 @@ const char *record_value(const char *line, const char *name, size_t *len)
 	}
 	*len = 0;
 	return NULL;
+}
+
+const char *record_reason(const char *line, size_t *len)
+{
+	const char *reason = record_value(line, "Reason", len);
+
+	if (!reason)
+		return NULL;
+	*len = strcspn(reason, "\n");
+	for (size_t i = 0; i + 2 < *len; i++) {
+		const char *who = reason + i + 2;
+
+		if (strncmp(reason + i, " [", 2) == 0 && who[strcspn(who, "@] \n")] == '@')
+			*len = i;
+	}
+	return reason;
 }
 
 int64_t record_number(const char *line, const char *name, int64_t none)

@@ -10,6 +10,10 @@
  * "(null)", "N/A" or empty. */
 const char *record_value(const char *line, const char *name, size_t *len);
 
+/* The reason of a node, of any words, but not who gave it, and when: "bad fan" of "Reason=bad fan
+ * [root@1795415234]"; borrowed, NULL as above. */
+const char *record_reason(const char *line, size_t *len);
+
 /* The number that the value begins with; `none`: there is no number. */
 int64_t record_number(const char *line, const char *name, int64_t none);
 

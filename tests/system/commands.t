@@ -8,9 +8,10 @@
 export MC_MESSAGETIMEOUT=4 MC_KILLWAIT=2 MC_MINJOBAGE=3600
 cluster_start 1
 mkdir "$T/bin"
-for name in squeue sbatch scancel scontrol; do
+for name in squeue sbatch scancel scontrol sinfo; do
 	cat >"$T/bin/$name" <<END
 #!/bin/sh
+echo "\$*" >>"$T/asked.$name"
 real=$(command -v $name)
 fault=\$(cat "$T/fault.$name" 2>/dev/null)
 [ "\$fault" != random ] || fault=\$(od -An -N1 -tu1 /dev/urandom | awk '
@@ -25,6 +26,7 @@ cut)	\$real "\$@" | head -c -100; exit 0 ;;
 short)	\$real "\$@" | sed '\$d'; exit 0 ;;		# the last line is missing
 twice)	\$real "\$@"; \$real "\$@" | tail -n 1; exit 0 ;;
 garbage) head -c 3000 /dev/urandom; exit 0 ;;
+node-fail) \$real "\$@" | sed 's/PENDING  /NODE_FAIL/'; exit 0 ;;
 slow)	sleep 60 ;;
 backup)	\$real "\$@" | sed 's/^\(Slurmctld(primary) at .*\) is UP/\1 is DOWN/'; exit 0 ;;
 other-*) echo "\${fault#other-}"; exit 0 ;;
@@ -85,6 +87,13 @@ client_stop
 ask_by $usual
 wait_for 'ask poll && [ "$result" = ok ]' 20
 is "$(field_of "$a" 6) $(field_of "$b" 6)" "held held" "afterwards both are there, held"
+
+# A node that is lost ends many jobs at once.
+fault squeue node-fail
+ask poll
+is "$(field_of "$a" 10) $(field_of "$b" 10) $(wc -l <"$T/asked.sinfo")" "NODE_FAIL NODE_FAIL 1" \
+	"which nodes failed is asked once for all jobs that they ended"
+mend
 
 # --- commands that change something ---------------------------------------------------------------
 for what in empty silent killed kill-me garbage fails slow; do

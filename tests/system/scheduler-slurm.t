@@ -40,10 +40,11 @@ is "$(field_of "$a" 7,8,9,10)" "error 3 0 FAILED" "exit 3 is an error with its c
 # Whoever replaces its comment may do so before any poll has seen the job.
 t=$(token)
 submit_job "$t" sleeps
-scontrol update jobid="$job_id" comment="please be quick"
+scontrol update jobid="$job_id" comment="please be quick, $(printf %0100d 7)"
 ask poll
 is "$(field_of "$t" 3-5)" "$ref" "a job whose comment is replaced at once is known by its number"
-like "$(squeue -h -j "$job_id" -o %k)" "^lbd1:00112233445566aa:$t please be quick$" "… and gets its token back"
+like "$(squeue -h -j "$job_id" -o %k)" "^lbd1:00112233445566aa:$t please be quick, 0+7$" \
+	"… and gets its token back, in front of all of that"
 ask cancel "$ref"
 is "$result" ok "… by which it can be cancelled"
 

@@ -23,7 +23,8 @@ static struct cluster_node nodes[] = {
 	  .cpus = 4,
 	  .cpus_used = 2,
 	  .mem_mb = 4000,
-	  .gres = "gpu:2" },
+	  .gres = "gpu:2",
+	  .gres_used = "gpu:(null):1(IDX:0)" },
 	{ .name = "n3",
 	  .partitions = "biggest,big",
 	  .cpus = 4,
@@ -121,7 +122,8 @@ static void test_free_nodes(void **state)
 		{ "{}", 2 },
 		{ "{\"cpus_per_task\":3}", 1 },
 		{ "{\"shared\":0}", 1 },
-		{ "{\"gpus_per_node\":\"2\"}", 1 },
+		{ "{\"gpus_per_node\":\"1\"}", 2 },
+		{ "{\"gpus_per_node\":\"2\"}", 0 },
 		{ "{\"gpus_per_node\":\"h100:1\"}", 1 },
 		{ "{\"exc_nodes\":\"n1\"}", 1 },
 	};
@@ -271,6 +273,12 @@ static void test_record(void **state)
 	static const char line[] =
 		"NodeName=n1 CPUTot=2 OS=Linux 6.1 CPUAlloc=N/A Gres=(null) State=IDLE+DRAIN "
 		"GresUsed= Reason=x CPULoad=9 [root@17]\nNext=1\n";
+	static const char *const reasons[][2] = {
+		{ line, "x CPULoad=9" },
+		{ "Reason=[INC7] bad [a] fan [slurm@17] Comment=x [y@z]\n", "[INC7] bad [a] fan" },
+		{ "Reason=[INC7]\nNodeName=n2 Reason=b [root@17]\n", "[INC7]" },
+		{ "Reason=gone", "gone" },
+	};
 	size_t len;
 
 	(void)state;
@@ -282,6 +290,13 @@ static void test_record(void **state)
 	assert_null(record_value(line, "GresUsed", &len));
 	assert_memory_equal(record_value(line, "State", &len), "IDLE+DRAIN ", 11);
 	assert_int_equal(len, 10);
+	for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++) {
+		const char *reason = record_reason(reasons[i][0], &len);
+
+		assert_int_equal(len, strlen(reasons[i][1]));
+		assert_memory_equal(reason, reasons[i][1], len);
+	}
+	assert_null(record_reason("NodeName=n1 State=IDLE\nNodeName=n2 Reason=x\n", &len));
 	assert_int_equal(record_minutes("5:00"), 5);
 	assert_int_equal(record_minutes("0:30"), 1);
 	assert_int_equal(record_minutes("1:00:00"), 60);
