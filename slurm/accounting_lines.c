@@ -124,16 +124,6 @@ static bool row_parse(const char *text, struct row *row)
 	return is_good;
 }
 
-bool accounting_line_parse(const char *text, struct job_status *out)
-{
-	struct row row;
-	bool is_over = row_parse(text, &row) && row.is_over;
-
-	*out = is_over ? row.job : (struct job_status){ .exit_code = -1 };
-	free(row.tasks.items);
-	return is_over;
-}
-
 /* --- all lines of a job ----------------------------------------------------------------------- */
 
 /* Those of one job: many where it is an array. */

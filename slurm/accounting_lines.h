@@ -8,12 +8,10 @@
 
 #include "slurm/scheduler.h"
 
-/* One line of `sacct --parsable2 --format=ACCOUNTING_FIELDS` with times in seconds since the epoch.
- * False when it tells of no job that is over; *out is zeroed then. sacct takes 128 off an exit
- * status of 128 and more (print_fields of sacct/print.c): such a code is not what the job
+/* What is asked for, with --parsable2 and times in seconds since the epoch. sacct takes 128 off an
+ * exit status of 128 and more (print_fields of sacct/print.c): such a code is not what the job
  * returned. */
 #define ACCOUNTING_FIELDS "JobID,State,ExitCode,Reason,Start,End,NodeList,Submit"
-bool accounting_line_parse(const char *line, struct job_status *out);
 
 /* What all that sacct printed says of this job, or of an array's tasks: *found stands for all of
  * it, *body (owned) is {"cancelled":[…],"known":[task…],"more":bool}, "cancelled" as in a poll

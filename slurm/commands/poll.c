@@ -12,6 +12,7 @@
 #include "slurm/pipe/cancelled.h"
 #include "slurm/pipe/known.h"
 #include "slurm/pipe/operations.h"
+#include "slurm/pipe/record.h"
 #include "slurm/pipe/words.h"
 #include "slurm/job_result.h"
 
@@ -47,23 +48,6 @@ static void tell_requeued(struct seen *job)
 	}
 }
 
-/* The value of "Name   = value" in a line of its own, NULL: there is none. Cuts the text. */
-static const char *setting(char *text, const char *name)
-{
-	size_t len = strlen(name);
-
-	for (char *at = text; at; at = strchr(at, '\n') ? strchr(at, '\n') + 1 : NULL) {
-		char *value;
-
-		if (strncmp(at, name, len) != 0) /* the text may end before it would */
-			continue;
-		value = at + len + strspn(at + len, " ");
-		if (strncmp(value, "= ", 2) == 0)
-			return value + 2;
-	}
-	return NULL;
-}
-
 static bool lost_its_nodes(const struct seen *job)
 {
 	return job->row.token[0] && (job->row.state & SJ_MASK) == SJ_CANCELLED &&
@@ -90,7 +74,7 @@ static int64_t controller_start(bool *backup_serves)
 
 	command_ask(words, &said);
 	if (said.status == 0)
-		value = setting(said.out, "BOOT_TIME");
+		value = record_setting(said.out, "BOOT_TIME");
 	*backup_serves = value && is_first_away(value);
 	start = value ? strtoll(value, NULL, 10) : 0;
 	said_clear(&said);
@@ -183,9 +167,9 @@ void op_poll(const json_t *request, struct answer *a)
 	look_clear(&look);
 }
 
-static void put_text(json_t *body, const char *key, char *text, const char *name)
+static void put_text(json_t *body, const char *key, const char *text, const char *name)
 {
-	const char *value = setting(text, name);
+	const char *value = record_setting(text, name);
 	size_t len = value ? strcspn(value, "\n") : 0;
 
 	while (len > 0 && value[len - 1] == ' ')
@@ -194,34 +178,34 @@ static void put_text(json_t *body, const char *key, char *text, const char *name
 		json_object_set_new(body, key, json_stringn(value, len));
 }
 
-static void put_number(json_t *body, const char *key, char *text, const char *name)
+static void put_number(json_t *body, const char *key, const char *text, const char *name)
 {
-	const char *value = setting(text, name);
+	const char *value = record_setting(text, name);
 
 	if (value)
 		js_set_int(body, key, strtoll(value, NULL, 10));
 }
 
 /* "root(0)" */
-static void put_uid(json_t *body, const char *key, char *text, const char *name)
+static void put_uid(json_t *body, const char *key, const char *text, const char *name)
 {
-	const char *value = setting(text, name), *open = value ? strchr(value, '(') : NULL;
+	const char *value = record_setting(text, name), *open = value ? strchr(value, '(') : NULL;
 
 	if (open)
 		js_set_int(body, key, strtoll(open + 1, NULL, 10));
 }
 
-static bool says(char *text, const char *name, const char *word)
+static bool says(const char *text, const char *name, const char *word)
 {
-	const char *value = setting(text, name), *at = value ? strstr(value, word) : NULL;
+	const char *value = record_setting(text, name), *at = value ? strstr(value, word) : NULL;
 
 	return at && at < value + strcspn(value, "\n");
 }
 
 /* Elsewhere a job gets its place in line when it is released. */
-static bool ages_held(char *text)
+static bool ages_held(const char *text)
 {
-	const char *weight = setting(text, "PriorityWeightAge");
+	const char *weight = record_setting(text, "PriorityWeightAge");
 
 	return says(text, "PriorityType", "priority/multifactor") &&
 	       says(text, "PriorityFlags", "ACCRUE_ALWAYS") && weight &&
@@ -237,7 +221,8 @@ void op_info(const json_t *request, struct answer *a)
 	command_ask(words, &said);
 	if (said.status) {
 		said_failed(a, &said, false, "scontrol show config");
-	} else if (!setting(said.out, "ClusterName") || !setting(said.out, "SLURM_VERSION")) {
+	} else if (!record_setting(said.out, "ClusterName") ||
+		   !record_setting(said.out, "SLURM_VERSION")) {
 		answer_set(a, SCHEDULER_DOWN, "scontrol show config tells no configuration");
 	} else {
 		put_text(a->body, "version", said.out, "SLURM_VERSION");

@@ -13,6 +13,7 @@
 #include "slurm/pipe/cluster.h"
 #include "slurm/pipe/known.h"
 #include "slurm/pipe/limit_word.h"
+#include "slurm/pipe/record.h"
 #include "slurm/pipe/sbatch.h"
 #include "slurm/pipe/words.h"
 
@@ -111,12 +112,9 @@ static char *config_value(const char *name)
 	struct said said;
 
 	command_ask(words, &said);
-	at = said.status == 0 ? strstr(said.out, name) : NULL;
-	if (at) {
-		at += strlen(name);
-		at += strspn(at, " =");
+	at = said.status == 0 ? record_setting(said.out, name) : NULL;
+	if (at)
 		value = xstrndup(at, strcspn(at, "\n"));
-	}
 	said_clear(&said);
 	return value;
 }

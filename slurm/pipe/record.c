@@ -42,6 +42,22 @@ const char *record_reason(const char *line, size_t *len)
 	return reason;
 }
 
+const char *record_setting(const char *text, const char *name)
+{
+	size_t len = strlen(name);
+
+	for (const char *at = text; at; at = strchr(at, '\n') ? strchr(at, '\n') + 1 : NULL) {
+		const char *value;
+
+		if (strncmp(at, name, len) != 0) /* the text may end before it would */
+			continue;
+		value = at + len + strspn(at + len, " ");
+		if (strncmp(value, "= ", 2) == 0)
+			return value + 2;
+	}
+	return NULL;
+}
+
 int64_t record_number(const char *line, const char *name, int64_t none)
 {
 	size_t len;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* record.h - a line that "scontrol -o show" prints of one thing: "NodeName=n1 Arch=x86_64 …". */
+/* record.h - a line that "scontrol -o show" prints of one thing: "NodeName=n1 Arch=x86_64 …"; and
+ * those of "scontrol show config". */
 #ifndef SLURM_PIPE_RECORD_H
 #define SLURM_PIPE_RECORD_H
 
@@ -13,6 +14,10 @@ const char *record_value(const char *line, const char *name, size_t *len);
 /* The reason of a node, of any words, but not who gave it, and when: "bad fan" of "Reason=bad fan
  * [root@1795415234]"; borrowed, NULL as above. */
 const char *record_reason(const char *line, size_t *len);
+
+/* The value of "Name   = value", a line of its own in the text, up to its end; borrowed, NULL: there
+ * is none. */
+const char *record_setting(const char *text, const char *name);
 
 /* The number that the value begins with; `none`: there is no number. */
 int64_t record_number(const char *line, const char *name, int64_t none);

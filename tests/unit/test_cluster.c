@@ -297,6 +297,8 @@ static void test_record(void **state)
 		assert_memory_equal(reason, reasons[i][1], len);
 	}
 	assert_null(record_reason("NodeName=n1 State=IDLE\nNodeName=n2 Reason=x\n", &len));
+	assert_memory_equal(record_setting("A_Name = 1\nName    = 2 \n", "Name"), "2 \n", 3);
+	assert_null(record_setting("Names = 1\nThe Name = 2\nName", "Name"));
 	assert_int_equal(record_minutes("5:00"), 5);
 	assert_int_equal(record_minutes("0:30"), 1);
 	assert_int_equal(record_minutes("1:00:00"), 60);

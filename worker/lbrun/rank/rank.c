@@ -22,6 +22,7 @@
 #include "common/base/procs.h"
 #include "common/run/attempt.h"
 #include "worker/lbrun/checkpoint/part.h"
+#include "worker/lbrun/rank/process.h"
 #include "worker/lbrun/rank/rank_term.h"
 #include "worker/lbrun/heartbeat/beater.h"
 #include "worker/lbrun/meter/meter.h"
@@ -61,15 +62,9 @@ struct rank {
 
 static bool is_profilers(pid_t pid)
 {
-	char path[64], name[32] = "";
-	FILE *f;
+	char name[32];
 
-	snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
-	f = fopen(path, "re");
-	if (f) {
-		(void)!fgets(name, sizeof(name), f);
-		fclose(f);
-	}
+	process_file(pid, "comm", name, sizeof(name));
 	return strncmp(name, PROFILER, strlen(PROFILER)) == 0;
 }
 
