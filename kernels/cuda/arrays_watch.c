@@ -69,13 +69,18 @@ static bool is_late(struct arrays *a)
 	return late;
 }
 
-/* Of the library's own; it may know before anything stands still. */
+/* Of the library's own; it may know before anything stands still. Never asked by two threads at
+ * once: from NCCL 2.26 on that joins, and frees, the thread of a group that is through. Who is in a
+ * call asks by himself. */
 static bool has_error(struct arrays *a)
 {
 	enum nccl_result result = NCCL_SUCCESS;
 
-	if (!a->comm || a->nccl->async_error(a->comm, &result) != NCCL_SUCCESS ||
-	    result == NCCL_SUCCESS || result == NCCL_IN_PROGRESS)
+	if (pthread_mutex_trylock(&a->call) != 0)
+		return false;
+	bool is_told = a->comm && a->nccl->async_error(a->comm, &result) == NCCL_SUCCESS;
+	pthread_mutex_unlock(&a->call);
+	if (!is_told || result == NCCL_SUCCESS || result == NCCL_IN_PROGRESS)
 		return false;
 	arrays_fail_call(a, "while arrays were under way", result);
 	return true;

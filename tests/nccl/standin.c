@@ -3,6 +3,9 @@
  * share a file, for tests without GPUs. On an emulated GPU (LB_CUDA_LIBRARY) what it sends is
  * queued as kernels are; else it is done at once.
  *
+ * As NCCL's, a communicator that does not block has a thread of the library's make each group, and
+ * who asks for errors when that is through joins it: two that ask at once end the process.
+ *
  * LB_NCCL_STANDIN, words with commas between them, where R is a rank and N counts its groups from
  * 1:
  *   version=CODE      what ncclGetVersion says; version=R:CODE of rank $LOCAL_RANK R only
@@ -35,7 +38,8 @@ enum {
 	OPERATIONS = 4096,
 	RANKS = 16,
 	VERSION = 22703,
-	REDUCED_MAX = 1 << 22
+	REDUCED_MAX = 1 << 22,
+	JOIN_US = 300
 };
 
 struct ring {
@@ -53,7 +57,8 @@ struct ncclComm {
 	int rank, size;
 	unsigned groups;
 	uint32_t chance;
-	atomic_bool is_aborted;
+	bool blocks;
+	atomic_bool is_aborted, is_asked, has_thread;
 	atomic_int error; /* asynchronous */
 	char path[96];
 };
@@ -301,10 +306,12 @@ API enum nccl_result ncclCommInitRankConfig(nccl_comm *comm, int size, struct nc
 	c->rank = rank;
 	c->size = size;
 	c->chance = (uint32_t)rank * 7919 + 1;
+	c->blocks = config->blocking != 0;
+	c->has_thread = !c->blocks;
 	*comm = c;
 	if (atomic_fetch_add(&c->room->attached, 1) + 1 == size)
 		unlink(id.bytes);
-	return config->blocking == 0 ? NCCL_IN_PROGRESS : NCCL_SUCCESS;
+	return c->blocks ? NCCL_SUCCESS : NCCL_IN_PROGRESS;
 }
 
 API enum nccl_result ncclCommGetAsyncError(nccl_comm c, enum nccl_result *result);
@@ -312,9 +319,16 @@ API enum nccl_result ncclCommGetAsyncError(nccl_comm c, enum nccl_result *result
 {
 	int error = atomic_load(&c->error);
 
+	if (atomic_exchange(&c->is_asked, true)) {
+		fprintf(stderr, "standin of NCCL: two threads ask a communicator at once\n");
+		abort();
+	}
 	*result = error != NCCL_SUCCESS                       ? (enum nccl_result)error
 		  : atomic_load(&c->room->attached) < c->size ? NCCL_IN_PROGRESS
 							      : NCCL_SUCCESS;
+	if (*result != NCCL_IN_PROGRESS && atomic_exchange(&c->has_thread, false))
+		pause_us(JOIN_US);
+	atomic_store(&c->is_asked, false);
 	return NCCL_SUCCESS;
 }
 
@@ -408,6 +422,8 @@ API enum nccl_result ncclGroupEnd(void)
 		return NCCL_SUCCESS;
 	}
 	g = realloc(g, sizeof(*g) + g->count * sizeof(struct operation));
+	nccl_comm c = g->comm;
+	atomic_store(&c->has_thread, !c->blocks);
 	enqueue(g);
-	return NCCL_SUCCESS;
+	return c->blocks ? NCCL_SUCCESS : NCCL_IN_PROGRESS;
 }
