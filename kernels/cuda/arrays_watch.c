@@ -106,7 +106,9 @@ static bool look(struct arrays *a)
 	return true;
 }
 
-/* A call that is under way in the other thread gets a moment to come back. */
+/* A call that is under way in the other thread gets a moment to come back. The library returns when
+ * all recorded programs with exchanges in them are gone: those are the other thread's, which must
+ * not wait for us. */
 static void abort_comm(struct arrays *a)
 {
 	struct timespec until;
@@ -116,11 +118,12 @@ static void abort_comm(struct arrays *a)
 	until.tv_sec += until.tv_nsec / 1000000000L;
 	until.tv_nsec %= 1000000000L;
 	bool has_call = pthread_mutex_timedlock(&a->call, &until) == 0;
-	if (a->comm)
-		a->nccl->abort(a->comm);
+	nccl_comm comm = a->comm;
 	a->comm = NULL;
 	if (has_call)
 		pthread_mutex_unlock(&a->call);
+	if (comm)
+		a->nccl->abort(comm);
 }
 
 void *arrays_watch(void *arg)
@@ -136,10 +139,11 @@ void *arrays_watch(void *arg)
 		ends = a->ends;
 		pthread_mutex_unlock(&a->lock);
 	}
-	if (!arrays_are_well(a))
-		abort_comm(a);
+	if (arrays_are_well(a))
+		return NULL;
 	if (a->result == COMM_FAILED) /* nobody writes it any more */
 		a->options.tell(a->options.arg, a->why);
+	abort_comm(a);
 	return NULL;
 }
 

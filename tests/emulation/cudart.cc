@@ -29,6 +29,7 @@ work_list *captured;		// NULL: nothing is captured
 thread_local bool is_capturing;	// this thread, as captures are asked for: others may wait meanwhile
 thread_local int gpu;		// of this thread: the first, until it chooses another
 unsigned long graph_runs, queued, fetches;	// queued: outside of graphs
+std::atomic<int> programs;	// graphs that can be run
 
 // LB_EMULATION_COUNTS: the file that tells at the end what was asked of the GPU.
 struct counts {
@@ -110,6 +111,12 @@ extern "C" __attribute__((visibility("default"))) void lb_emulated_enqueue(void 
 									    void *arg)
 {
 	emulated_enqueue_on(stream, [=] { work(arg); });
+}
+
+// The same: how many recorded programs there are.
+extern "C" __attribute__((visibility("default"))) int lb_emulated_programs(void)
+{
+	return programs;
 }
 
 int emulated_capability(void)
@@ -365,6 +372,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t, cudaGraph_t *out)
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t *out, cudaGraph_t graph, unsigned long long)
 {
 	*out = (cudaGraphExec_t) new work_list(*(work_list *)graph);
+	programs++;
 	return cudaSuccess;
 }
 
@@ -385,6 +393,7 @@ cudaError_t cudaGraphDestroy(cudaGraph_t graph)
 
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graph)
 {
+	programs--;
 	delete (work_list *)graph;
 	return cudaSuccess;
 }

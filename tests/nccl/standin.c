@@ -4,7 +4,8 @@
  * queued as kernels are; else it is done at once.
  *
  * As NCCL's, a communicator that does not block has a thread of the library's make each group, and
- * who asks for errors when that is through joins it: two that ask at once end the process.
+ * who asks for errors when that is through joins it: two that ask at once end the process. Destroy
+ * and abort return when no recorded program is left.
  *
  * LB_NCCL_STANDIN, words with commas between them, where R is a rank and N counts its groups from
  * 1:
@@ -244,6 +245,15 @@ static void run_reduce(void *arg)
 	}
 }
 
+/* A function of the emulated GPU; NULL: there is none. */
+static void *of_emulation(const char *name)
+{
+	const char *cuda = getenv("LB_CUDA_LIBRARY");
+	void *library = cuda ? dlopen(cuda, RTLD_NOW | RTLD_NOLOAD) : NULL;
+
+	return library ? dlsym(library, name) : NULL;
+}
+
 /* Groups are kept: one may be part of a recorded program, and run again. */
 static void enqueue(struct group *g)
 {
@@ -251,17 +261,23 @@ static void enqueue(struct group *g)
 	static bool has_looked;
 	void (*work)(void *) = g->count > 0 && g->operation[0].kind == REDUCE ? run_reduce
 									      : run_group;
-	const char *cuda = getenv("LB_CUDA_LIBRARY");
 
-	if (!has_looked && cuda) {
-		void *library = dlopen(cuda, RTLD_NOW | RTLD_NOLOAD);
-		*(void **)&emulated = library ? dlsym(library, "lb_emulated_enqueue") : NULL;
-	}
+	if (!has_looked)
+		*(void **)&emulated = of_emulation("lb_emulated_enqueue");
 	has_looked = true;
 	if (emulated)
 		emulated(g->stream, work, g);
 	else
 		work(g);
+}
+
+static void outlive_programs(void)
+{
+	int (*programs)(void);
+
+	*(void **)&programs = of_emulation("lb_emulated_programs");
+	while (programs && programs() > 0)
+		pause_us(1000);
 }
 
 /* --- NCCL ------------------------------------------------------------------------------------- */
@@ -342,6 +358,7 @@ static enum nccl_result leave(nccl_comm c)
 API enum nccl_result ncclCommDestroy(nccl_comm c);
 API enum nccl_result ncclCommDestroy(nccl_comm c)
 {
+	outlive_programs();
 	return leave(c);
 }
 
@@ -350,6 +367,7 @@ API enum nccl_result ncclCommAbort(nccl_comm c);
 API enum nccl_result ncclCommAbort(nccl_comm c)
 {
 	atomic_store(&c->is_aborted, true);
+	outlive_programs();
 	return NCCL_SUCCESS;
 }
 

@@ -72,6 +72,9 @@ ok $? "a kernel of NCCL that never ends is aborted ($seconds s)"
 train error=1:30
 said 1 'rank 1: .*NCCL: .*remote process exited'
 ok $? "an error of the library is told once, by the rank that has it"
+train error=1:40
+said 1 'rank 1: .*NCCL: .*remote process exited'
+ok $? "also where that rank waits for words of those that wait for its bytes ($seconds s)"
 
 train version=21805
 said 2 'NCCL 2.18.5 (.*): H100 wants 2.23.4 or later; LB_NCCL_LIBRARY=FILE'

@@ -428,6 +428,7 @@ void training_close(struct training *t)
 		kept_free(&t->kept, t->model);
 		lora_destroy(t->lora);
 		t->backend->free(t->device, t->control);
+		/* with memory recorded programs are forgotten: NCCL waits until they are */
 		arrays_close(t->ranks);
 		sharded_destroy(t->sharded);
 		model_destroy(t->model);
