@@ -42,20 +42,23 @@ static bool begin_call(struct arrays *a)
 	return false;
 }
 
-/* An event behind it, unless it is a part of a program that is recorded. */
+/* An event behind it, unless it is a part of a program that is recorded. Where all are in use the
+ * last one comes behind this, too: what nobody looked at could stand still for ever. */
 static void note_queued(struct arrays *a, cudaStream_t stream)
 {
 	const struct place *at = AT("exchange", 0, 0, 0, 0);
 
-	pthread_mutex_lock(&a->lock);
-	bool has_room = a->queued - a->done < UNDER_WAY;
-	cudaEvent_t event = a->event[a->queued % UNDER_WAY];
-	pthread_mutex_unlock(&a->lock);
-	if (a->dev->is_recording || !has_room ||
-	    !cuda_ok(a->dev, at, cudaEventRecord(event, stream)))
+	if (a->dev->is_recording)
 		return;
 	pthread_mutex_lock(&a->lock);
-	a->queued++;
+	uint64_t number = a->queued - a->done < UNDER_WAY ? a->queued : a->queued - 1;
+	pthread_mutex_unlock(&a->lock);
+	if (!cuda_ok(a->dev, at, cudaEventRecord(a->event[number % UNDER_WAY], stream)))
+		return;
+	pthread_mutex_lock(&a->lock);
+	a->queued = number + 1;
+	if (a->done > number) /* it was through, and is not any more */
+		a->done = number;
 	pthread_mutex_unlock(&a->lock);
 }
 

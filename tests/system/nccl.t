@@ -69,6 +69,10 @@ train stall=1:30
 said 1 'NCCL: nothing has moved for 4 s, though all ranks answer'
 ok $? "a kernel of NCCL that never ends is aborted ($seconds s)"
 
+LB_NCCL_STANDIN=stall=0:100 timeout 60 "$B/gpu/under_way" >"$T/log" 2>"$T/err" &&
+	grep -q '^NCCL: nothing has moved for 1 s$' "$T/log"
+ok $? "also behind more exchanges than are looked at one by one"
+
 train error=1:30
 said 1 'rank 1: .*NCCL: .*remote process exited'
 ok $? "an error of the library is told once, by the rank that has it"
