@@ -19,6 +19,19 @@ void cuda_fail(struct device *dev, const struct place *at, const char *text)
 		 text, at->file, at->line);
 }
 
+/* Any call may answer for what was queued before it; not with a lack of memory, nor with errors of
+ * captures, of which this is the first. */
+static void fail_with(struct device *dev, const struct place *at, cudaError_t status)
+{
+	bool is_own = dev->waits_always || status == cudaErrorMemoryAllocation ||
+		      status >= cudaErrorStreamCaptureUnsupported;
+	char text[128];
+
+	snprintf(text, sizeof(text), "%s%s", cudaGetErrorString(status),
+		 is_own ? "" : ", in this or an operation before it; LB_CUDA_WAIT=1 tells which");
+	cuda_fail(dev, at, text);
+}
+
 bool cuda_ok(struct device *dev, const struct place *at, cudaError_t status)
 {
 	dev->last = *at;
@@ -26,7 +39,7 @@ bool cuda_ok(struct device *dev, const struct place *at, cudaError_t status)
 		status = cudaStreamSynchronize(dev->stream);
 	if (status == cudaSuccess)
 		return true;
-	cuda_fail(dev, at, cudaGetErrorString(status));
+	fail_with(dev, at, status);
 	return false;
 }
 
@@ -34,14 +47,9 @@ int cuda_finish(struct device *dev, char *why)
 {
 	const struct place last = dev->last;
 	cudaError_t status = cudaStreamSynchronize(dev->stream);
-	char text[128];
 
-	if (status != cudaSuccess) {
-		snprintf(text, sizeof(text),
-			 "%s, in this or an operation before it; LB_CUDA_WAIT=1 tells which",
-			 cudaGetErrorString(status));
-		cuda_fail(dev, &last, text);
-	}
+	if (status != cudaSuccess)
+		fail_with(dev, &last, status);
 	if (dev->error[0] == '\0')
 		return 0;
 	snprintf(why, BACKEND_TEXT_BYTES, "%s", dev->error);

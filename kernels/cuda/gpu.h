@@ -11,8 +11,10 @@
 
 #define cudaDeviceProp hipDeviceProp_t
 #define cudaErrorInsufficientDriver hipErrorInsufficientDriver
+#define cudaErrorMemoryAllocation hipErrorOutOfMemory
 #define cudaErrorNoDevice hipErrorNoDevice
 #define cudaErrorNotReady hipErrorNotReady
+#define cudaErrorStreamCaptureUnsupported hipErrorStreamCaptureUnsupported
 #define cudaError_t hipError_t
 #define cudaEventBlockingSync hipEventBlockingSync
 #define cudaEventCreate hipEventCreate

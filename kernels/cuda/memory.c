@@ -32,15 +32,20 @@ static bool cuda_note_block(struct device *dev, void *memory, size_t bytes, cons
 void *cuda_take(struct device *dev, size_t bytes, const char *what)
 {
 	struct block b = { NULL, bytes ? bytes : 1, what, NULL };
+	cudaError_t status = room_for_block(dev) ? cudaMalloc(&b.memory, b.bytes)
+						 : cudaErrorMemoryAllocation;
 
-	if (!room_for_block(dev) || cudaMalloc(&b.memory, b.bytes) != cudaSuccess) {
-		(void)cudaGetLastError(); /* the caller says what there was no room for */
-		b.memory = NULL;
-		dev->refused = b;
-		return NULL;
+	if (status == cudaSuccess) {
+		dev->block[dev->blocks++] = b;
+		return b.memory;
 	}
-	dev->block[dev->blocks++] = b;
-	return b.memory;
+	(void)cudaGetLastError();
+	b.memory = NULL;
+	if (status == cudaErrorMemoryAllocation) /* the caller says what there is no room for */
+		dev->refused = b;
+	else
+		cuda_ok(dev, AT("alloc", b.bytes, 0, 0, 0), status);
+	return NULL;
 }
 
 void cuda_give(struct device *dev, void *memory)

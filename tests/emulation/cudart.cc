@@ -28,7 +28,8 @@ void *first_stream;
 work_list *captured;		// NULL: nothing is captured
 thread_local bool is_capturing;	// this thread, as captures are asked for: others may wait meanwhile
 thread_local int gpu;		// of this thread: the first, until it chooses another
-unsigned long graph_runs, queued, fetches;	// queued: outside of graphs
+unsigned long graph_runs, fetches;
+std::atomic<unsigned long> queued; // outside of graphs
 std::atomic<int> programs;	// graphs that can be run
 
 // LB_EMULATION_COUNTS: the file that tells at the end what was asked of the GPU.
@@ -39,7 +40,7 @@ struct counts {
 		FILE *to = path ? fopen(path, "w") : NULL;
 		if (!to)
 			return;
-		fprintf(to, "%lu %lu %lu %zu\n", graph_runs, queued, emulated_memory_calls(),
+		fprintf(to, "%lu %lu %lu %zu\n", graph_runs, queued.load(), emulated_memory_calls(),
 			emulated_memory_most_bytes());
 		fclose(to);
 	}
@@ -78,9 +79,19 @@ cudaError_t not_taken()
 	return gpu == 0 && how && strcmp(how, "taken") == 0 ? cudaErrorDevicesUnavailable : cudaSuccess;
 }
 
+// LB_EMULATION_BROKEN=N: the N-th of what is queued breaks the GPU, as those hear that wait or ask
+// for memory behind it.
+bool is_broken()
+{
+	const char *at = getenv("LB_EMULATION_BROKEN");
+	return at && queued >= strtoul(at, NULL, 10);
+}
+
 cudaError_t not_now()
 {
-	return is_capturing ? cudaErrorStreamCaptureUnsupported : not_taken();
+	return is_broken()    ? cudaErrorECCUncorrectable
+	       : is_capturing ? cudaErrorStreamCaptureUnsupported
+			      : not_taken();
 }
 
 } // namespace
@@ -199,6 +210,7 @@ const char *cudaGetErrorString(cudaError_t status)
 	switch (status) {
 	case cudaSuccess: return "no error";
 	case cudaErrorMemoryAllocation: return "out of memory";
+	case cudaErrorECCUncorrectable: return "uncorrectable ECC error encountered";
 	case cudaErrorStreamCaptureUnsupported: return "not permitted while a stream is captured";
 	case cudaErrorInvalidValue: return "invalid argument";
 	case cudaErrorNoKernelImageForDevice: return "no kernel image is available for execution on the device";

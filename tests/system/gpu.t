@@ -163,6 +163,20 @@ ok $? "a GPU that the library has no code for is told before any work"
 LB_EMULATION_BYTES=60000000 ops --rounds 1
 [ $? = 77 ] && grep -q '^cuda: out of memory on emulated GPU, of which 57 MiB are free: nvidia-smi' "$T/ops"
 ok $? "so is one that others have filled"
+LB_EMULATION_BROKEN=0 ops --rounds 1
+[ $? = 77 ] && grep -q '^cuda: alloc .*: uncorrectable ECC error' "$T/ops" &&
+	! LB_EMULATION_BROKEN=1 train broken --device cuda && [ "$(wc -l <"$T/err")" = 1 ] &&
+	grep -q '^lbworker: cuda: .*: uncorrectable ECC error' "$T/err" && [ ! -e "$T/broken/memory_snapshot" ]
+ok $? "one that fails while it is opened or a training is set up is not told as one without memory"
+! LB_CUDA_LIBRARY=$emulated LB_EMULATION_BROKEN=1 "$B/lbworker" check --device cuda --folder "$T" >"$T/out" 2>"$T/err" &&
+	grep -q 'node check: memory: cuda: .*: uncorrectable ECC error' "$T/err"
+ok $? "nor by a node's check"
+LB_EMULATION_COUNTS=$T/counts train whole --device cuda
+read -r _ queued _ <"$T/counts" && ! LB_EMULATION_BROKEN=$((queued - 4)) train later --device cuda &&
+	grep -q 'step 8: cuda: .*: uncorrectable ECC error encountered, in this or an operation before it; LB_CUDA_WAIT=1 tells' "$T/err" &&
+	! LB_CUDA_WAIT=1 LB_EMULATION_BROKEN=$((queued - 4)) train sooner --device cuda &&
+	grep -q 'step [0-9]*: cuda: .*: uncorrectable ECC error encountered (' "$T/err"
+ok $? "whoever hears of a failure in a step says that it may be an earlier operation's, unless each is waited for"
 LB_EMULATION_CODE=80 ops --rounds 1 --only swiglu
 ok $? "code of a generation before grids began early lets none begin early"
 LB_EMULATION_GPUS=2 train missing --device cuda --device.index 2
@@ -313,9 +327,9 @@ ok $? "bf16 without the library, on the CPU"
 
 # --- the GPU's memory is none of the host's -------------------------------------------------------
 if ! python3 -c 'import ctypes, sys; sys.exit(ctypes.CDLL(None).pkey_alloc(0, 1) < 0)' 2>"$T/err"; then
-	passed "host code that reads it dies # SKIP this processor, or its kernel, has no protection keys"
+	ok 0 "host code that reads it dies # SKIP this processor, or its kernel, has no protection keys"
 elif [ -n "${SAN:-}" ]; then
-	passed "host code that reads it dies # SKIP a sanitizer keeps the books of small tensors"
+	ok 0 "host code that reads it dies # SKIP a sanitizer keeps the books of small tensors"
 else
 	ops --rounds 0 --peek
 	[ $? = 139 ] && ! grep -q 'the host reads' "$T/ops"

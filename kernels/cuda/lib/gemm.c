@@ -227,6 +227,10 @@ bool cuda_gemm_open(struct device *dev, char *why)
 		return false;
 	}
 	s->workspace = cuda_take(dev, GEMM_WORKSPACE_BYTES, "matrix products");
+	if (!s->workspace && dev->error[0] != '\0') {
+		snprintf(why, BACKEND_TEXT_BYTES, "%s", dev->error);
+		return false;
+	}
 	if (!s->workspace) {
 		snprintf(why, BACKEND_TEXT_BYTES,
 			 "cuda: out of memory on %s, of which %zu MiB are free: nvidia-smi says "

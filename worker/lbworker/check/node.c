@@ -52,6 +52,13 @@ static void finish(struct work *w, const char *what)
 		fail(w, what, why);
 }
 
+/* A device that has failed gives none either, and says why. */
+static void fail_alloc(struct work *w, const char *what, const char *why)
+{
+	finish(w, what);
+	fail(w, what, why);
+}
+
 /* --- memory ----------------------------------------------------------------------------------- */
 
 static uint32_t pattern(size_t i)
@@ -70,7 +77,7 @@ static void check_memory(struct work *w)
 	for (size_t i = 0; i < count; i++)
 		host[i] = pattern(i);
 	if (!from || !to)
-		fail(w, "memory", "what a small model takes could not be allocated");
+		fail_alloc(w, "memory", "what a small model takes could not be allocated");
 	else {
 		w->be->upload(w->dev, from, host, bytes);
 		finish(w, "memory");
@@ -179,7 +186,7 @@ static void check_product(struct work *w)
 	for (int i = 0; i < 3; i++)
 		at[i] = w->be->alloc(w->dev, bytes, "check");
 	if (!at[0] || !at[1] || !at[2])
-		fail(w, "product", "no memory for it");
+		fail_alloc(w, "product", "no memory for it");
 	else {
 		const struct gemm g = { .m = SIDE,
 					.n = SIDE,

@@ -397,6 +397,20 @@ static void explain(const struct training *t, const struct err *err)
 	free(folder);
 }
 
+/* A GPU that has failed gives no memory either, before the first step is there to tell: what it
+ * says is the cause. */
+static bool has_failed(const struct training *t, struct err *err)
+{
+	char why[BACKEND_TEXT_BYTES];
+
+	if (!t->device || (err->code != ERR_IO && !t->is_too_large) ||
+	    t->backend->finish(t->device, why) == 0)
+		return false;
+	err_clear(err);
+	err_set(err, ERR_INTERNAL, "%s", why);
+	return true;
+}
+
 int train_run(const struct config *config, struct ranks *ranks, enum train_end *end,
 	      struct err *err)
 {
@@ -404,12 +418,14 @@ int train_run(const struct config *config, struct ranks *ranks, enum train_end *
 
 	signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error of write() */
 	int rc = training_open(&t, config, ranks, err);
+	bool is_broken = rc != 0 && has_failed(&t, err);
 	signals_catch();
 	if (rc == 0)
 		rc = loop(&t, end, err);
 	if (rc != 0) {
 		ranks_fail(ranks, err);
-		explain(&t, err);
+		if (!is_broken)
+			explain(&t, err);
 	}
 	training_close(&t);
 	return rc;
