@@ -79,13 +79,7 @@ struct work_area {
 struct gemm_state;      /* lib/gemm.c */
 struct expected;        /* expected.c */
 struct attention_state; /* lib/attention.c */
-/* beside.c: from fork to its end what is queued goes beside the rest; false: not, or a failure. */
-struct marks;
-bool cuda_fork(struct device *dev, const struct place *at);
-void cuda_fork_end(struct device *dev, const struct place *at);
-void cuda_join_beside(struct device *dev);
-
-/* marks.c */
+struct marks;           /* marks.c */
 
 struct device {
 	cudaStream_t stream, fetches;
@@ -212,6 +206,11 @@ void cuda_download_activations(struct device *dev, float *to, const void *from, 
 void cuda_fetch(struct device *dev, void *to_host, const void *from, size_t bytes);
 int cuda_fetched(struct device *dev, char *why);
 
+/* beside.c: from fork to its end what is queued goes beside the rest; false: not, or a failure. */
+bool cuda_fork(struct device *dev, const struct place *at);
+void cuda_fork_end(struct device *dev, const struct place *at);
+void cuda_join_beside(struct device *dev);
+
 /* program.c */
 bool cuda_replay(struct device *dev, uint64_t number);
 void cuda_record(struct device *dev, uint64_t number);
@@ -328,9 +327,8 @@ bool cuda_waits_for_earlier(void);
 void cuda_adamw(struct device *dev, float *weight, void *m, void *v, const void *grad, size_t count,
 		const struct adamw *a, const struct step_control *d);
 void cuda_add(struct device *dev, float *to, const float *from, size_t count);
-/* to[i] = from[i] rounded to nearest even; *amax (NULL: not wanted) = max |from[i]|. */
-void cuda_cast_bf16(struct device *dev, uint16_t *to, const float *from, size_t count, float *amax);
-void cuda_cast_fp32(struct device *dev, float *to, const uint16_t *from, size_t count);
+/* to[i] = from[i] rounded to nearest even. */
+void cuda_cast_bf16(struct device *dev, uint16_t *to, const float *from, size_t count);
 /* Between fp32 and its two halves, to the bit but for what a NaN looks like. */
 void cuda_split(struct device *dev, uint16_t *narrow, uint16_t *lower, const float *from,
 		size_t count);

@@ -43,8 +43,8 @@ static bool is_finished(const struct device *dev, const struct few_bits *m, size
 				     lanes <= WARP_LANES && lanes * each == cast->along);
 }
 
-bool cuda_finishing(struct device *dev, const struct place *at, const void *out, size_t count,
-		    size_t unit, struct finishing *f)
+bool cuda_finishing(struct device *dev, const void *out, size_t count, size_t unit,
+		    struct finishing *f)
 {
 	struct expected *e = dev->expected;
 
@@ -59,7 +59,6 @@ bool cuda_finishing(struct device *dev, const struct place *at, const void *out,
 	e->is_made = f->amax || f->made.use;
 	if (f->amax)
 		cuda_zero(dev, f->amax, sizeof(*f->amax));
-	(void)at;
 	return e->is_made;
 }
 

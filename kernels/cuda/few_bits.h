@@ -38,10 +38,8 @@ struct few_bits {
 /* What an operation makes of what it writes, beside it. */
 struct finishing {
 	float *amax; /* the largest |x| goes there, as a maximum of what is there; NULL: not */
-	struct few_bits
-		/* codes with LAYOUT_VEC128 or LAYOUT_SCALAR, or values, as it lies; use NULL:
-		 * neither */
-		made;
+	/* Codes with LAYOUT_VEC128 or LAYOUT_SCALAR, or values, as it lies; use NULL: neither. */
+	struct few_bits made;
 };
 /* expected.c: the one that is expected, or has been written. */
 struct expected {
@@ -73,8 +71,8 @@ void expected_forget(struct device *dev);
  * products that want more of it. Scales are local to a run of at most a warp's vectors of 16 bytes,
  * and end with a run of `unit` elements, 0: there are none, it has only the largest; or past steps
  * give one for all. */
-bool cuda_finishing(struct device *dev, const struct place *at, const void *out, size_t count,
-		    size_t unit, struct finishing *f);
+bool cuda_finishing(struct device *dev, const void *out, size_t count, size_t unit,
+		    struct finishing *f);
 /* lib/expect.c */
 void cuda_expect(struct device *dev, const void *out, const struct gemm *product, size_t count);
 

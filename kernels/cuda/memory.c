@@ -20,15 +20,6 @@ static bool room_for_block(struct device *dev)
 	return true;
 }
 
-static bool cuda_note_block(struct device *dev, void *memory, size_t bytes, const char *what,
-			    struct mapping *mapping)
-{
-	if (!room_for_block(dev))
-		return false;
-	dev->block[dev->blocks++] = (struct block){ memory, bytes, what, mapping };
-	return true;
-}
-
 void *cuda_take(struct device *dev, size_t bytes, const char *what)
 {
 	struct block b = { NULL, bytes ? bytes : 1, what, NULL };
@@ -78,13 +69,13 @@ void *cuda_take_shares(struct device *dev, size_t bytes, const char *what,
 
 	if (runs == 0 || bytes == 0 || !cuda_may_share())
 		return cuda_alloc(dev, bytes, what);
-	struct mapping *m = cuda_map(bytes, run, runs, &taken);
-	void *memory = m ? cuda_mapped_at(m) : NULL;
-	if (!m || !cuda_note_block(dev, memory, taken, what, m)) {
-		cuda_unmap(m);
+	struct mapping *m = room_for_block(dev) ? cuda_map(bytes, run, runs, &taken) : NULL;
+	if (!m) {
 		dev->refused = (struct block){ .bytes = bytes, .what = what };
 		return NULL;
 	}
+	void *memory = cuda_mapped_at(m);
+	dev->block[dev->blocks++] = (struct block){ memory, taken, what, m };
 	cuda_zero(dev, memory, bytes);
 	return memory;
 }

@@ -134,8 +134,8 @@ extern "C" bool cuda_few_bits_of_rows(struct device *dev, const struct place *at
 	r.rule = scale_rule_of(cast);
 	r.scale = scale;
 	r.laid = is_laid ? (float *)f->scales : NULL;
-	launch(dev, *at, dev->compute == COMPUTE_BF16 ? cast_row<bf16> : cast_row<float>,
-	       f->shape.rows, threads_for(r.c.vectors, BLOCK), 0, r);
+	launch(dev, *at, EITHER(dev, cast_row), f->shape.rows, threads_for(r.c.vectors, BLOCK), 0,
+	       r);
 	if (f->scales && !is_laid)
 		cuda_lay_scales(dev, at, f, scale);
 	return true;

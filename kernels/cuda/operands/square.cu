@@ -289,8 +289,8 @@ extern "C" bool cuda_few_bits_at_once(struct device *dev, const struct place *at
 	if (!q.side[AS_IT_LIES].is_wanted)
 		q.side[AS_IT_LIES].c = q.side[TURNED].c;
 	q.across = blocks_for(f->shape.columns, SQUARE);
-	launch(dev, *at, dev->compute == COMPUTE_BF16 ? cast_square<bf16> : cast_square<float>,
-	       blocks_for(f->shape.rows, SQUARE) * q.across, BLOCK, 0, q);
+	launch(dev, *at, EITHER(dev, cast_square), blocks_for(f->shape.rows, SQUARE) * q.across,
+	       BLOCK, 0, q);
 	for (size_t i = 0; i < count; i++)
 		if (f[i].scales)
 			cuda_lay_scales(dev, at, &f[i], (struct scale *)(memory + i * bytes[0]));

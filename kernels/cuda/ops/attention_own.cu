@@ -240,8 +240,6 @@ template <typename T> KERNEL(THREADS) own_key_backward(struct pass p)
 	}
 }
 
-#define EITHER(dev, kernel) ((dev)->compute == COMPUTE_BF16 ? kernel<bf16> : kernel<float>)
-
 extern "C" void cuda_own_attention_forward(struct device *dev, void *out, float *lse,
 					   const void *qkv, const struct attention *a)
 {

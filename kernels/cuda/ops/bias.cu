@@ -76,7 +76,6 @@ extern "C" void cuda_bias_backward(struct device *dev, float *dbias, const void 
 
 	if (!partial)
 		return;
-	launch(dev, at, dev->compute == COMPUTE_BF16 ? bias_backward<bf16> : bias_backward<float>,
-	       runs * across, ROW_WARPS * WARP, 0, b);
+	launch(dev, at, EITHER(dev, bias_backward), runs * across, ROW_WARPS * WARP, 0, b);
 	cuda_column_sum(dev, dbias, partial, runs, dim, dim, accumulate);
 }

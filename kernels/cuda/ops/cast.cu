@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* cast.cu - fp32 to bf16 and back, and the largest magnitude on the way; weights, as products read
- * them, to codes for other ranks and back, to the bit as kernels/cpu/narrow/sent.c.
+/* cast.cu - fp32 to bf16; and weights, as products read them, to codes for other ranks and back, to
+ * the bit as kernels/cpu/narrow/sent.c.
  *
- * A thread owns eight elements. The largest: a block's by a tree, then one atomicMax per block on
- * the bits, which order as the numbers do where none is negative; a maximum knows no order, so the
- * result is always the same. NaN has the largest bits of all and is not lost. */
+ * A thread owns eight elements, or one. The largest of weights: a warp's by a tree, then one
+ * atomicMax on the bits, which order as the numbers do where none is negative; a maximum knows no
+ * order, so the result is always the same. NaN has the largest bits of all and is not lost. */
 #include "kernels/cuda/ops/kernel.cuh"
 
 #include "kernels/cuda/few_bits.h"
@@ -15,77 +15,28 @@ enum { EACH = 8 };
 struct cast {
 	void *to;
 	const void *from;
-	size_t count;
-	unsigned *amax; /* bits of a float, or NULL */
+	size_t vectors;
 };
 
-KERNEL(BLOCK) cast_bf16(struct cast c)
-{
-	after_earlier();
-	size_t first = flat_index() * EACH;
-	size_t end = first + EACH < c.count ? first + EACH : c.count;
-	unsigned top = 0;
-
-	for (size_t i = first; i < end; i++) {
-		float x = ((const float *)c.from)[i];
-		unsigned bits;
-		memcpy(&bits, &x, sizeof(bits));
-		bits &= 0x7fffffffu;
-		top = bits > top ? bits : top;
-		((bf16 *)c.to)[i] = narrow(x);
-	}
-	if (!c.amax)
-		return;
-	top = warp_most(top);
-	if (threadIdx.x % WARP == 0)
-		atomicMax(c.amax, top);
-}
-
-KERNEL(BLOCK) cast_bf16_wide(struct cast c)
+template <int V> KERNEL(BLOCK) cast_bf16(struct cast c)
 {
 	after_earlier();
 	size_t i = flat_index();
-	float a[EACH / 2], b[EACH / 2], both[EACH];
+	float x[V];
 
-	if (i * EACH >= c.count)
+	if (i >= c.vectors)
 		return;
-	load<float, EACH / 2>(a, c.from, 2 * i);
-	load<float, EACH / 2>(b, c.from, 2 * i + 1);
-	for (int j = 0; j < EACH / 2; j++) {
-		both[j] = a[j];
-		both[j + EACH / 2] = b[j];
-	}
-	store<bf16, EACH>(c.to, i, both);
+	load<float, V>(x, c.from, i);
+	store<bf16, V>(c.to, i, x);
 }
 
-extern "C" void cuda_cast_bf16(struct device *dev, uint16_t *to, const float *from, size_t count,
-			       float *amax)
+extern "C" void cuda_cast_bf16(struct device *dev, uint16_t *to, const float *from, size_t count)
 {
-	const struct place at = AT("cast_bf16", count, 0, 0, 0);
-	struct cast c = { to, from, count, (unsigned *)amax };
-	bool wide = ((uintptr_t)to | (uintptr_t)from) % 16 == 0 && count % EACH == 0 && !amax;
+	bool wide = ((uintptr_t)to | (uintptr_t)from) % 16 == 0 && count % EACH == 0;
+	struct cast c = { to, from, wide ? count / EACH : count };
 
-	if (amax)
-		cuda_zero(dev, amax, sizeof(*amax));
-	if (wide)
-		launch_flat(dev, at, cast_bf16_wide, count / EACH, c);
-	else
-		launch(dev, at, cast_bf16, blocks_for(blocks_for(count, EACH), BLOCK), BLOCK, 0, c);
-}
-
-KERNEL(BLOCK) cast_fp32(struct cast c)
-{
-	after_earlier();
-	size_t i = flat_index();
-
-	if (i < c.count)
-		((float *)c.to)[i] = widen(((const bf16 *)c.from)[i]);
-}
-
-extern "C" void cuda_cast_fp32(struct device *dev, float *to, const uint16_t *from, size_t count)
-{
-	struct cast c = { to, from, count, NULL };
-	launch_flat(dev, AT("cast_fp32", count, 0, 0, 0), cast_fp32, count, c);
+	launch_flat(dev, AT("cast_bf16", count, 0, 0, 0), wide ? cast_bf16<EACH> : cast_bf16<1>,
+		    c.vectors, c);
 }
 
 /* --- weights for other ranks (kernels/formats/sent.h) ----------------------------------------- */
@@ -101,14 +52,12 @@ struct sending {
 template <typename T> KERNEL(BLOCK) weights_amax(struct sending s)
 {
 	after_earlier();
-	size_t first = ((size_t)blockIdx.x * blockDim.x + threadIdx.x) * EACH;
+	size_t first = flat_index() * EACH;
 	size_t end = first + EACH < s.count ? first + EACH : s.count;
 	unsigned most = 0;
 
-	for (size_t i = first; i < end; i++) {
-		unsigned bits = bits_of(widen(((const T *)s.weights)[i])) & 0x7fffffffu;
-		most = bits > most ? bits : most;
-	}
+	for (size_t i = first; i < end; i++)
+		most = larger(most, bits_of(widen(((const T *)s.weights)[i])) & 0x7fffffffu);
 	most = warp_most(most);
 	if (threadIdx.x % WARP == 0)
 		atomicMax((unsigned *)s.amax, most);
@@ -167,12 +116,10 @@ extern "C" void cuda_weights_amax(struct device *dev, float *amax, const float *
 {
 	const struct place at = AT("weights_amax", count, 0, 0, 0);
 	struct sending s = sending_of(dev, at, weights, count);
-	void (*kernel)(struct sending) = dev->compute == COMPUTE_BF16 ? weights_amax<bf16>
-								      : weights_amax<float>;
 
 	s.amax = amax;
-	if (count > 0)
-		launch(dev, at, kernel, blocks_for(count, (size_t)BLOCK * EACH), BLOCK, 0, s);
+	launch(dev, at, EITHER(dev, weights_amax), blocks_for(count, (size_t)BLOCK * EACH), BLOCK,
+	       0, s);
 }
 
 extern "C" void cuda_weights_encode(struct device *dev, uint8_t *codes, const float *weights,
@@ -185,9 +132,7 @@ extern "C" void cuda_weights_encode(struct device *dev, uint8_t *codes, const fl
 	s.codes = codes;
 	s.amax = (float *)amax;
 	s.rule = sent_rule_of(cast);
-	launch_flat(dev, at,
-		    dev->compute == COMPUTE_BF16 ? weights_encode<bf16> : weights_encode<float>,
-		    blocks_for(count, EACH), s);
+	launch_flat(dev, at, EITHER(dev, weights_encode), blocks_for(count, EACH), s);
 }
 
 extern "C" void cuda_weights_decode(struct device *dev, float *weights, const uint8_t *codes,
@@ -200,9 +145,7 @@ extern "C" void cuda_weights_decode(struct device *dev, float *weights, const ui
 	s.codes = (uint8_t *)codes;
 	s.amax = (float *)amax;
 	s.rule = sent_rule_of(cast);
-	launch_flat(dev, at,
-		    dev->compute == COMPUTE_BF16 ? weights_decode<bf16> : weights_decode<float>,
-		    blocks_for(count, EACH), s);
+	launch_flat(dev, at, EITHER(dev, weights_decode), blocks_for(count, EACH), s);
 }
 
 extern "C" void cuda_largest(struct device *dev, float *to, const float *from, size_t count)

@@ -113,8 +113,7 @@ extern "C" void cuda_cross_entropy_with(struct device *dev, float *loss, void *l
 					float scale, const struct loss_terms *terms)
 {
 	struct head_with w = { { loss, logits, targets, vocab, scale }, *terms };
-	launch(dev, AT("cross_entropy_with", rows, vocab, 0, 0),
-	       dev->compute == COMPUTE_BF16 ? cross_entropy_with<bf16> : cross_entropy_with<float>,
+	launch(dev, AT("cross_entropy_with", rows, vocab, 0, 0), EITHER(dev, cross_entropy_with),
 	       rows, threads_for(vocab, BLOCK_MAX), 0, w);
 }
 

@@ -194,6 +194,5 @@ extern "C" void cuda_embed_backward(struct device *dev, float *dtable, const voi
 	if (!area)
 		return;
 	sort_rows(dev, at, tokens, area, rows, &b);
-	launch(dev, at, dev->compute == COMPUTE_BF16 ? embed_backward<bf16> : embed_backward<float>,
-	       rows * b.across, COLUMNS, 0, b);
+	launch(dev, at, EITHER(dev, embed_backward), rows * b.across, COLUMNS, 0, b);
 }

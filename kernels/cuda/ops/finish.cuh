@@ -15,9 +15,8 @@
 struct finish {
 	unsigned *amax; /* bits; NULL: not wanted */
 	float *scales;  /* [along][row], with codes */
-	const float *
-		/* of which `length` past ones decide (operand.h); NULL: this one's numbers do */
-		history;
+	/* of which `length` past ones decide (operand.h); NULL: this one's numbers do */
+	const float *history;
 	uint32_t length;
 	size_t rows, columns, along;
 	unsigned lanes; /* that share a scale */
@@ -150,12 +149,12 @@ static inline void finish_makes(struct device *dev, const struct few_bits *made,
 
 /* Of the operation that writes `count` elements of `out` in vectors of 16 bytes, the i-th thread
  * the i-th vector of a run of `unit` elements. False: nothing is wanted. */
-static inline bool finish_begins(struct device *dev, const struct place &at, const void *out,
-				 size_t count, size_t unit, bool wide, struct finish *f)
+static inline bool finish_begins(struct device *dev, const void *out, size_t count, size_t unit,
+				 bool wide, struct finish *f)
 {
 	struct finishing wanted;
 
-	if (!wide || !cuda_finishing(dev, &at, out, count, unit, &wanted))
+	if (!wide || !cuda_finishing(dev, out, count, unit, &wanted))
 		return false;
 	*f = {};
 	f->amax = (unsigned *)wanted.amax;

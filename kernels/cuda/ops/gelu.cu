@@ -75,7 +75,7 @@ extern "C" void cuda_gelu_forward(struct device *dev, void *out, const void *x, 
 	const struct place at = AT("gelu_forward", count, 0, 0, 0);
 	bool wide = is_wide(dev, count, out, x);
 	struct gelu g = { out, NULL, x, count / vector_of(dev, wide), form == GELU_TANH, {} };
-	bool finish = finish_begins(dev, at, out, count, count, wide, &g.finish);
+	bool finish = finish_begins(dev, out, count, count, wide, &g.finish);
 
 	launch_finishing(dev, at, PICK_FINISH(dev, wide, finish, gelu_forward), g.vectors, finish,
 			 g);
@@ -87,7 +87,7 @@ extern "C" void cuda_gelu_backward(struct device *dev, void *dx, const void *dou
 	const struct place at = AT("gelu_backward", count, 0, 0, 0);
 	bool wide = is_wide(dev, count, dx, dout, x);
 	struct gelu g = { dx, dout, x, count / vector_of(dev, wide), form == GELU_TANH, {} };
-	bool finish = finish_begins(dev, at, dx, count, count, wide, &g.finish);
+	bool finish = finish_begins(dev, dx, count, count, wide, &g.finish);
 
 	launch_finishing(dev, at, PICK_FINISH(dev, wide, finish, gelu_backward), g.vectors, finish,
 			 g);

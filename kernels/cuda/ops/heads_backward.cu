@@ -153,7 +153,7 @@ extern "C" void cuda_heads_backward(struct device *dev, void *dqkv, const struct
 	size_t queries = a->heads, keys = a->kv_heads, all = queries + 2 * keys;
 	const struct place at = AT("heads_backward", a->batch, a->seq, all, a->head_dim);
 	struct finish wanted = {};
-	bool finish = finish_begins(dev, at, dqkv, a->batch * a->seq * all * a->head_dim, 0, wide,
+	bool finish = finish_begins(dev, dqkv, a->batch * a->seq * all * a->head_dim, 0, wide,
 				    &wanted);
 	size_t first = finish || left->table ? 0 : queries;
 	size_t end = finish || left->dk ? all : queries + (left->table ? keys : 0);

@@ -120,7 +120,10 @@ template <typename T, int V> DEVICE void store(void *to, size_t i, const float (
 	((vector<T, V> *)to)[i] = x;
 }
 
-/* The instance for the device's type, in vectors of 16 bytes where `wide`, else one by one. */
+/* The instance for the device's type. */
+#define EITHER(dev, kernel) ((dev)->compute == COMPUTE_BF16 ? kernel<bf16> : kernel<float>)
+
+/* The same in vectors of 16 bytes where `wide`, else one by one. */
 #define PICK(dev, wide, kernel) \
 	((dev)->compute == COMPUTE_BF16 ? ((wide) ? kernel<bf16, 8> : kernel<bf16, 1>) \
 					: ((wide) ? kernel<float, 4> : kernel<float, 1>))

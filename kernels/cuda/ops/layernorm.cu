@@ -75,7 +75,7 @@ extern "C" void cuda_layernorm_forward(struct device *dev, void *out, float *mea
 	const struct place at = AT("layernorm_forward", rows, dim, 0, 0);
 	bool wide = is_wide(dev, dim, out, sum, x, delta, weight, bias);
 	struct forward f = { out, mean, rstd, sum, x, delta, weight, bias, dim, eps, {} };
-	bool finish = finish_begins(dev, at, out, rows * dim, dim, wide, &f.finish);
+	bool finish = finish_begins(dev, out, rows * dim, dim, wide, &f.finish);
 
 	launch(dev, at, PICK_FINISH(dev, wide, finish, layernorm_forward), rows,
 	       threads_for(dim / vector_of(dev, wide), BLOCK_MAX), 0, f);

@@ -68,9 +68,7 @@ extern "C" void cuda_positions_backward(struct device *dev, float *dtable, const
 {
 	struct backward b = { dtable, dx, rows, seq, dim, accumulate };
 	launch_flat(dev, AT("positions_backward", rows, seq, dim, 0),
-		    dev->compute == COMPUTE_BF16 ? positions_backward<bf16>
-						 : positions_backward<float>,
-		    seq * dim, b);
+		    EITHER(dev, positions_backward), seq * dim, b);
 }
 
 /* --- rotary ----------------------------------------------------------------------------------- */

@@ -63,7 +63,7 @@ extern "C" void cuda_rmsnorm_forward(struct device *dev, void *out, float *rstd,
 	const struct place at = AT("rmsnorm_forward", rows, dim, 0, 0);
 	bool wide = is_wide(dev, dim, out, sum, x, delta, weight);
 	struct forward f = { out, rstd, sum, x, delta, weight, dim, eps, {} };
-	bool finish = finish_begins(dev, at, out, rows * dim, dim, wide, &f.finish);
+	bool finish = finish_begins(dev, out, rows * dim, dim, wide, &f.finish);
 
 	launch(dev, at, PICK_FINISH(dev, wide, finish, rmsnorm_forward), rows,
 	       threads_for(dim / vector_of(dev, wide), BLOCK_MAX), 0, f);
@@ -293,8 +293,6 @@ static struct qk qk_of(const struct qk_norm *n, const float *query_weight, const
 	q.eps = n->eps;
 	return q;
 }
-
-#define EITHER(dev, kernel) ((dev)->compute == COMPUTE_BF16 ? kernel<bf16> : kernel<float>)
 
 extern "C" void cuda_qk_norm_forward(struct device *dev, void *qkv, float *rstd, const void *raw,
 				     const float *query_weight, const float *key_weight,

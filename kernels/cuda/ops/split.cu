@@ -63,7 +63,7 @@ extern "C" void cuda_narrow_vectors(struct device *dev, float *weights, size_t c
 
 	if (r && r->narrow)
 		cuda_cast_bf16(dev, r->narrow + ((size_t)(weights - r->master) - r->split), weights,
-			       count, NULL);
+			       count);
 }
 
 /* The upper halves, to be written. */

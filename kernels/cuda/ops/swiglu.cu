@@ -108,7 +108,7 @@ static void forward(struct device *dev, const struct place &at, void *out, const
 {
 	bool wide = is_wide(dev, width, out, gate_up);
 	struct swiglu s = gates(dev, wide, out, NULL, gate_up, rows, width);
-	bool finish = finish_begins(dev, at, out, rows * width, width, wide, &s.finish);
+	bool finish = finish_begins(dev, out, rows * width, width, wide, &s.finish);
 
 	launch_finishing(dev, at, GATE(dev, wide, finish, gate_forward, A), rows * s.vectors,
 			 finish, s);
@@ -120,7 +120,7 @@ static void backward(struct device *dev, const struct place &at, void *dgate_up,
 {
 	bool wide = is_wide(dev, width, dgate_up, dout, gate_up);
 	struct swiglu s = gates(dev, wide, dgate_up, dout, gate_up, rows, width);
-	bool finish = finish_begins(dev, at, dgate_up, 2 * rows * width, width, wide, &s.finish);
+	bool finish = finish_begins(dev, dgate_up, 2 * rows * width, width, wide, &s.finish);
 
 	launch_finishing(dev, at, GATE(dev, wide, finish, gate_backward, A), rows * s.vectors,
 			 finish, s);
