@@ -21,9 +21,8 @@ enum comm_result {
 	COMM_OK = 0,
 	COMM_FAILED = -1, /* why says it, and nobody else knows yet */
 	COMM_TOLD = -2,   /* another rank has failed; why is what it said */
-	COMM_LATE =
-		/* of arrays: nothing has moved for too long, and who is to blame is not known */
-	-3,
+	/* of arrays: nothing has moved for too long, and who is to blame is not known */
+	COMM_LATE = -3,
 };
 
 /* Borrowed for the call. No bytes: nothing to or from that rank. */

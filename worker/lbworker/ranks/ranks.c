@@ -14,7 +14,6 @@
 #include "kernels/machine/cpus.h"
 #include "worker/lbworker/ranks/meeting.h"
 
-/* "2" of "2(x3)"; 0 when it is not there. */
 /* A launcher starts many, and each would train alone into the same folder. */
 static int check_alone(struct err *err)
 {

@@ -111,7 +111,7 @@ static void choose(struct training *t)
 		plan_choose(&t->config, room > plan.checkpoint ? room - plan.checkpoint : 0, false);
 }
 
-/* Only a device that the host can look into takes part so far. */
+/* What this device does not do so far, or not with several ranks. */
 static int check_device(const struct training *t, struct err *err)
 {
 	t->ranks->is_told = t->ranks->rank != 0; /* all find the same */
