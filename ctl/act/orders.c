@@ -170,6 +170,29 @@ static int leave_switch(const struct ctl *ctl, enum verb verb, const char *selec
 	return rc;
 }
 
+/* A switch for a name that was misspelt would end nothing, and look as if it had. Where runs lie
+ * elsewhere (runs.folder), or may not be looked at, nobody can tell. */
+static bool is_no_run(const struct ctl *ctl, const char *run)
+{
+	char *folder = path_join("%s/runs", ctl->client.home),
+	     *dir = path_join("%s/%s", folder, run);
+	bool is_none = access(folder, X_OK) == 0 && access(dir, F_OK) < 0 && errno == ENOENT;
+
+	free(dir);
+	free(folder);
+	return is_none;
+}
+
+static int refuse_name(const struct ctl *ctl, enum verb verb, const char *run,
+		       const struct err *why, struct err *err)
+{
+	return err_set(err, ERR_NOT_FOUND,
+		       "%s: nothing was done: there is no such run in %s/runs (lbd cannot be "
+		       "reached: %s); a switch all the same: touch '%s/switches/%s.%s'",
+		       run, ctl->client.home, why->text, ctl->client.home, run,
+		       switch_level_name(level_of(verb)));
+}
+
 /* Nobody can say which runs are meant. */
 static int leave_wide_switch(const struct ctl *ctl, enum verb verb, const char *selector,
 			     const struct err *why, struct err *err)
@@ -289,6 +312,8 @@ static int order_one(struct ctl *ctl, enum verb verb, const char *run, struct er
 	if (!data && (why.code == ERR_NOT_FOUND || (is_away(&why) && !has_switches(ctl))) &&
 	    order_found(ctl, verb, run, err))
 		return err->code == ERR_NONE ? 0 : -1;
+	if (!data && is_away(&why) && verb != VERB_RELEASE && is_no_run(ctl, run))
+		return refuse_name(ctl, verb, run, &why, err);
 	if (!data && is_away(&why))
 		return leave_switch(ctl, verb, run, &why, err);
 	if (!data)

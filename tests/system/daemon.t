@@ -133,7 +133,10 @@ END
 python3 "$T/fill.py" "$LB_HOME/lbd.sock"
 timeout 90 lbctl logs deaf >"$T/deaf.out" 2>"$T/deaf.err" &
 logs=$!
-exits 0 "one whose backlog is full: kill" timeout 90 lbctl kill deaf
+exits 3 "one whose backlog is full: kill of a name that no run has" timeout 90 lbctl kill daef
+like "$err" "daef: nothing was done: there is no such run in $LB_HOME/runs" "does nothing"
+ok "nor leaves a switch" [ ! -e "$LB_HOME/switches/daef.kill" ]
+exits 0 "kill of one that there is" timeout 90 lbctl kill deaf
 like "$out" 'lbd cannot be reached; the switch .*/deaf.kill is there' "leaves a switch"
 wait $logs
 is $? 0 "logs"
