@@ -15,6 +15,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/mem.h"
+#include "common/base/text.h"
 
 enum { OUTPUT_MAX_BYTES = 1024 * 1024, NO_SUCH_PROGRAM = 127 };
 
@@ -115,7 +116,7 @@ int program_feed(const char *const argv[], int in_fd, int64_t timeout_ms, char *
 		if (buf.len > 0) {
 			free(*out);
 			*out = buf_take(&buf);
-			(*out)[strlen(*out) - ((*out)[strlen(*out) - 1] == '\n')] = '\0';
+			(*out)[strlen(*out) - text_ends_with(*out, "\n")] = '\0';
 		}
 		buf_fini(&buf);
 	} else {
