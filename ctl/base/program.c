@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -27,7 +28,8 @@ static const char *const *program_of(const char *const argv[])
 	return argv;
 }
 
-/* What the child has for input, output and errors; -1: as ours. */
+/* What the child has for input, output and errors; -1: as ours. With errors of its own it is heard
+ * by us alone, and ends with us. */
 static pid_t start(const char *const argv[], int in, int out, int errors, struct err *err)
 {
 	char *const *words;
@@ -39,6 +41,8 @@ static pid_t start(const char *const argv[], int in, int out, int errors, struct
 		err_errno(err, "fork");
 	if (child != 0)
 		return child;
+	if (errors >= 0)
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if ((in >= 0 && dup2(in, STDIN_FILENO) < 0) || (out >= 0 && dup2(out, STDOUT_FILENO) < 0) ||
 	    (errors >= 0 && dup2(errors, STDERR_FILENO) < 0))
 		_exit(NO_SUCH_PROGRAM - 1);

@@ -12,8 +12,8 @@
  * be started (ERR_NOT_FOUND: there is no such program). */
 int program_run(const char *const argv[], int out_fd, struct err *err);
 
-/* The same, killed after timeout_ms (ERR_TIMEOUT). *out is what it wrote, errors too, without the
- * last newline; owned; set in any case. Its standard input is empty. */
+/* The same, killed after timeout_ms (ERR_TIMEOUT), and when we end. *out is what it wrote, errors
+ * too, without the last newline; owned; set in any case. Its standard input is empty. */
 int program_output(const char *const argv[], int64_t timeout_ms, char **out, struct err *err);
 /* The same with a standard input. */
 int program_feed(const char *const argv[], int in_fd, int64_t timeout_ms, char **out,

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "common/base/bytes.h"
@@ -173,10 +174,11 @@ static json_t *head_of(const struct transfer *t)
 	return head;
 }
 
-/* A file without a name, from its beginning. */
+/* A file in memory, from its beginning: /tmp may be full, or not ours. */
 static FILE *input_of(const struct transfer *t, const struct curve *c, struct err *err)
 {
-	FILE *f = tmpfile();
+	int fd = memfd_create("curve", MFD_CLOEXEC);
+	FILE *f = fd < 0 ? NULL : fdopen(fd, "w+");
 	json_t *head = head_of(t);
 	char *text = js_line(head);
 

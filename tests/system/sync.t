@@ -44,6 +44,23 @@ like "$err" 'first: mlflow: http://127.0.0.1:1/api.*refused' "is said to be away
 exits 1 "a Python that is not there" lbctl sync first --to wandb --python no-python
 like "$err" "no-python: there is no such program" "is said, too"
 
+# It needs no /tmp, and its Python ends with it: what a second call sends is sent by no first one.
+if unshare -m true 2>/dev/null; then
+	cat >"$T/no-tmp.sh" <<'END'
+mount --bind /tmp /tmp && mount --bind "$1" "$1" && mount -o remount,bind,ro /tmp || exit 99
+exec lbctl sync first --to "tensorboard=$1/no-tmp"
+END
+	exits 0 "where /tmp takes no file" unshare -m sh "$T/no-tmp.sh" "$T"
+	like "$out" '30 steps sent' "it sends"
+fi
+printf '#!/bin/sh\necho $$ >"%s/python.new" && mv "%s/python.new" "%s/python"\nexec sleep 6543\n' "$T" "$T" "$T" >"$T/slow"
+chmod +x "$T/slow"
+lbctl sync first --to "tensorboard=$T/slow-tb" --python "$T/slow" &
+slow=$!
+wait_for '[ -s "$T/python" ]' 20
+kill $slow
+wait_for '! kill -0 "$(cat "$T/python")" 2>/dev/null' 20 && passed "ended by a signal it leaves no Python behind"
+
 # --- again and again ------------------------------------------------------------------------------
 lbctl sync first --to "tensorboard=$T/every" --every 200ms >/dev/null 2>"$T/every.err" &
 every=$!
