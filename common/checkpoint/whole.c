@@ -16,8 +16,8 @@
 #include "common/base/text.h"
 
 enum {
-	HEAD_BYTES = 560,              /* JLD2's block is at its end */
-	HEADER_MAX = 32 * 1024 * 1024, /* of safetensors */
+	HEAD_BYTES = 560,               /* JLD2's block is at its end */
+	HEADER_MAX = 100 * 1000 * 1000, /* of safetensors, as its own library has it */
 	PICKLE_READ = 4 * 1024 * 1024,
 	TAIL_BYTES = 64,
 	NOTE_BYTES = 4096,
@@ -128,7 +128,7 @@ static int check_safetensors(const struct file *f, struct look *look, struct err
 	if (header_bytes > (uint64_t)f->bytes - 8)
 		return err_set(err, ERR_IO, "was cut short: its header alone is longer");
 	if (header_bytes > HEADER_MAX)
-		return err_set(err, ERR_IO, "a header of more than %d MB", HEADER_MAX >> 20);
+		return err_set(err, ERR_IO, "a header of more than %d MB", HEADER_MAX / 1000000);
 	text = xmalloc((size_t)header_bytes + 1);
 	if (read_part(f, text, (size_t)header_bytes, 8, err) == 0)
 		header = js_parse(text, (size_t)header_bytes, err);

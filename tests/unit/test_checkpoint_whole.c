@@ -115,6 +115,27 @@ static void test_formats(void **state)
 	assert_int_equal(newest("fe"), 20);
 }
 
+/* The format allows a header of 100 MB, and no more. */
+static void test_long_header(void **state)
+{
+	static const char header[] =
+		"{\"w\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]}}";
+	const size_t longest = 100 * 1000 * 1000;
+	char *file = malloc(8 + longest + 1 + 8);
+
+	(void)state;
+	for (size_t len = longest; len <= longest + 1; len++) {
+		memset(file, ' ', 8 + len + 8);
+		le((unsigned char *)file, len, 8);
+		memcpy(file + 8, header, sizeof(header) - 1);
+		put("fl/model_20.safetensors", file, 8 + len + 8);
+		assert_int_equal(newest("fl"), len == longest ? 20 : -2);
+	}
+	assert_contains(told, "a header of more than 100 MB");
+	assert_int_equal(folder_remove("fl", NULL), 0);
+	free(file);
+}
+
 static void flip(const char *path, long at)
 {
 	FILE *f = fopen(path, "r+");
@@ -192,6 +213,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_files),
 		cmocka_unit_test(test_formats),
+		cmocka_unit_test(test_long_header),
 		cmocka_unit_test(test_deep_looks),
 		cmocka_unit_test(test_archives_behind_each_other),
 		cmocka_unit_test(test_files_that_went),
