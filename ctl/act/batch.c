@@ -62,25 +62,6 @@ static char *full_path(const char *file)
 	return path;
 }
 
-/* The line, from 1, of the first call of scontrol for a requeue, whatever job it names; 0: none. */
-static int requeue_line(const char *text)
-{
-	int number = 1;
-
-	for (const char *line = text; *line; number++) {
-		size_t len = strcspn(line, "\n");
-		char *copy = xstrndup(line, len);
-		const char *call = strstr(copy, "scontrol");
-		bool is = copy[strspn(copy, " \t")] != '#' && call && strstr(call, "requeue");
-
-		free(copy);
-		if (is)
-			return number;
-		line += len + (line[len] == '\n');
-	}
-	return 0;
-}
-
 /* What it means under lbd, before somebody wonders. */
 static void tell_of_self_submission(const char *file, const char *text)
 {

@@ -12,6 +12,7 @@
 #include "common/base/mem.h"
 #include "common/base/paths.h"
 #include "common/base/strv.h"
+#include "common/base/text.h"
 
 enum { VARIABLE_ROUNDS = 4 };
 
@@ -158,9 +159,37 @@ static bool command_means_itself(char *line, const char *word, const char *base,
 	return false;
 }
 
+/* "requeue" or "requeuehold" behind what are options of scontrol at most; NULL: another word. */
+static const char *behind_options(const char *word)
+{
+	static const char between[] = " \t\"',";
+	bool may_be_value = false; /* of the option before it */
+
+	for (word += strspn(word, between); word[0] == '-' || may_be_value;
+	     word += strspn(word, between)) {
+		if (text_begins_with(word, "requeue"))
+			break;
+		may_be_value = word[0] == '-';
+		word += strcspn(word, between);
+	}
+	return text_begins_with(word, "requeue") ? word : NULL;
+}
+
+/* A call of scontrol for a requeue, also as words of a program, ["scontrol", "requeue"], and not
+ * "scontrol show job | grep requeue". NULL: none. */
+static const char *requeue_call(const char *line)
+{
+	static const char program[] = "scontrol";
+	const char *call = NULL;
+
+	for (const char *at = strstr(line, program); at && !call; at = strstr(at + 1, program))
+		call = behind_options(at + strlen(program));
+	return call;
+}
+
 static bool requeues_itself(const char *line)
 {
-	const char *at = strstr(line, "scontrol requeue");
+	const char *at = requeue_call(line);
 
 	return at && (uses(at, "SLURM_JOB_ID") || uses(at, "SLURM_JOBID"));
 }
@@ -242,5 +271,18 @@ int submits_itself(const char *path, const char *text, enum self_submission *how
 			*how = way_of(line);
 	}
 	strv_free(variables.items);
+	return is ? number : 0;
+}
+
+int requeue_line(const char *text)
+{
+	int number = 1, next = 1;
+	bool is = false;
+	char *line;
+
+	for (; !is && (line = next_command(&text, &next)); free(line)) {
+		is = requeue_call(line) != NULL;
+		number = is ? number : next;
+	}
 	return is ? number : 0;
 }

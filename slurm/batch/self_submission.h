@@ -17,4 +17,7 @@ enum self_submission {
  * in which it does. */
 int submits_itself(const char *path, const char *text, enum self_submission *how);
 
+/* The first line, from 1, that calls scontrol for a requeue, whatever job it names; 0: none. */
+int requeue_line(const char *text);
+
 #endif

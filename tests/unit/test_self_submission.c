@@ -68,10 +68,41 @@ static void test_submits_itself(void **state)
 	}
 }
 
+/* Which lines ask scontrol for a requeue, and which only have both words. */
+static void test_requeue_line(void **state)
+{
+	static const struct {
+		const char *text;
+		int line; /* 0: none */
+	} cases[] = {
+		{ "#!/bin/sh\nscontrol requeue $SLURM_JOB_ID\n", 2 },
+		{ "#!/bin/sh\ntrap 'scontrol  requeuehold 5; exit 0' USR1\n", 2 },
+		{ "#!/bin/sh\n/usr/bin/scontrol --quiet requeue 5\n", 2 },
+		{ "scontrol -M c1 requeue 5", 1 },
+		{ "subprocess.call([\"scontrol\", 'requeue', job])\n", 1 },
+		{ "scontrol show job 5 | grep -i requeue; scontrol requeue 5\n", 1 },
+		{ "#!/bin/sh\ntrue\n\nif x; then\n\tscontrol requeue 5\nfi\n", 5 },
+		{ "#!/bin/sh\n# scontrol requeue 5\n", 0 },
+		{ "scontrol show job $SLURM_JOB_ID | grep -i requeue\n", 0 },
+		{ "scontrol -o show job 5 >f; grep requeue f\n", 0 },
+		{ "scontrol update jobid=5 requeue=1\n", 0 },
+		{ "scontrol\n", 0 },
+		{ "scontrol -M\n", 0 },
+		{ "", 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		if (requeue_line(cases[i].text) != cases[i].line)
+			fail_msg("%s", cases[i].text);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_submits_itself),
+		cmocka_unit_test(test_requeue_line),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
