@@ -101,7 +101,7 @@ int goodput_run(struct ctl *ctl, struct err *err)
 		return err_set(err, ERR_USAGE, "goodput: --csv and --json do not go together");
 	if (!is_one || ctl->options.by || ctl->options.csv)
 		return goodput_sums(ctl, err);
-	args = json_pack("{s:I}", "since", (json_int_t)(ctl->options.since_ms / 1000));
+	args = json_pack("{s:I}", "since", (json_int_t)goodput_since_s(ctl));
 	data = ask_about(ctl, VERB_GOODPUT, first, args, err);
 	if (!data)
 		return -1;

@@ -54,6 +54,11 @@ static void add(struct sums *sums, const char *key, const json_t *goodput)
 	sum->interruptions += js_int(goodput, "interruptions", 0);
 }
 
+int64_t goodput_since_s(const struct ctl *ctl)
+{
+	return (ctl->options.since_ms + 999) / 1000;
+}
+
 static json_t *ask(struct ctl *ctl, const json_t *run, int64_t since_s, int64_t until_s,
 		   struct err *err)
 {
@@ -93,7 +98,7 @@ static int add_run(struct ctl *ctl, struct sums *sums, const json_t *run, struct
 
 	if (by && strcmp(by, "week") == 0)
 		return add_weeks(ctl, sums, run, err);
-	goodput = ask(ctl, run, ctl->options.since_ms / 1000, 0, err);
+	goodput = ask(ctl, run, goodput_since_s(ctl), 0, err);
 	if (!goodput)
 		return -1;
 	add(sums, js_str(run, !by || strcmp(by, "run") == 0 ? "name" : by, "-"), goodput);

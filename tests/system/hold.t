@@ -180,6 +180,8 @@ like "$out" 'were productive \(ETTR 0\.[0-9]+\)' "tells the productive share"
 like "$out" '% of [0-9m]+s were productive' "in seconds"
 ok "and nowhere in thousandths of an hour" sh -c '! echo "$1" | grep -Eq "[0-9] hours|HOURS"' sh "$out"
 like "$(lbctl goodput c --since 1h --json | json hours.productive)" '^0\.0' "as JSON, too"
+like "$(lbctl goodput c --since 1ms --json | json hours_total)" '^(0|0\.0|0\.000[0-2][0-9]*|.*e-.*)$' "less than a second is not all"
+like "$(lbctl goodput 'c*' --since 1ms --json | json 0.hours_total)" '^(0|0\.0|0\.000[0-2][0-9]*|.*e-.*)$' "nor of many runs"
 exits 0 "of many runs, a row for each" lbctl goodput ALL
 like "$out" '^c +1 +0 +0\.' "with the run that is asked about among them"
 like "$(lbctl goodput ALL --by owner --json)" "\"owner\": ?\"$(id -un)\".*\"hours\": ?[{]" "sums as JSON"
