@@ -107,11 +107,13 @@ static struct column key_column(const json_t *keys, size_t i)
 	};
 }
 
-/* Also where nobody reads it on a terminal: what differs is what counts, and stays in sight. */
-static void print_fitting(const struct ctl *ctl, const struct table *table, int key_count)
+/* Also where nobody reads it on a terminal: what differs is what counts, and stays in sight.
+ * `hidden` settings are no column of the table. */
+static void print_fitting(const struct ctl *ctl, const struct table *table, int key_count,
+			  int hidden)
 {
 	struct style style = ctl->out;
-	int widths[1 + MAX_KEYS + AFTER_KEYS], hidden = 0;
+	int widths[1 + MAX_KEYS + AFTER_KEYS];
 
 	if (style.width == 0)
 		style.width = PLAIN_COLUMNS;
@@ -134,7 +136,7 @@ static void print_table(const struct ctl *ctl, const json_t *data)
 	};
 	const json_t *keys = json_object_get(data, "keys"), *runs = json_object_get(data, "runs"),
 		     *run;
-	size_t key_count = json_array_size(keys), shared[MAX_KEYS], i;
+	size_t all_keys = json_array_size(keys), key_count = all_keys, shared[MAX_KEYS], i;
 	struct column columns[1 + MAX_KEYS + AFTER_KEYS] = { { .title = "NAME", .least = 12 } };
 	struct table table;
 
@@ -150,7 +152,7 @@ static void print_table(const struct ctl *ctl, const json_t *data)
 	json_array_foreach(runs, i, run) {
 		add_row(&table, run, keys, key_count, shared, &ctl->out);
 	}
-	print_fitting(ctl, &table, (int)key_count);
+	print_fitting(ctl, &table, (int)key_count, (int)(all_keys - key_count));
 	table_fini(&table);
 }
 

@@ -33,6 +33,13 @@ lbctl compare base --json >"$T/compared"
 is "$(json runs.3.settings <"$T/compared" | tr -d ' ')" \
 	'{"watch.kill_grace":2,"restart.in_place":7}' \
 	"programs get the same"
+for n in 1 2; do
+	lbctl submit --name wide-$n --set run.group=wide \
+		--set "run.sweep=[$(seq -s, 14 | sed "s/[0-9]*/\"k&=$n\"/g")]" -- true >/dev/null
+done
+python3 -c 'import pty; pty.spawn(["lbctl", "compare", "wide"])' </dev/null >"$T/wide"
+shown=$(head -n 1 "$T/wide" | grep -o 'k[0-9]' | wc -l)
+like "$(cat "$T/wide")" "$((14 - shown)) more settings differ" "those that no table has room for are counted"
 exits 3 "a group without runs is told" lbctl compare nobody
 # --- of one's own script --------------------------------------------------------------------------
 cat >"$T/train.py" <<'END'
