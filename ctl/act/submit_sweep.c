@@ -97,12 +97,14 @@ static json_t *one_of_sweep(const json_t *args, const char *base, const char *na
 	return one;
 }
 
-static int explain(const char *name, const json_t *combination, bool dry, struct err *err)
+static int explain(const char *name, const json_t *combination, bool submitted_some,
+		   struct err *err)
 {
 	char *which = js_line(combination);
 
 	err_wrap(err,
-		 dry ? "%s %s: nothing was submitted" : "%s %s: the runs before it were submitted",
+		 submitted_some ? "%s %s: the runs before it were submitted"
+				: "%s %s: nothing was submitted",
 		 name, which);
 	free(which);
 	return -1;
@@ -124,7 +126,7 @@ static int sweep_pass(struct ctl *ctl, const json_t *args, const char *base, con
 		if (dry && i == 0)
 			submission_note(ctl, data);
 		if (!data)
-			rc = explain(name, combination, dry, err);
+			rc = explain(name, combination, !dry && i > 0, err);
 		else if (js_bool(data, "wait", false))
 			rc = err_set(err, ERR_USAGE, "--sweep: excludes --wait (or SBATCH_WAIT)");
 		else if (!dry || ctl->options.dry_run)

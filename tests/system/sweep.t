@@ -93,4 +93,10 @@ ok "the group is ended together" lbctl kill --now --yes base@group
 for n in 1 2 3 4; do
 	run_reaches base-$n killed 20
 done
+lbd_stop
+LB_FAILPOINT=run.folder:error@3
+export LB_FAILPOINT
+lbd_start
+exits 9 "one whose first run cannot be written" lbctl submit --name ill --sweep lr=1,2 -- true '{lr}'
+like "$err" 'ill-1 .*: nothing was submitted' "has submitted none"
 done_testing
