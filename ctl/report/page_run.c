@@ -61,9 +61,10 @@ static void put_attempts(struct buf *out, const json_t *run)
 
 		if (i + MOST_ROWS < json_array_size(attempts))
 			continue;
-		buf_addf(out, "<tr><td class=\"n\">%lld</td><td class=\"n\">%lld</td>",
-			 (long long)js_int(attempt, "number", 0),
-			 (long long)js_int(attempt, "job_id", 0));
+		buf_addf(out, "<tr><td class=\"n\">%lld</td>",
+			 (long long)js_int(attempt, "number", 0));
+		snprintf(text, sizeof(text), "%lld", (long long)js_int(attempt, "job_id", 0));
+		html_number(out, js_int(attempt, "job_id", 0) ? text : "");
 		html_cell(out, from_ms ? clock_text(from_ms, text) : "");
 		html_number(out, from_ms && to_ms >= from_ms ? duration_text(to_ms - from_ms, text)
 							     : "");

@@ -219,6 +219,8 @@ static void test_page(void **state)
 	assert_non_null(strstr(page, "class=\"undone\""));
 	assert_non_null(strstr(page, "12.5"));
 	assert_null(strstr(page, "http")); /* it needs no network */
+	/* an attempt that has no job yet */
+	assert_non_null(strstr(page, "<td class=\"n\">1</td><td class=\"n\"></td>"));
 	free(page);
 	report_run_clear(&r);
 }
