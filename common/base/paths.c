@@ -90,7 +90,7 @@ char *path_lb_home(struct err *err)
 		char *folder = path_join("%s/.local/state/lb", home);
 
 		free(home);
-		return made_absolute(folder, err);
+		return checked(made_absolute(folder, err), err);
 	}
 	err_set(err, ERR_USAGE, "cannot tell where to keep state: set LB_HOME or HOME");
 	return NULL;

@@ -43,6 +43,27 @@ static void test_lb_home(void **state)
 	}
 }
 
+/* Whichever variable it is from, what is written into scripts and sockets must fit. */
+static void test_home_is_checked(void **state)
+{
+	struct err err = { 0 };
+	char deep[2 * PATH_HOME_MAX];
+
+	(void)state;
+	memset(deep, 'x', sizeof(deep) - 1);
+	deep[0] = '/';
+	deep[sizeof(deep) - 1] = '\0';
+	set("LB_HOME", NULL);
+	set("XDG_STATE_HOME", NULL);
+	set("HOME", "/a\nb");
+	assert_null(path_lb_home(&err));
+	assert_contains(err.text, "a line break");
+	err = (struct err){ 0 };
+	set("HOME", deep);
+	assert_null(path_lb_home(&err));
+	assert_contains(err.text, "are allowed");
+}
+
 static void test_relative_home(void **state)
 {
 	char cwd[4096], expected[4200], *path;
@@ -127,7 +148,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_lb_home),     cmocka_unit_test(test_relative_home),
 		cmocka_unit_test(test_tmp),         cmocka_unit_test(test_sibling),
-		cmocka_unit_test(test_own_program),
+		cmocka_unit_test(test_own_program), cmocka_unit_test(test_home_is_checked),
 	};
 
 	if (argc == 3 && strcmp(argv[1], "--replaced") == 0)
