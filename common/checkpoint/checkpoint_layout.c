@@ -73,8 +73,7 @@ static void measure(struct checkpoint *c, const char *base)
 		c->bytes += p->bytes;
 		if (p->changed_ns / 1000000 > c->time_ms)
 			c->time_ms = p->changed_ns / 1000000;
-		for (const char *s = p->name; *s; s++)
-			h = fnv_add(h, (unsigned char)*s);
+		h = fnv_add_text(h, p->name);
 		h = fnv_add(fnv_add(h, (uint64_t)p->bytes), (uint64_t)p->changed_ns);
 		free(path);
 	}

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/base/compare.h"
 #include "common/base/files.h"
 #include "common/base/json.h"
 #include "common/base/mem.h"
@@ -40,14 +41,6 @@ static int parse_file(const json_t *o, struct manifest_file *file, struct err *e
 	memcpy(file->digest, digest, sizeof(file->digest));
 	file->name = xstrdup(name);
 	return 0;
-}
-
-static int compare_names(const void *a, const void *b)
-{
-	const char *const *x = a;
-	const char *const *y = b;
-
-	return strcmp(*x, *y);
 }
 
 static int check_duplicates(const struct manifest *m, struct err *err)

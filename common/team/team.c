@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "common/base/accounts.h"
+#include "common/base/files.h"
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "common/base/paths.h"
@@ -90,15 +91,7 @@ static int write_text(int fd, gid_t gid, const char *text, size_t len)
 {
 	if (fchown(fd, (uid_t)-1, gid) < 0 || fchmod(fd, 0640) < 0)
 		return -1;
-	while (len > 0) {
-		ssize_t n = write(fd, text, len);
-
-		if (n < 0 && errno != EINTR)
-			return -1;
-		text += n > 0 ? n : 0;
-		len -= n > 0 ? (size_t)n : 0;
-	}
-	return 0;
+	return file_write_all(fd, text, len);
 }
 
 /* Always the same hidden name, so that what a crash left is taken away by the next one; where

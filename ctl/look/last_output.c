@@ -14,27 +14,21 @@
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "ctl/base/command.h"
+#include "ctl/look/log_lines.h"
 #include "ctl/team/ask.h"
 
 enum { TAIL_BYTES = 8 * 1024 };
 
-/* "[n1:3] text" → "text" */
-static char *after_prefix(char *text)
-{
-	char *end = text[0] == '[' ? strstr(text, "] ") : NULL;
-
-	return end && !memchr(text, ' ', (size_t)(end - text)) ? end + 2 : text;
-}
-
 /* The last line of the trainer's in `text`, which it changes; NULL = there is none. */
-static char *last_line(char *text)
+static const char *last_line(char *text)
 {
-	char *last = NULL;
+	const char *last = NULL;
 
 	for (char *line, *next = text; (line = strsep(&next, "\r\n"));) {
-		line = after_prefix(line);
-		if (line[strspn(line, " \t")] && strncmp(line, "lbrun: ", 7) != 0)
-			last = line;
+		const char *words = log_line_words(line);
+
+		if (words[strspn(words, " \t")] && strncmp(words, "lbrun: ", 7) != 0)
+			last = words;
 	}
 	return last;
 }
@@ -69,8 +63,8 @@ char *last_output(struct ctl *ctl, const char *run, int64_t *age_ms)
 	char *path = newest ? js_bytes_take(json_object_get(newest, "path")) : NULL;
 	int64_t changed_ms = 0;
 	char *text = path ? read_tail(path, &changed_ms) : NULL;
-	char *line = text ? last_line(text) : NULL,
-	     *shown = line ? clean_copy(line, &ctl->out) : NULL;
+	const char *line = text ? last_line(text) : NULL;
+	char *shown = line ? clean_copy(line, &ctl->out) : NULL;
 
 	*age_ms = clock_wall_ms() - changed_ms;
 	if (*age_ms < 0)

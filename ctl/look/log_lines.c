@@ -45,8 +45,7 @@ void log_lines_fini(struct log_lines *l)
 	buf_fini(&l->line);
 }
 
-/* "[n1:3] text" → "text" */
-static const char *after_prefix(const char *text)
+const char *log_line_words(const char *text)
 {
 	const char *end = text[0] == '[' ? strstr(text, "] ") : NULL;
 
@@ -120,7 +119,7 @@ static bool is_error(struct log_lines *l, const char *text)
 			end_traceback(l, at);
 		return true;
 	}
-	return is_bad_end(after_prefix(text)) || regexec(&l->errors, text, 0, NULL, 0) == 0;
+	return is_bad_end(log_line_words(text)) || regexec(&l->errors, text, 0, NULL, 0) == 0;
 }
 
 static void end_line(struct log_lines *l)

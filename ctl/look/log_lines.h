@@ -34,6 +34,8 @@ void log_lines_fini(struct log_lines *l);
 void log_lines_add(struct log_lines *l, const char *data, size_t len);
 /* Ends an unfinished line. */
 void log_lines_end(struct log_lines *l);
+/* "[n1:3] text" → "text" */
+const char *log_line_words(const char *text);
 /* Passes on what was kept; from now on lines are passed on as they come. */
 void log_lines_flush(struct log_lines *l);
 
