@@ -19,7 +19,7 @@ enum message_type {
 	MESSAGE_PHASE, /* {"type":"phase","name":"setup|train|checkpoint|eval","what":"imports"} */
 	MESSAGE_STEP,  /* {"type":"step","step":N,"loss":x, …any numeric field…} */
 	MESSAGE_CHECKPOINT, /* {"type":"checkpoint","step":N,"path":P} */
-	MESSAGE_BYE,        /* {"type":"bye","status":"done|stopped"} */
+	MESSAGE_BYE,        /* {"type":"bye","status":"done|stopped|diverged"} */
 	MESSAGE_COUNT
 };
 

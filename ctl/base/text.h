@@ -23,8 +23,8 @@ void style_of(FILE *stream, bool no_color, struct style *out);
 int terminal_width(int fd);
 
 /* The one road for text that came from elsewhere. Escape sequences are dropped, other control
- * characters, bytes that are no UTF-8 and characters that reorder a line become '?'. Where
- * `ascii_only`, all that is not ASCII becomes '?', too. Tabs stay when `keep_tabs`. In place. */
+ * characters, bytes that are no UTF-8 and characters that reorder a line become '?'. With
+ * CLEAN_ASCII, all that is not ASCII becomes '?', too. Tabs stay with CLEAN_KEEP_TABS. In place. */
 enum clean { CLEAN_LINE = 0, CLEAN_KEEP_TABS = 1, CLEAN_ASCII = 2 };
 void clean(char *text, unsigned how);
 /* A cleaned copy; NULL gives "-". Owned by the caller. */
@@ -47,7 +47,8 @@ enum { NUMBER_TEXT_MAX = 32 };
 const char *short_number(double value, char out[NUMBER_TEXT_MAX]);
 /* "12.4 GiB", "340 MiB", "12 KiB", "0". */
 const char *size_text(int64_t bytes, char out[NUMBER_TEXT_MAX]);
-/* Four significant digits, as losses are read. */
+/* As losses are read: four places below 10, else two; very small and very large ones as 1.234e-05.
+ * "-" when not finite. */
 const char *loss_text(double value, char out[NUMBER_TEXT_MAX]);
 /* "120/200", "120" without a target, "-" without a step. */
 const char *step_text(int64_t step, int64_t target, char out[2 * NUMBER_TEXT_MAX]);

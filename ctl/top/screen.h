@@ -14,7 +14,7 @@ void screen_size(int *height, int *width);
 void screen_show(const struct canvas *canvas);
 /* All of it anew, also what curses believes to be there. */
 void screen_redraw(void);
-/* A character, or one of enum key (view.h); KEY_NOTHING after timeout_ms, or when the size
+/* A character, or one of enum top_key (keys.h); TOP_NOTHING after timeout_ms, or when the size
  * changed. */
 int screen_key(int timeout_ms);
 /* The terminal was closed. */

@@ -19,7 +19,7 @@ struct source {
 	json_t *list; /* the same as an array, for the view; owned */
 	/* of a recording */
 	json_t *frames;   /* NULL: lbd is asked; owned */
-	json_t *pages;    /* borrowed from frames */
+	json_t *pages;    /* owned */
 	size_t next;      /* frame */
 	int64_t begun_ms; /* monotonic */
 	FILE *record;     /* what lbd answers is written there; NULL: nowhere */
