@@ -389,7 +389,8 @@ int engine_adopt(struct engine *e, const char *name, struct err *err)
 	return engine_find(e, name) ? 0 : load_run(e, name, false, err);
 }
 
-/* Calls that are under way name their run by ids: their answers find the new one, or nobody. */
+/* Calls that are under way name their run by ids: their answers find the new one, or nobody. Its
+ * row is written: a spec that cannot be read at this moment is read later. */
 int engine_adopt_anew(struct engine *e, const char *name, struct err *err)
 {
 	for (struct run **at = &e->runs; *at; at = &(*at)->next) {
@@ -402,7 +403,7 @@ int engine_adopt_anew(struct engine *e, const char *name, struct err *err)
 		run_destroy(run);
 		break;
 	}
-	return engine_adopt(e, name, err);
+	return load_run(e, name, true, err);
 }
 
 int engine_load(struct engine *e, struct err *err)

@@ -147,7 +147,15 @@ static bool not_exited(void *self, const struct run *run, struct attempt_exit *o
 	return false;
 }
 
+static int spec_gone(void *self, const char *run_dir, struct run_spec *out, struct err *err)
+{
+	(void)self;
+	(void)out;
+	return err_set(err, ERR_IO, "%s is away", run_dir);
+}
+
 static const struct world world = {
+	.spec = spec_gone,
 	.exited = not_exited,
 	.spool = spool_full,
 	.wall_ms = clock_now,
@@ -372,6 +380,24 @@ static void test_an_order_asks_anew(void **state)
 	ledger_close(ledger);
 }
 
+/* Its row says that it is to run: who cannot read its spec now reads it later. */
+static void test_a_restart_is_not_forgotten(void **state)
+{
+	struct ledger *ledger = open_ledger();
+	struct engine *e = engine_create(ledger, &scheduler, NULL, &world, &times);
+	struct err err = { 0 };
+
+	(void)state;
+	add_run(ledger, "r", RUN_CREATED);
+	for (int i = 0; i < 2; i++) {
+		ok(engine_adopt_anew(e, "r", &err), &err);
+		assert_non_null(engine_live(e, "r"));
+		assert_int_equal(e->run_count, 1);
+	}
+	engine_destroy(e);
+	ledger_close(ledger);
+}
+
 /* Asks once more, and hears that. */
 static void ask_outages(struct engine *e, const char *json)
 {
@@ -567,6 +593,7 @@ int main(void)
 		TEST(test_blame_of_what_did_not_boot),
 		TEST(test_cancelled_tasks),
 		TEST(test_an_order_asks_anew),
+		TEST(test_a_restart_is_not_forgotten),
 		TEST(test_turns_are_short),
 		TEST(test_slow_turns_take_less),
 	};
