@@ -26,7 +26,8 @@ void engine_warn_of_limit(struct engine *e, struct run *run)
 	int64_t until_ms = end_ms - a->pace.last_ms;
 	char needs[CLOCK_TEXT_MAX], has[CLOCK_TEXT_MAX];
 
-	if (a->is_limit_reported || end_ms == 0 || start_ms == 0 || left_ms <= until_ms)
+	if (a->is_limit_reported || end_ms == 0 || start_ms == 0 || left_ms <= 0 ||
+	    left_ms <= until_ms)
 		return;
 	a->is_limit_reported = true;
 	if (!was_told(e, run, kind, start_ms))

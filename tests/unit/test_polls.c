@@ -398,6 +398,45 @@ static void test_a_restart_is_not_forgotten(void **state)
 	ledger_close(ledger);
 }
 
+/* A job that is over its limit, and nothing tells how long its training still takes. */
+static void test_no_pace_is_no_warning(void **state)
+{
+	static const struct {
+		int64_t first_step, last_step, target_step,
+			ended_s; /* ended_s: ago, by its limit */
+		bool is_told;
+	} cases[] = {
+		{ 1, 20, 100, 1, true },
+		{ 1, 2, 100, 1, false }, /* too few steps for a pace */
+		{ 1, 20, -1, 1, false }, /* no target */
+		{ 1, 20, 20, 1, false }, /* and one that is reached */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct ledger *ledger = open_ledger();
+		struct engine *e = engine_create(ledger, &scheduler, NULL, &world, &times);
+		struct run run = run_on_two_nodes();
+		struct attempt *a = &run.attempt;
+
+		run.id = add_run(ledger, "r", RUN_RUNNING);
+		run.target_step = cases[i].target_step;
+		a->last_seen.limit_time = START_S + 60;
+		a->pace = (struct pace){
+			.launch = 1,
+			.first_step = cases[i].first_step,
+			.first_ms = 1000 * START_S,
+			.last_step = cases[i].last_step,
+			.last_ms = 1000 * (START_S + 60 + cases[i].ended_s),
+		};
+		engine_warn_of_limit(e, &run);
+		if (a->is_limit_reported != cases[i].is_told)
+			fail_msg("case %zu", i);
+		engine_destroy(e);
+		ledger_close(ledger);
+	}
+}
+
 /* Asks once more, and hears that. */
 static void ask_outages(struct engine *e, const char *json)
 {
@@ -594,6 +633,7 @@ int main(void)
 		TEST(test_cancelled_tasks),
 		TEST(test_an_order_asks_anew),
 		TEST(test_a_restart_is_not_forgotten),
+		TEST(test_no_pace_is_no_warning),
 		TEST(test_turns_are_short),
 		TEST(test_slow_turns_take_less),
 	};
