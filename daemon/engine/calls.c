@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* calls.c - the acts of the engine: calls to a scheduler, and what becomes of their answers.
  *
- * An answer names its run by ids, not by pointer: in the meantime the run may have ended, or the
- * engine may have read everything anew. An answer that finds nobody is dropped; the next poll shows
- * what it did. */
+ * An answer names its run by id, its attempt by token (the id of one that was dropped is given
+ * again), neither by pointer: in the meantime the run may have ended, or the engine may have read
+ * everything anew. An answer that finds nobody is dropped; the next poll shows what it did. */
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/base/failpoint.h"
 #include "common/base/json.h"
@@ -41,7 +42,8 @@ struct open_call {
 	struct open_call *next, **at;
 	struct engine *engine;
 	enum decision_kind kind;
-	int64_t run_id, attempt_id;
+	int64_t run_id;
+	char token[TOKEN_HEX + 1];
 };
 
 /* `run` NULL: of a job that no run waits for. */
@@ -54,7 +56,7 @@ static struct open_call *begin_call(struct engine *e, const struct run *run,
 	f->kind = kind;
 	if (run) {
 		f->run_id = run->id;
-		f->attempt_id = a->id;
+		memcpy(f->token, a->job.token, sizeof(f->token));
 	}
 	f->next = e->open_calls;
 	f->at = &e->open_calls;
@@ -219,9 +221,9 @@ static void on_answer(void *arg, const struct scheduler_reply *reply)
 	struct run *run = engine_find_id(e, f->run_id);
 
 	pass_point(f->kind, true);
-	if (run && run->has_attempt && run->attempt.id == f->attempt_id)
+	if (run && run->has_attempt && strcmp(run->attempt.job.token, f->token) == 0)
 		take_answer(e, run, &run->attempt, f->kind, reply);
-	else if (run && run->prequeued && run->prequeued->id == f->attempt_id)
+	else if (run && run->prequeued && strcmp(run->prequeued->job.token, f->token) == 0)
 		take_answer(e, run, run->prequeued, f->kind, reply);
 	end_call(f);
 }

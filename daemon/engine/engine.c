@@ -389,7 +389,7 @@ int engine_adopt(struct engine *e, const char *name, struct err *err)
 	return engine_find(e, name) ? 0 : load_run(e, name, false, err);
 }
 
-/* Calls that are under way name their run by ids: their answers find the new one, or nobody. Its
+/* Calls that are under way name no pointers: their answers find the new one, or nobody. Its
  * row is written: a spec that cannot be read at this moment is read later. */
 int engine_adopt_anew(struct engine *e, const char *name, struct err *err)
 {

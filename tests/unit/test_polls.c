@@ -437,6 +437,67 @@ static void test_no_pace_is_no_warning(void **state)
 	}
 }
 
+static struct {
+	scheduler_done done;
+	void *arg;
+} submitted;
+
+static int submit_later(void *self, const struct run *run, const char *ledger_id,
+			scheduler_done done, void *arg, struct err *err)
+{
+	(void)self;
+	(void)run;
+	(void)ledger_id;
+	(void)err;
+	submitted.done = done;
+	submitted.arg = arg;
+	return 0;
+}
+
+static void token_drawn(void *self, char out[TOKEN_HEX + 1])
+{
+	(void)self;
+	token_draw(out);
+}
+
+/* One that waits in line is dropped while it is submitted: the next one has its row's id. */
+static void test_a_late_answer_is_for_its_own_job(void **state)
+{
+	struct world w = world;
+	struct decision make = { .kind = DECISION_NEW_ATTEMPT },
+			submit = { .kind = DECISION_SUBMIT };
+	struct scheduler_reply late = { .text = "", .job = { .job_id = 7 } };
+	struct ledger *ledger = open_ledger();
+	struct engine *e = engine_create(ledger, &scheduler, NULL, &w, &times);
+	struct run run = run_on_two_nodes();
+	int64_t id;
+
+	(void)state;
+	w.submit = submit_later;
+	w.token = token_drawn;
+	run.id = add_run(ledger, "r", RUN_RUNNING);
+	run.attempt.id = add_attempt(ledger, run.id, 1);
+	run.attempt.number = 1;
+	e->runs = &run;
+	engine_write_prequeued(e, &run, &make);
+	id = run.prequeued->id;
+	engine_act(e, &run, run.prequeued, &submit);
+	engine_drop_prequeued(e, &run);
+	engine_write_prequeued(e, &run, &make);
+	assert_int_equal(run.prequeued->id, id);
+	submitted.done(submitted.arg, &late);
+	assert_int_equal(run.prequeued->submit.state, CALL_NONE);
+	assert_int_equal(run.prequeued->submitted.job_id, 0);
+	engine_act(e, &run, run.prequeued, &submit);
+	submitted.done(submitted.arg, &late);
+	assert_int_equal(run.prequeued->submitted.job_id, 7);
+	e->runs = NULL;
+	free(run.prequeued);
+	free(run.prequeued_excluded);
+	engine_destroy(e);
+	ledger_close(ledger);
+}
+
 /* Asks once more, and hears that. */
 static void ask_outages(struct engine *e, const char *json)
 {
@@ -634,6 +695,7 @@ int main(void)
 		TEST(test_an_order_asks_anew),
 		TEST(test_a_restart_is_not_forgotten),
 		TEST(test_no_pace_is_no_warning),
+		TEST(test_a_late_answer_is_for_its_own_job),
 		TEST(test_turns_are_short),
 		TEST(test_slow_turns_take_less),
 	};
