@@ -24,7 +24,7 @@ enum {
 	APPLICATION_ID = 1818387559, /* as in schema/001-initial.sql */
 	PAGE_BYTES = 4096,
 	LOCK_WAIT_MS = 500,            /* a reader may have the file for a moment */
-	CHECK_ALWAYS_BYTES = 32 << 20, /* quick_check does some 200 MB/s */
+	CHECK_ALWAYS_BYTES = 32 << 20, /* a check does some 140 MB/s */
 };
 
 /* The write-ahead log is written over and over in place: a file whose length does not change is

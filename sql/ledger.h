@@ -33,8 +33,8 @@ enum { LEDGER_SCHEMA_VERSION = 12 };
 const char *ledger_library(void);
 /* Opens or creates the file, takes the exclusive lock, runs the migrations up to
  * LEDGER_SCHEMA_VERSION (each in one transaction with its user_version). A newer schema, a corrupt
- * file or a file somebody else holds (ERR_LOCKED) is refused with what to do. quick_check runs when
- * the file is small or its last user died while writing. Programs must ignore SIGXFSZ. */
+ * file or a file somebody else holds (ERR_LOCKED) is refused with what to do. It is checked when it
+ * is small or its last user died while writing. Programs must ignore SIGXFSZ. */
 int ledger_open(const char *path, struct ledger **out, struct err *err);
 /* What is not committed is gone; all else is in the one file, unless the ledger is broken, or the
  * guard refuses, or the disk is full: then it is in the log beside it. Where another file has been
@@ -50,8 +50,8 @@ const char *ledger_id(const struct ledger *ledger);
 /* Of a ledger that is made anew from files: the id that its jobs carry. */
 int ledger_set_id(struct ledger *ledger, const char *id, struct err *err);
 /* Events in the order of their times. Takes over from the ledger at `path` (of our own schema, only
- * read; NULL: there is none) what no run's files
- * tell: nodes, periodic jobs, and events up to its time. Nothing may be open. */
+ * read; NULL: there is none) what no run's files tell: nodes, periodic jobs, and events up to its
+ * time. Nothing may be open. */
 int ledger_take_over(struct ledger *ledger, const char *path, struct err *err);
 
 int ledger_commit(struct ledger *ledger, struct err *err); /* nothing open: fine */
@@ -125,6 +125,10 @@ int ledger_run_by_id(struct ledger *l, int64_t id, struct ledger_run *out, struc
 int ledger_run_each(struct ledger *l, bool live_only,
 		    int (*each)(const struct ledger_run *run, void *arg), void *arg,
 		    struct err *err);
+/* The same of all but those that ended before since_ms: few, whatever the ledger has seen. */
+int ledger_run_each_since(struct ledger *l, int64_t since_ms,
+			  int (*each)(const struct ledger_run *run, void *arg), void *arg,
+			  struct err *err);
 /* The run that ended first after (after_ms, after_id), until_ms at the latest. ERR_NOT_FOUND:
  * none. */
 struct ledger_ended {
@@ -135,10 +139,6 @@ struct ledger_ended {
 };
 int ledger_run_next_ended(struct ledger *l, int64_t after_ms, int64_t after_id, int64_t until_ms,
 			  struct ledger_ended *out, struct err *err);
-/* The same of all but those that ended before since_ms: few, whatever the ledger has seen. */
-int ledger_run_each_since(struct ledger *l, int64_t since_ms,
-			  int (*each)(const struct ledger_run *run, void *arg), void *arg,
-			  struct err *err);
 /* Guarded: the row must be in state `from`, else ERR_INTERNAL. A move that run_state_may_follow
  * does not allow is refused. Sets ended_ms when `to` is final, clears it otherwise. */
 int ledger_run_move(struct ledger *l, int64_t id, enum run_state from, enum run_state to,

@@ -42,7 +42,7 @@ struct alerts {
 	int said_fd;    /* what it complains of; -1: there is no place for it */
 	int64_t exit_status;
 	struct webhook *web; /* under way; NULL = none */
-	bool busy, closing;
+	bool closing;
 	int open_timers;
 
 	int64_t cursor; /* id of the last event that was told or passed over */
@@ -238,7 +238,6 @@ static void on_timer(uv_timer_t *timer);
 /* One way is through with this event, well or not. */
 static void on_told(struct alerts *a, const char *problem)
 {
-	a->busy = false;
 	if (a->closing)
 		return;
 	if (problem[0] && ++a->tries < MAX_TRIES) {
@@ -401,7 +400,6 @@ static void next_stage(struct alerts *a)
 		uv_timer_start(&a->timer, on_timer, 0, 0);
 		return;
 	}
-	a->busy = true;
 	if (a->stage == STAGE_HOOK)
 		tell_hook(a);
 	else
