@@ -17,4 +17,8 @@ json_t *hosts_expand(const char *text);
  * are no strings are passed over; NULL counts as empty. Owned by the caller. */
 char *hosts_fold(const json_t *names, size_t limit);
 
+/* A list as Slurm prints it, cut where it has `limit` bytes: without what may be half a name,
+ * "n[1-3,5" → "n[1-3]". A shorter one as it is. Owned by the caller. */
+char *hosts_whole(const char *list, size_t limit);
+
 #endif

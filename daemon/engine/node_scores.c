@@ -90,7 +90,8 @@ char *engine_failed_nodes(const struct run *run)
 	const struct attempt *a = &run->attempt;
 	json_t *names = hosts_expand(a->seen_poll_ms > 0 ? a->last_seen.failed_nodes : ""), *name;
 	/* tasks of an array have nodes of their own, and what the attempt's are is one task's */
-	const char *own = run_is_array(run) ? a->last_seen.nodes : a->nodes;
+	char *own = run_is_array(run) ? hosts_whole(a->last_seen.nodes, JOB_NODES_BYTES - 1)
+				      : xstrdup(a->nodes);
 	struct buf out;
 	size_t i;
 
@@ -99,6 +100,7 @@ char *engine_failed_nodes(const struct run *run)
 		if (has_name(own, json_string_value(name)))
 			buf_addf(&out, "%s%s", out.len ? "," : "", json_string_value(name));
 	}
+	free(own);
 	json_decref(names);
 	buf_addf(&out, "%s", "");
 	return buf_take(&out);
@@ -347,14 +349,17 @@ void engine_note_nodes(struct engine *e, struct run *run, const char *nodes)
 {
 	struct attempt *a = &run->attempt;
 	json_t *names, *name;
+	char *whole;
 	size_t i;
 
 	if (nodes[0] == '\0' || a->nodes[0] != '\0')
 		return;
-	snprintf(a->nodes, sizeof(a->nodes), "%s", nodes);
+	whole = hosts_whole(nodes, sizeof(a->nodes) - 1);
+	snprintf(a->nodes, sizeof(a->nodes), "%s", whole);
+	free(whole);
 	if (run->excluded[0] == '\0')
 		return;
-	names = hosts_expand(nodes);
+	names = hosts_expand(a->nodes);
 	json_array_foreach(names, i, name) {
 		if (has_name(run->excluded, json_string_value(name)))
 			engine_event(e, run, "node_again", "lbd",

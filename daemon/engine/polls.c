@@ -11,6 +11,7 @@
 
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "common/run/hosts.h"
 #include "daemon/engine/state.h"
 
 enum {
@@ -155,11 +156,15 @@ static bool still_waits(const struct attempt *a, const struct job_status *job)
 static void note_booting(struct engine *e, struct run *run, struct attempt *a,
 			 const struct job_status *job)
 {
+	char *nodes;
+
 	if (a != &run->attempt || job->phase != JOB_PENDING || job->nodes[0] == '\0')
 		return;
-	if (strcmp(a->nodes, job->nodes) != 0) /* others, if it was put back in line meanwhile */
+	nodes = hosts_whole(job->nodes, sizeof(job->nodes) - 1);
+	if (strcmp(a->nodes, nodes) != 0) /* others, if it was put back in line meanwhile */
 		a->nodes[0] = '\0';
 	engine_note_nodes(e, run, job->nodes);
+	free(nodes);
 }
 
 /* On the disk: a later lbd, too, is to know that whoever holds it then is somebody else. */

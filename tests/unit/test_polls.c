@@ -320,6 +320,51 @@ static void test_blame_of_what_did_not_boot(void **state)
 	}
 }
 
+/* n[1,3,5,…: as much of it as a poll's row holds, of which the last number may be half. */
+static void cut_list(char out[JOB_NODES_BYTES])
+{
+	size_t len = (size_t)snprintf(out, JOB_NODES_BYTES, "n[1");
+
+	for (int i = 3; len < JOB_NODES_BYTES - 1; i += 2)
+		len += (size_t)snprintf(out + len, JOB_NODES_BYTES - len, ",%d", i);
+}
+
+/* Names that nobody has are none for Slurm to keep away from: it refuses such a job. */
+static void test_names_that_were_cut(void **state)
+{
+	struct decision end = { .kind = DECISION_END, .cause = CAUSE_NODE_FAIL, .text = "" };
+	struct job_status job = { .ref = { "t1", 7, 1 }, .phase = JOB_PENDING };
+	struct ledger *ledger = open_ledger();
+	struct engine *e = engine_create(ledger, &scheduler, NULL, &world, &times);
+	struct run run = run_on_two_nodes();
+	char excluded[] = "n3";
+
+	(void)state;
+	run.id = add_run(ledger, "r", RUN_QUEUED);
+	run.attempt.id = add_attempt(ledger, run.id, 1);
+	run.state = RUN_QUEUED;
+	run.excluded = excluded;
+	run.attempt.state = ATTEMPT_QUEUED;
+	run.attempt.nodes[0] = '\0';
+	run.attempt.job = job.ref;
+	e->runs = &run;
+	snprintf(job.ledger_id, sizeof(job.ledger_id), "%s", ledger_id(ledger));
+	cut_list(job.nodes);
+	for (int i = 0; i < 2; i++) {
+		pause_ms(e);
+		answer_with(&job);
+	}
+	engine_write(e, &run, &end);
+	assert_true(score_of(ledger, "n5") > 0);
+	e->runs = NULL;
+	answer = NULL;
+	engine_destroy(e);
+	commit(ledger);
+	ledger_close(ledger);
+	assert_int_equal(ask_int("SELECT count(*) FROM events WHERE kind = 'node_again'"), 1);
+	assert_int_equal(ask_int("SELECT count(*) FROM nodes WHERE name LIKE '%[%'"), 0);
+}
+
 static size_t told_cancelled(struct engine *e, struct run *run)
 {
 	/* as it waited; after an hour, a minute; without nodes, and by a controller that may have
@@ -691,6 +736,7 @@ int main(void)
 		TEST(test_no_word_of_outages),
 		TEST(test_blame_of_arrays),
 		TEST(test_blame_of_what_did_not_boot),
+		TEST(test_names_that_were_cut),
 		TEST(test_cancelled_tasks),
 		TEST(test_an_order_asks_anew),
 		TEST(test_a_restart_is_not_forgotten),
