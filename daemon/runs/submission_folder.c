@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "common/base/bytes.h"
 #include "common/base/failpoint.h"
@@ -24,17 +25,50 @@
 
 enum { MAX_DRAWS = 100 };
 
-static bool is_free(struct lbd *lbd, const char *name)
+static bool has_row(struct lbd *lbd, const char *name)
 {
 	struct ledger_run row;
 	struct err err = { 0 };
+
+	return ledger_run_find(lbd->ledger, name, &row, &err) == 0 || err.code != ERR_NOT_FOUND;
+}
+
+static bool is_free(struct lbd *lbd, const char *name)
+{
 	char *dir = path_join("%s/%s", lbd->config.runs_folder, name);
-	bool no_row = ledger_run_find(lbd->ledger, name, &row, &err) < 0 &&
-		      err.code == ERR_NOT_FOUND;
 	bool no_folder = !file_exists(dir) && !remover_is_at(lbd, dir);
 
 	free(dir);
-	return no_row && no_folder;
+	return no_folder && !has_row(lbd, name);
+}
+
+/* Whether an lbd died over a submission, or one is under way, perhaps of another home's lbd, people
+ * know. */
+static int refuse_name(const struct submission *s, struct err *err)
+{
+	char *dir = path_join("%s/%s", s->lbd->config.runs_folder, s->name);
+	bool has_run = folder_holds(dir, "record.json") || folder_holds(dir, "attempts");
+	struct stat st;
+
+	if (has_row(s->lbd, s->name))
+		err_set(err, ERR_LOCKED,
+			"%s: there is such a run already; choose another name, or lbctl restart %s",
+			s->name, s->name);
+	else if (remover_is_at(s->lbd, dir))
+		err_set(err, ERR_LOCKED, "%s: a run of this name is being removed, with %s",
+			s->name, dir);
+	else if (!has_run && lstat(dir, &st) == 0 && st.st_uid == geteuid())
+		err_set(err, ERR_LOCKED,
+			"%s: no run has the folder %s: it is being submitted, or that was cut "
+			"short (then: rm -r %s); or choose another name",
+			s->name, dir, dir);
+	else
+		err_set(err, ERR_LOCKED,
+			"%s: a run that this lbd does not know has the folder %s; choose another "
+			"name",
+			s->name, dir);
+	free(dir);
+	return -1;
 }
 
 int submission_choose_name(struct submission *s, struct err *err)
@@ -43,10 +77,7 @@ int submission_choose_name(struct submission *s, struct err *err)
 		snprintf(s->name, sizeof(s->name), "%s", s->spec.name);
 		if (is_free(s->lbd, s->name))
 			return 0;
-		return err_set(err, ERR_LOCKED,
-			       "%s: there is such a run already (or its folder below "
-			       "%s); choose another name, or lbctl restart %s",
-			       s->name, s->lbd->config.runs_folder, s->name);
+		return refuse_name(s, err);
 	}
 	for (int i = 0; i < MAX_DRAWS; i++) {
 		name_draw(random_u64(), s->name);

@@ -43,4 +43,15 @@ cp "$T/bent.toml" "$LB_HOME/runs/bent/spec.toml"
 ok "mended, it can be restarted" lbctl restart bent
 run_reaches bent running 30
 passed "and runs"
+
+# What an lbd that died in the middle of a submission left; another's run, or one of a lost ledger.
+mkdir "$LB_HOME/runs/rest" "$LB_HOME/runs/other"
+touch "$LB_HOME/runs/rest/spec.toml" "$LB_HOME/runs/other/record.json"
+exits 4 "a name that only a folder has is refused" lbctl submit --name rest -- true
+like "$err" "no run has the folder $LB_HOME/runs/rest: .*rm -r $LB_HOME/runs/rest" "with what may be done"
+exits 4 "so is one whose run another ledger has" lbctl submit --name other -- true
+like "$err" "$LB_HOME/runs/other" "which is named"
+unlike "$err" "rm -r" "and not to be removed"
+exits 4 "and that of a run" lbctl submit --name bent -- true
+like "$err" 'lbctl restart bent' "which can be restarted"
 done_testing
