@@ -10,6 +10,7 @@
 #include "common/base/files.h"
 #include "common/base/mem.h"
 #include "common/base/paths.h"
+#include "common/base/text.h"
 
 enum { POINTER_MODE = 0644 };
 
@@ -54,21 +55,29 @@ static int move_all(const char *parent, const struct checkpoint *c, const char *
 	return rc;
 }
 
+/* The same path but for the number. */
+static bool is_called_alike(const char *path, const char *other)
+{
+	size_t len = (size_t)(path_base(path) - path);
+
+	len += strcspn(path + len, "0123456789");
+	return strncmp(path, other, len) == 0 &&
+	       strcmp(path + len + text_digits(path + len),
+		      other + len + text_digits(other + len)) == 0;
+}
+
 /* The file that names the newest names the one that stays from now on, or goes, too: a trainer that
  * asks it would die of a folder that is gone, and of the next ones a torn one count as finished. */
 static int turn_pointer(const char *parent, const struct checkpoint_rules *rules,
 			const struct checkpoint_list *list, size_t index, int64_t step,
 			const char *aside, struct err *err)
 {
+	const char *named = list->items[index].path;
 	char *pointer = checkpoint_named_by(rules, &list->items[index]), *text = NULL;
-	size_t beside = pointer ? (size_t)(path_base(pointer) - pointer) : 0;
 	int rc = 0;
 
 	for (size_t i = 0; pointer && step >= 0 && !text && i < list->count; i++) {
-		const char *path = list->items[i].path;
-
-		if (list->items[i].step == step && (size_t)(path_base(path) - path) == beside &&
-		    strncmp(path, pointer, beside) == 0)
+		if (list->items[i].step == step && is_called_alike(named, list->items[i].path))
 			text = checkpoint_pointer_text(pointer, &list->items[i]);
 	}
 	if (text)

@@ -86,6 +86,7 @@ static void what_names_the_newest_names_the_one_that_stays(void **state)
 	(void)state;
 	for (size_t i = 0; i < COUNT(folders); i++)
 		assert_int_equal(mkdir(folders[i], 0755), 0);
+	write_text("ds/weights_10.pt", "an export");
 	write_text("ds/latest", "global_step20");
 	write_text("mg/latest_checkpointed_iteration.txt", "20\n");
 	assert_int_equal(checkpoints_set_aside("ds", rules, 30, NULL, NULL, "ds/set-aside-2", &err),
