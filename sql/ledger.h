@@ -65,6 +65,8 @@ int ledger_check_place(struct ledger *ledger, struct err *err);
 /* Asked before each commit: may this process still write? -1 with ERR_LOCKED: never again, the
  * ledger is broken to it; with another error: not now, this commit fails. NULL: always. */
 void ledger_guard(struct ledger *ledger, int (*may)(void *arg, struct err *err), void *arg);
+/* Its answer, for who writes elsewhere. */
+bool ledger_may_be_written(const struct ledger *ledger);
 void ledger_rollback(struct ledger *ledger);
 /* Called after each commit for every run that it changed: its row, or what its attempts are. The
  * callback may read, not write. */

@@ -129,6 +129,11 @@ int ledger_check_place(struct ledger *l, struct err *err)
 	return err_set(err, why.code, "%s", why.text);
 }
 
+bool ledger_may_be_written(const struct ledger *l)
+{
+	return l->may_write == NULL || l->may_write(l->guard_arg, NULL) == 0;
+}
+
 int ledger_ask_guard(struct ledger *l, struct err *err)
 {
 	struct err why = { 0 };

@@ -29,9 +29,11 @@ static void submission_free(struct submission *s)
 	free(s);
 }
 
+/* Where another lbd took over, a folder of this name may be what it has made of the same time of
+ * cron. */
 static void refuse(struct submission *s, const struct err *err, bool made_folder)
 {
-	if (made_folder)
+	if (made_folder && ledger_may_be_written(s->lbd->ledger))
 		folder_remove(s->dir, NULL);
 	s->by.done(s->by.arg, NULL, err);
 	submission_free(s);

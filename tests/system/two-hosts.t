@@ -64,6 +64,43 @@ is "$(scontrol show job -o | grep -c '^JobId=')" 6 "six runs made six jobs"
 lbd_stop
 need sqlite3 sqlite3
 
+# One that hangs while it submits a time of cron: the next one submits that by the same name.
+faketime=$(ls /usr/lib/*/faketime/libfaketime.so.1 2>/dev/null)
+[ -n "$faketime" ] || bail_out "libfaketime is missing: apt-get install libfaketime"
+mkdir -m 755 "$T/beside" "$LB_HOME/cron"
+ln -s "$B/lbrun" "$T/beside/lbrun"
+cat >"$T/beside/lbworker" <<END
+#!/bin/sh
+case "\$*" in *--check*) ;; *) exec sleep 1000 ;; esac
+: >"$T/asked"
+while [ -e "$T/asks" ]; do sleep 0.1; done
+END
+chmod +x "$T/beside/lbworker"
+printf '[runs]\nlbrun = "%s"\n' "$T/beside/lbrun" >>"$LB_HOME/lbd.toml"
+printf '[model]\n' >"$LB_HOME/cron/night.toml"
+echo '1 11 * * * night.toml' >"$LB_HOME/cron/crontab"
+: >"$T/asks"
+shim=$shim:$faketime TZ=UTC
+export TZ FAKETIME_FMT=%s
+FAKETIME=@$(date -d "2026-11-02 11:00:56" +%s) host_start alpha
+sleeper=$lbd_pid
+wait_for '[ -e "$T/asked" ]' 30
+lbctl cron >/dev/null	# its turn is over
+kill -s STOP "$sleeper"
+rm "$LB_HOME/lbd.sock" "$T/asks"
+FAKETIME=@$(date -d "2026-11-02 11:01:10" +%s) host_start beta
+run_reaches night-20261102T1101Z running 30
+kill -s CONT "$sleeper"
+wait "$sleeper"
+ok "what the next one made is left alone by one that wakes up" \
+	[ -e "$LB_HOME/runs/night-20261102T1101Z/spec.toml" ]
+lbctl kill --now --yes night-20261102T1101Z >/dev/null
+run_reaches night-20261102T1101Z killed 30
+lbd_stop
+shim=${shim%%:*}
+rm -r "$LB_HOME/cron"
+unset TZ FAKETIME_FMT
+
 # What NFS once said is not there, it repeats for up to a minute: a job's end is seen all the same.
 LB_DEBUGGER="env LD_PRELOAD=$shim NOLOCKS_HOST=alpha NOLOCKS_REPEATS=$LB_HOME/runs/told/"
 rm "$LB_HOME/lbd.toml"	# as often as lbd looks by itself
