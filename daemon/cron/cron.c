@@ -140,7 +140,8 @@ static void watch_silence(struct cron *cron, const struct cron_entry *entry,
 	state->silent = silent;
 }
 
-static void turn_entry(struct cron *cron, const struct cron_entry *entry, int64_t now_s,
+/* What came since the last turn, into the ledger. */
+static void note_ticks(struct cron *cron, const struct cron_entry *entry, int64_t now_s,
 		       int64_t jump_s)
 {
 	struct cron_state *state = cron_state_of(cron, entry->name);
@@ -149,6 +150,7 @@ static void turn_entry(struct cron *cron, const struct cron_entry *entry, int64_
 					  (enum cron_catch_up)entry->settings.catch_up, &span);
 	bool is_disabled = state->disabled_by[0] != '\0';
 
+	state->found_s = state->seen_s;
 	state->seen_s = plan.seen_s;
 	for (size_t i = 0; i < plan.count && !is_disabled; i++)
 		cron_tick(cron, entry, plan.ticks[i], plan.count > 1);
@@ -159,9 +161,43 @@ static void turn_entry(struct cron *cron, const struct cron_entry *entry, int64_
 	if (plan.count > 0 || plan.passed_over > 0 || state->seen_s - state->written_s > HOUR_S ||
 	    state->seen_s < state->written_s)
 		cron_state_write(cron, state, NULL);
-	cron_look_after(cron, entry);
-	if (!is_disabled)
-		watch_silence(cron, entry, state, now_s);
+}
+
+/* It is due again, once the ledger can be written. */
+static void take_ticks_back(struct cron *cron, const struct cron_entry *entry)
+{
+	struct cron_state *state = cron_state_of(cron, entry->name);
+
+	state->seen_s = state->found_s;
+	state->written_s = 0;
+}
+
+/* The ticks of all are committed before anything is submitted: a submission that fails takes back
+ * whatever is not. */
+static int note_all(struct cron *cron, int64_t now_s, int64_t jump_s, struct err *err)
+{
+	size_t count = cron->entries.count;
+
+	for (size_t i = 0; i < count; i++)
+		note_ticks(cron, &cron->entries.items[i], now_s, jump_s);
+	if (engine_settle(cron->lbd->engine, err) == 0)
+		return 0;
+	for (size_t i = 0; i < count; i++)
+		take_ticks_back(cron, &cron->entries.items[i]);
+	return -1;
+}
+
+static int look_after_all(struct cron *cron, int64_t now_s, struct err *err)
+{
+	for (size_t i = 0; i < cron->entries.count; i++) {
+		const struct cron_entry *entry = &cron->entries.items[i];
+		struct cron_state *state = cron_state_of(cron, entry->name);
+
+		cron_look_after(cron, entry);
+		if (state->disabled_by[0] == '\0')
+			watch_silence(cron, entry, state, now_s);
+	}
+	return engine_settle(cron->lbd->engine, err);
 }
 
 /* --- the turn -------------------------------------------------------------------------------- */
@@ -201,9 +237,7 @@ static void on_turn(uv_timer_t *timer)
 
 	look_at_zones(cron, now_s);
 	cron_read_folder(cron);
-	for (size_t i = 0; i < cron->entries.count; i++)
-		turn_entry(cron, &cron->entries.items[i], now_s, set_s);
-	if (engine_settle(cron->lbd->engine, &err) < 0)
+	if (note_all(cron, now_s, set_s, &err) < 0 || look_after_all(cron, now_s, &err) < 0)
 		log_warn("cron: %s", err.text);
 	wall_ms = next_turn_s(cron, now_s) * 1000 - clock_wall_ms();
 	uv_timer_start(timer, on_turn, wall_ms > 0 ? (uint64_t)wall_ms : 1, 0);

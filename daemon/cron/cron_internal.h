@@ -12,6 +12,7 @@ struct cron_state {
 	char name[NAME_MAX_BYTES + 1];
 	int64_t seen_s;
 	char *disabled_by; /* "" = enabled */
+	int64_t found_s;   /* seen_s as this turn found it */
 	int64_t written_s; /* seen_s as it is in the ledger */
 	bool busy;         /* a tick is being submitted */
 	bool silent;       /* people were told that it does not succeed */

@@ -6,7 +6,7 @@
 
 faketime=$(ls /usr/lib/*/faketime/libfaketime.so.1 2>/dev/null)
 [ -n "$faketime" ] || bail_out "libfaketime is missing: apt-get install libfaketime"
-plan 58
+plan 59
 export ASAN_OPTIONS="$ASAN_OPTIONS:verify_asan_link_order=0:detect_leaks=0"
 export TZ=Europe/Berlin
 cron=$LB_HOME/cron
@@ -99,6 +99,28 @@ ok "what lbd died over is submitted by the next one" wait_for 'has_run night-202
 run_reaches night-20261102T1001Z completed 30
 lbd_stop
 rm "$LB_HOME/lbd.toml" "$cron/night.toml"
+
+# --- a submission fails beside one that waits -----------------------------------------------------
+cat >"$cron/crontab" <<'END'
+OVERLAP=queue
+NAME=queues
+* * * * * sleep 1000
+OVERLAP=skip
+NAME=fails
+31 12 * * * true
+END
+lbd_at "2026-11-02 12:29:20" 1
+wait_for 'lbctl cron | grep -q "^queues "' 20
+lbd_stop
+export LB_FAILPOINT=run.written:error@2
+lbd_at "2026-11-02 12:29:50" 60
+unset LB_FAILPOINT
+wait_for '[ "$(job 1.last.state)" = refused ]' 60
+lbctl kill "queues-*" --yes >/dev/null
+lbd_stop
+is "$(sqlite3 "$LB_HOME/ledger.db" "SELECT count(*) FROM cron_ticks
+	WHERE entry = 'queues' AND scheduled_s = $(date -d '2026-11-02 12:31' +%s)")" 1 \
+	"a submission that fails costs no other its time"
 
 # --- one at a time, and not too long --------------------------------------------------------------
 cat >"$cron/crontab" <<'END'
