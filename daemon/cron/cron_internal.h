@@ -11,13 +11,14 @@
 struct cron_state {
 	char name[NAME_MAX_BYTES + 1];
 	int64_t seen_s;
-	char *disabled_by; /* "" = enabled */
-	int64_t found_s;   /* seen_s as this turn found it */
-	int64_t written_s; /* seen_s as it is in the ledger */
-	bool busy;         /* a tick is being submitted */
-	bool silent;       /* people were told that it does not succeed */
-	int64_t run_id;    /* of it that runs, as the last turn saw; 0: none */
-	int64_t begun_ms;  /* its begin, monotonic */
+	char *disabled_by;            /* "" = enabled */
+	int64_t found_s;              /* seen_s as this turn found it */
+	int64_t written_s;            /* seen_s as it is in the ledger */
+	bool busy;                    /* a tick is being submitted */
+	char run[NAME_MAX_BYTES + 1]; /* as this */
+	bool silent;                  /* people were told that it does not succeed */
+	int64_t run_id;               /* of it that runs, as the last turn saw; 0: none */
+	int64_t begun_ms;             /* its begin, monotonic */
 };
 
 struct cron {

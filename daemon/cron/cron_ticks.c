@@ -230,6 +230,15 @@ static json_t *arguments(const struct cron *cron, const struct cron_entry *entry
 	return args;
 }
 
+/* Long names of two entries may be cut to the same one. */
+static bool is_submitting(const struct cron *cron, const char *run)
+{
+	for (size_t i = 0; i < cron->state_count; i++)
+		if (cron->states[i]->busy && strcmp(cron->states[i]->run, run) == 0)
+			return true;
+	return false;
+}
+
 /* An lbd that died over this very submission left its folder. Of one that was committed there would
  * be a record, whatever ledger somebody put back since. */
 static void remove_rest(const struct cron *cron, const char *run)
@@ -240,8 +249,9 @@ static void remove_rest(const struct cron *cron, const char *run)
 	struct err err = { 0 };
 	struct stat st;
 
-	if (!has_run && lstat(dir, &st) == 0 && st.st_uid == geteuid() &&
-	    ledger_run_find(cron->lbd->ledger, run, &row, &err) < 0 && err.code == ERR_NOT_FOUND)
+	if (!has_run && !is_submitting(cron, run) && lstat(dir, &st) == 0 &&
+	    st.st_uid == geteuid() && ledger_run_find(cron->lbd->ledger, run, &row, &err) < 0 &&
+	    err.code == ERR_NOT_FOUND)
 		folder_remove(dir, NULL);
 	free(dir);
 }
@@ -250,6 +260,7 @@ void cron_submit(struct cron *cron, const struct cron_entry *entry, int64_t sche
 		 void (*done)(void *arg, json_t *answer, const struct err *why), void *arg)
 {
 	struct account me;
+	struct cron_state *state = cron_state_of(cron, entry->name);
 	struct submission *f = xcalloc(1, sizeof(*f));
 	struct submit submit = { .lbd = cron->lbd, .uid = geteuid(), .arg = f };
 	struct err err = { 0 };
@@ -267,7 +278,8 @@ void cron_submit(struct cron *cron, const struct cron_entry *entry, int64_t sche
 		err_set(&err, ERR_USAGE, "%s", entry->problem);
 	else
 		f->args = arguments(cron, entry, f->run, &err);
-	cron_state_of(cron, entry->name)->busy = true;
+	state->busy = true;
+	snprintf(state->run, sizeof(state->run), "%s", f->run);
 	if (f->args == NULL) {
 		on_submitted(f, NULL, &err);
 		return;
@@ -286,22 +298,13 @@ void cron_submit(struct cron *cron, const struct cron_entry *entry, int64_t sche
 void cron_tick(struct cron *cron, const struct cron_entry *entry, int64_t scheduled_s,
 	       bool one_of_many)
 {
-	static const char still_runs[] = "the one before it still runs";
 	struct ledger_run before = { 0 };
-	bool is_busy = cron_state_of(cron, entry->name)->busy;
-	bool is_free = !is_busy && cron_last_is_over(cron, entry->name, &before);
-	int overlap = one_of_many && entry->settings.overlap == OVERLAP_SKIP
-			      ? OVERLAP_QUEUE
-			      : entry->settings.overlap;
+	bool is_free = !cron_state_of(cron, entry->name)->busy &&
+		       cron_last_is_over(cron, entry->name, &before);
+	bool is_skipped = !is_free && !one_of_many && entry->settings.overlap == OVERLAP_SKIP;
 
-	if (!is_free && overlap == OVERLAP_SKIP) {
-		settle(cron, entry->name, scheduled_s, "skipped", still_runs);
-		return;
-	}
-	/* first: the words of the row are gone with the next call on the ledger */
-	if (!is_free && !is_busy && overlap == OVERLAP_REPLACE)
-		end_run(cron, &before, "its next time has come (OVERLAP=replace)");
-	settle(cron, entry->name, scheduled_s, "waiting", is_free ? "" : still_runs);
+	settle(cron, entry->name, scheduled_s, is_skipped ? "skipped" : "waiting",
+	       is_free ? "" : "the one before it still runs");
 }
 
 /* The oldest one that waits; with OVERLAP=replace only the newest still matters. */
@@ -341,7 +344,11 @@ void cron_look_after(struct cron *cron, const struct cron_entry *entry)
 {
 	struct cron_state *state = cron_state_of(cron, entry->name);
 	int64_t timeout_ms = entry->settings.timeout_ms;
+	struct ledger_cron_tick tick;
 	struct ledger_run run = { 0 };
+	bool is_replaced = entry->settings.overlap == OVERLAP_REPLACE &&
+			   ledger_cron_tick_waiting(cron->lbd->ledger, entry->name, &tick, NULL) ==
+				   0;
 
 	if (state->busy)
 		return;
@@ -349,4 +356,6 @@ void cron_look_after(struct cron *cron, const struct cron_entry *entry)
 		submit_waiting(cron, entry);
 	else if (timeout_ms > 0 && age_ms(state, &run) > timeout_ms)
 		end_run(cron, &run, "it ran longer than its TIMEOUT");
+	else if (is_replaced)
+		end_run(cron, &run, "its next time has come (OVERLAP=replace)");
 }

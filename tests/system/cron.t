@@ -6,7 +6,7 @@
 
 faketime=$(ls /usr/lib/*/faketime/libfaketime.so.1 2>/dev/null)
 [ -n "$faketime" ] || bail_out "libfaketime is missing: apt-get install libfaketime"
-plan 59
+plan 61
 export ASAN_OPTIONS="$ASAN_OPTIONS:verify_asan_link_order=0:detect_leaks=0"
 export TZ=Europe/Berlin
 cron=$LB_HOME/cron
@@ -97,6 +97,38 @@ rm "$T/asks"
 lbd_at "2026-11-02 11:01:10" 1
 ok "what lbd died over is submitted by the next one" wait_for 'has_run night-20261102T1001Z' 20
 run_reaches night-20261102T1001Z completed 30
+lbd_stop
+
+# --- one that came while the one before was being submitted ---------------------------------------
+cat >"$T/beside/lbworker" <<END
+#!/bin/sh
+case "\$*" in *--check*) ;; *) exec sleep 1000 ;; esac
+: >"$T/asked"
+while [ -e "$T/asks" ]; do sleep 0.1; done
+END
+cut=cut-names-are-for-the-names-of-their-runs-and-may-then-meet
+{
+	printf 'OVERLAP=replace\nNAME=busy\n1 12 * * * night.toml\n'
+	printf "NAME=$cut-%s\\n1 12 * * * night.toml\\n" a b
+} >"$cron/crontab"
+: >"$T/asks"
+rm "$T/asked"
+lbd_at "2026-11-02 12:00:56" 1
+lbctl cron run busy >"$T/run" &
+asker=$!
+wait_for '[ -e "$T/asked" ]' 30
+wait_for '[ "$(job 0.last.state)" = waiting ]' 30
+rm "$T/asks"
+wait $asker
+run_reaches "$(cat "$T/run")" running 30
+wait_for 'lbctl cron | grep -q "^cut.*refused"' 30
+run_reaches "$(runs cut-)" running 30
+ok "one whose run has the name of another's leaves it alone" \
+	[ -e "$LB_HOME/runs/$(runs cut-)/spec.toml" ]
+lbctl kill --now "$(runs cut-)" --yes >/dev/null
+lbd_stop
+lbd_at "2026-11-02 12:01:30" 1
+ok "takes its place, where that is wanted" run_reaches "$(cat "$T/run")" killed 20
 lbd_stop
 rm "$LB_HOME/lbd.toml" "$cron/night.toml"
 
