@@ -308,12 +308,16 @@ void cron_tick(struct cron *cron, const struct cron_entry *entry, int64_t schedu
 }
 
 /* The oldest one that waits; with OVERLAP=replace only the newest still matters. */
-static void submit_waiting(struct cron *cron, const struct cron_entry *entry)
+static void submit_waiting(struct cron *cron, const struct cron_entry *entry, bool is_disabled)
 {
 	struct ledger_cron_tick tick, newest;
 
 	if (ledger_cron_tick_waiting(cron->lbd->ledger, entry->name, &tick, NULL) < 0)
 		return;
+	if (is_disabled) {
+		settle(cron, entry->name, tick.scheduled_s, "skipped", "it is disabled");
+		return;
+	}
 	while (entry->settings.overlap == OVERLAP_REPLACE) {
 		int64_t scheduled_s = tick.scheduled_s;
 
@@ -346,16 +350,19 @@ void cron_look_after(struct cron *cron, const struct cron_entry *entry)
 	int64_t timeout_ms = entry->settings.timeout_ms;
 	struct ledger_cron_tick tick;
 	struct ledger_run run = { 0 };
-	bool is_replaced = entry->settings.overlap == OVERLAP_REPLACE &&
+	bool is_disabled = state->disabled_by[0] != '\0';
+	bool is_replaced = !is_disabled && entry->settings.overlap == OVERLAP_REPLACE &&
 			   ledger_cron_tick_waiting(cron->lbd->ledger, entry->name, &tick, NULL) ==
 				   0;
 
 	if (state->busy)
 		return;
-	if (cron_last_is_over(cron, entry->name, &run))
-		submit_waiting(cron, entry);
-	else if (timeout_ms > 0 && age_ms(state, &run) > timeout_ms)
+	if (cron_last_is_over(cron, entry->name, &run)) {
+		state->run_id = 0; /* the next run may get it, once this one is removed */
+		submit_waiting(cron, entry, is_disabled);
+	} else if (timeout_ms > 0 && age_ms(state, &run) > timeout_ms) {
 		end_run(cron, &run, "it ran longer than its TIMEOUT");
-	else if (is_replaced)
+	} else if (is_replaced) {
 		end_run(cron, &run, "its next time has come (OVERLAP=replace)");
+	}
 }

@@ -6,7 +6,7 @@
 
 faketime=$(ls /usr/lib/*/faketime/libfaketime.so.1 2>/dev/null)
 [ -n "$faketime" ] || bail_out "libfaketime is missing: apt-get install libfaketime"
-plan 61
+plan 63
 export ASAN_OPTIONS="$ASAN_OPTIONS:verify_asan_link_order=0:detect_leaks=0"
 export TZ=Europe/Berlin
 cron=$LB_HOME/cron
@@ -106,7 +106,7 @@ case "\$*" in *--check*) ;; *) exec sleep 1000 ;; esac
 : >"$T/asked"
 while [ -e "$T/asks" ]; do sleep 0.1; done
 END
-cut=cut-names-are-for-the-names-of-their-runs-and-may-then-meet
+cut="cut-names-are-for-the-names-of-their-runs-and-may-then-meet"
 {
 	printf 'OVERLAP=replace\nNAME=busy\n1 12 * * * night.toml\n'
 	printf "NAME=$cut-%s\\n1 12 * * * night.toml\\n" a b
@@ -148,11 +148,28 @@ export LB_FAILPOINT=run.written:error@2
 lbd_at "2026-11-02 12:29:50" 60
 unset LB_FAILPOINT
 wait_for '[ "$(job 1.last.state)" = refused ]' 60
+lbctl cron disable queues
 lbctl kill "queues-*" --yes >/dev/null
+wait_for '[ "$(job 0.last.state)" = skipped ]' 60
+is "$(runs queues- | wc -w)" 1 "what waits is not started once its entry is disabled"
 lbd_stop
 is "$(sqlite3 "$LB_HOME/ledger.db" "SELECT count(*) FROM cron_ticks
 	WHERE entry = 'queues' AND scheduled_s = $(date -d '2026-11-02 12:31' +%s)")" 1 \
 	"a submission that fails costs no other its time"
+
+# --- a run that has the number of one that was removed --------------------------------------------
+printf 'NAME=twice\nTIMEOUT=10m\n*/30 * * * * sleep 1000\n' >"$cron/crontab"
+lbd_at "2026-11-02 12:39:00" 1
+wait_for 'lbctl cron | grep -q "^twice "' 20
+lbd_stop
+lbd_at "2026-11-02 12:59:30" 240
+wait_for '[ "$(job 0.last.run_state)" = killed ]' 60
+lbctl rm --yes "$(runs twice-)" >/dev/null
+wait_for '[ "$(job 0.last.run_state)" = running ]' 60
+wait_for '[ "$(job 0.last.run_state)" = killed ]' 60
+lbd_stop
+is "$(sqlite3 "$LB_HOME/ledger.db" "SELECT ended_ms - created_ms >= 600000 FROM runs
+	WHERE name LIKE 'twice-%' ORDER BY id DESC LIMIT 1")" 1 "has a TIMEOUT of its own"
 
 # --- one at a time, and not too long --------------------------------------------------------------
 cat >"$cron/crontab" <<'END'
