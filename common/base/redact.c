@@ -21,8 +21,7 @@ static const char *const patterns[] = {
 	"(?i)\\bbearer\\s+(?<s>[\\w.~+/=-]{6,})",
 	"(?i)" SECRET_WORD "\\s*[=:]\\s*['\"]?(?<s>[^\\s'\"&,*]{6,})",
 	/* an option and its value, as words of a line or texts of a list */
-	"(?i)(?<![\\w-])--?[\\w-]*" SECRET_WORD
-	"[,\\s]\\s*['\"]?(?<s>[^\\s'\"&,*-][^\\s'\"&,*]{5,})",
+	"(?i)(?<![\\w-])--?[\\w-]*" SECRET_WORD "[,\\s]\\s*['\"]?(?<s>[^\\s'\",*-][^\\s'\"]{5,})",
 	"://(?<s>[^/\\s@*]+)@",
 };
 

@@ -22,6 +22,8 @@ static void test_redact(void **state)
 		  "train.py --wandb-api-key *** --lr 0.1 --hub_token 'x y' --token ***" },
 		{ "[\"--password\",\"abcdefgh\",\"--use-token\",\"--max_tokens\",\"1000000\"]",
 		  "[\"--password\",\"***\",\"--use-token\",\"--max_tokens\",\"1000000\"]" },
+		{ "train.py --password p4&ss,word --api_key abcdef*gh --lr 0.1",
+		  "train.py --password *** --api_key *** --lr 0.1" },
 		{ "unexpected token in line 3, the password is wrong",
 		  "unexpected token in line 3, the password is wrong" },
 	};
