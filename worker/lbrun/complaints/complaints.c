@@ -204,9 +204,10 @@ static void hear_of_cause(struct complaints *c, const struct heard *line)
 /* What was raised ended it, whatever it says. */
 static enum weight weigh(enum traceback_part part, const struct complaint_row *row)
 {
-	bool is_plain = !row || row->weight == WEIGHT_ERROR || row->weight == WEIGHT_EVERYDAY;
+	enum weight said = row ? row->weight : WEIGHT_NONE;
+	bool is_plain = said == WEIGHT_NONE || said == WEIGHT_ERROR || said == WEIGHT_EVERYDAY;
 
-	return part == TRACEBACK_END && is_plain ? WEIGHT_EXCEPTION : row->weight;
+	return part == TRACEBACK_END && is_plain ? WEIGHT_EXCEPTION : said;
 }
 
 /* Below an error, programs in Rust (uv) and Julia say what it comes from. */
