@@ -338,7 +338,7 @@ CPPCHECK_OWN = $(B)/lint/cppcheck-$(CPPCHECK_ID)
 cppcheck: $(B)/gen/queries.h $(B)/gen/words.h $(B)/gen/trackers.h $(B)/gen/hang.h
 	@mkdir -p $(B)/lint
 	@test -d $(CPPCHECK_OWN) || cp -R $(CPPCHECKED)-$(CPPCHECK_ID) $(CPPCHECK_OWN) 2>/dev/null || mkdir -p $(CPPCHECK_OWN)
-	cppcheck --quiet --std=c11 --enable=warning,portability,performance --inline-suppr \
+	@echo "cppcheck, $(words $(LINTED)) files" && cppcheck --quiet --std=c11 --enable=warning,portability,performance --inline-suppr \
 		--suppress=missingIncludeSystem --error-exitcode=1 --cppcheck-build-dir=$(CPPCHECK_OWN) \
 		-j 2 -I. -I$(B)/gen -D_GNU_SOURCE $(LINTED)
 	@{ mkdir -p $(dir $(CPPCHECKED)) && new=$$(mktemp -d $(CPPCHECKED).XXXXXX) && cp -R $(CPPCHECK_OWN)/. $$new && \
