@@ -9,12 +9,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/base/files.h"
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "common/base/paths.h"
+#include "common/config/toml.h"
 #include "common/team/selector.h"
 #include "common/team/switches.h"
 #include "ctl/act/confirm.h"
@@ -170,13 +172,30 @@ static int leave_switch(const struct ctl *ctl, enum verb verb, const char *selec
 	return rc;
 }
 
+/* False where lbd.toml names another folder (older runs are here all the same), or cannot be
+ * read. */
+static bool are_runs_here(const struct ctl *ctl)
+{
+	char *path = path_join("%s/lbd.toml", ctl->client.home);
+	struct toml config = { 0 };
+	bool are = !file_exists(path) ||
+		   (toml_load(&config, path, NULL) == 0 && !toml_value(&config, "runs.folder"));
+
+	toml_clear(&config);
+	free(path);
+	return are;
+}
+
 /* A switch for a name that was misspelt would end nothing, and look as if it had. Where runs lie
- * elsewhere (runs.folder), or may not be looked at, nobody can tell. */
+ * elsewhere (runs.folder), or may not be looked at, nobody can tell. A run that another file system
+ * has (home move) is a link. */
 static bool is_no_run(const struct ctl *ctl, const char *run)
 {
 	char *folder = path_join("%s/runs", ctl->client.home),
 	     *dir = path_join("%s/%s", folder, run);
-	bool is_none = access(folder, X_OK) == 0 && access(dir, F_OK) < 0 && errno == ENOENT;
+	struct stat st;
+	bool is_none = are_runs_here(ctl) && access(folder, X_OK) == 0 && lstat(dir, &st) < 0 &&
+		       errno == ENOENT;
 
 	free(dir);
 	free(folder);

@@ -183,6 +183,11 @@ exits 2 "restart with a lbd.toml that is wrong" lbctl daemon restart
 like "$err" 'nothing was done: .*lbd.toml:2: poll.intervall' "is refused"
 is "$(lbctl daemon status --json | json lbd.pid)" "$lbd_pid" "the one that serves goes on"
 ok "ended" lbctl daemon stop
+ln -s "$T/away" "$LB_HOME/runs/moved"
+exits 0 "kill of a run whose folder is elsewhere (home move), and away" lbctl kill moved
+printf '[runs]\nfolder = "/elsewhere"\n' >>"$LB_HOME/lbd.toml"
+exits 0 "and of one that may be where runs.folder says" lbctl kill sent
+ok "leave their switches" rm "$LB_HOME/switches/moved.kill" "$LB_HOME/switches/sent.kill"
 
 cat >"$T/older.py" <<'END'
 import socket, sys
