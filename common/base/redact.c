@@ -19,9 +19,10 @@ static const char stars[] = "***";
 static const char *const patterns[] = {
 	"(?<s>\\b(?:hf_|sk-|gh[pousr]_|github_pat_|glpat-|xox[abprs]-|AKIA|ya29\\.|eyJ)[\\w.+/=-]{12,})",
 	"(?i)\\bbearer\\s+(?<s>[\\w.~+/=-]{6,})",
-	"(?i)" SECRET_WORD "\\s*[=:]\\s*['\"]?(?<s>[^\\s'\"&,*]{6,})",
 	/* an option and its value, as words of a line or texts of a list */
-	"(?i)(?<![\\w-])--?[\\w-]*" SECRET_WORD "[,\\s]\\s*['\"]?(?<s>[^\\s'\",*-][^\\s'\"]{5,})",
+	"(?i)(?<![\\w.-])--?[\\w.-]*" SECRET_WORD
+	"[=,\\s]\\s*['\"]?(?<s>[^\\s'\",*-][^\\s'\"]{5,})",
+	"(?i)" SECRET_WORD "\\s*[=:]\\s*['\"]?(?<s>[^\\s'\"&,*]{6,})",
 	"://(?<s>[^/\\s@*]+)@",
 };
 

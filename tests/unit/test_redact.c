@@ -24,6 +24,8 @@ static void test_redact(void **state)
 		  "[\"--password\",\"***\",\"--use-token\",\"--max_tokens\",\"1000000\"]" },
 		{ "train.py --password p4&ss,word --api_key abcdef*gh --lr 0.1",
 		  "train.py --password *** --api_key *** --lr 0.1" },
+		{ "train.py --password=p4&ss,word --api_key=abcdef*gh --wandb.token abcdefgh --lr 0.1",
+		  "train.py --password=*** --api_key=*** --wandb.token *** --lr 0.1" },
 		{ "unexpected token in line 3, the password is wrong",
 		  "unexpected token in line 3, the password is wrong" },
 	};
