@@ -55,15 +55,23 @@ static int move_all(const char *parent, const struct checkpoint *c, const char *
 	return rc;
 }
 
-/* The same path but for the number. */
+/* The same path but for its numbers: "epoch_1_step_10" and "epoch_2_step_20". */
 static bool is_called_alike(const char *path, const char *other)
 {
-	size_t len = (size_t)(path_base(path) - path);
+	size_t beside = (size_t)(path_base(path) - path);
 
-	len += strcspn(path + len, "0123456789");
-	return strncmp(path, other, len) == 0 &&
-	       strcmp(path + len + text_digits(path + len),
-		      other + len + text_digits(other + len)) == 0;
+	if (strncmp(path, other, beside) != 0)
+		return false;
+	for (path += beside, other += beside;; path++, other++) {
+		size_t digits = text_digits(path), others = text_digits(other);
+
+		path += digits;
+		other += others;
+		if ((digits > 0) != (others > 0) || *path != *other)
+			return false;
+		if (*path == '\0')
+			return true;
+	}
 }
 
 /* The file that names the newest names the one that stays from now on, or goes, too: a trainer that

@@ -78,8 +78,11 @@ static void assert_text(const char *path, const char *expected)
 /* DeepSpeed and Megatron-LM resume from what it says, and lbrun holds it for finished. */
 static void what_names_the_newest_names_the_one_that_stays(void **state)
 {
-	static const char *const folders[] = { "ds", "ds/global_step10", "ds/global_step20",
-					       "mg", "mg/iter_0000010",  "mg/iter_0000020" };
+	static const char *const folders[] = {
+		"ds",  "ds/global_step10",    "ds/global_step20",
+		"mg",  "mg/iter_0000010",     "mg/iter_0000020",
+		"own", "own/epoch_1_step_10", "own/epoch_2_step_20"
+	};
 	struct checkpoint_rules *rules = checkpoint_rules_create("auto", NULL, NULL, NULL);
 	struct err err = { 0 };
 
@@ -102,6 +105,12 @@ static void what_names_the_newest_names_the_one_that_stays(void **state)
 			 1);
 	assert_false(file_exists("mg/latest_checkpointed_iteration.txt"));
 	assert_text("mg/set-aside-2/latest_checkpointed_iteration.txt", "10");
+	checkpoint_rules_destroy(rules);
+	/* names of one's own, with two numbers */
+	rules = checkpoint_rules_create("deepspeed", "epoch_*_step_{step}", NULL, &err);
+	write_text("own/latest", "epoch_2_step_20");
+	assert_int_equal(checkpoints_set_aside("own", rules, 10, NULL, NULL, "own/aside", &err), 1);
+	assert_text("own/latest", "epoch_1_step_10");
 	checkpoint_rules_destroy(rules);
 }
 
