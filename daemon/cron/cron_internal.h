@@ -17,8 +17,8 @@ struct cron_state {
 	bool busy;                    /* a tick is being submitted */
 	char run[NAME_MAX_BYTES + 1]; /* as this */
 	bool silent;                  /* people were told that it does not succeed */
-	int64_t run_id;               /* of it that runs, as the last turn saw; 0: none */
-	int64_t begun_ms;             /* its begin, monotonic */
+	int64_t created_ms;           /* of its run that the last turn saw */
+	int64_t begun_ms;             /* the same, monotonic */
 };
 
 struct cron {

@@ -332,13 +332,14 @@ static void submit_waiting(struct cron *cron, const struct cron_entry *entry, bo
 	cron_submit(cron, entry, tick.scheduled_s, NULL, NULL);
 }
 
-/* Whatever the wall clock was set to since it was first seen. */
+/* Whatever the wall clock was set to since it was first seen. Not by its id, which the next run may
+ * get once it is removed. */
 static int64_t age_ms(struct cron_state *state, const struct ledger_run *run)
 {
 	int64_t now_ms = clock_mono_ms(), seen_ms = clock_wall_ms() - run->created_ms;
 
-	if (state->run_id != run->id) {
-		state->run_id = run->id;
+	if (state->created_ms != run->created_ms) {
+		state->created_ms = run->created_ms;
 		state->begun_ms = now_ms - (seen_ms > 0 ? seen_ms : 0);
 	}
 	return now_ms - state->begun_ms;
@@ -357,12 +358,10 @@ void cron_look_after(struct cron *cron, const struct cron_entry *entry)
 
 	if (state->busy)
 		return;
-	if (cron_last_is_over(cron, entry->name, &run)) {
-		state->run_id = 0; /* the next run may get it, once this one is removed */
+	if (cron_last_is_over(cron, entry->name, &run))
 		submit_waiting(cron, entry, is_disabled);
-	} else if (timeout_ms > 0 && age_ms(state, &run) > timeout_ms) {
+	else if (timeout_ms > 0 && age_ms(state, &run) > timeout_ms)
 		end_run(cron, &run, "it ran longer than its TIMEOUT");
-	} else if (is_replaced) {
+	else if (is_replaced)
 		end_run(cron, &run, "its next time has come (OVERLAP=replace)");
-	}
 }

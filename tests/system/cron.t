@@ -6,7 +6,7 @@
 
 faketime=$(ls /usr/lib/*/faketime/libfaketime.so.1 2>/dev/null)
 [ -n "$faketime" ] || bail_out "libfaketime is missing: apt-get install libfaketime"
-plan 63
+plan 64
 export ASAN_OPTIONS="$ASAN_OPTIONS:verify_asan_link_order=0:detect_leaks=0"
 export TZ=Europe/Berlin
 cron=$LB_HOME/cron
@@ -170,6 +170,22 @@ wait_for '[ "$(job 0.last.run_state)" = killed ]' 60
 lbd_stop
 is "$(sqlite3 "$LB_HOME/ledger.db" "SELECT ended_ms - created_ms >= 600000 FROM runs
 	WHERE name LIKE 'twice-%' ORDER BY id DESC LIMIT 1")" 1 "has a TIMEOUT of its own"
+# also one that comes before the next turn
+printf 'NAME=again\nTIMEOUT=10m\n0 0 1 1 * sleep 1000\nNAME=later\n51 12 * * * true\n' >"$cron/crontab"
+lbd_at "2026-11-02 12:39:20" 1
+wait_for 'lbctl cron | grep -q "^later "' 20
+run=$(lbctl cron run again)
+run_reaches "$run" running 20
+lbd_stop
+lbd_at "2026-11-02 12:48:05" 20
+lbctl kill --now --yes "$run" >/dev/null
+run_reaches "$run" killed 20
+lbctl rm --yes "$run" >/dev/null
+run=$(lbctl cron run again)
+wait_for 'has_run later-20261102T1151Z' 30
+is "$(run_state "$run")" running "however soon it comes"
+lbctl kill --now --yes "$run" >/dev/null
+lbd_stop
 
 # --- one at a time, and not too long --------------------------------------------------------------
 cat >"$cron/crontab" <<'END'
