@@ -162,7 +162,7 @@ static bool command_means_itself(char *line, const char *word, const char *base,
 /* "requeue" or "requeuehold" behind what are options of scontrol at most; NULL: another word. */
 static const char *behind_options(const char *word)
 {
-	static const char between[] = " \t\"',";
+	static const char between[] = " \t\"',)}[";
 	bool may_be_value = false; /* of the option before it */
 
 	for (word += strspn(word, between); word[0] == '-' || may_be_value;

@@ -80,6 +80,8 @@ static void test_requeue_line(void **state)
 		{ "#!/bin/sh\n/usr/bin/scontrol --quiet requeue 5\n", 2 },
 		{ "scontrol -M c1 requeue 5", 1 },
 		{ "subprocess.call([\"scontrol\", 'requeue', job])\n", 1 },
+		{ "$(which scontrol) requeue 5\n", 1 },
+		{ "spawn(\"scontrol\", [\"requeue\", job])\n", 1 },
 		{ "scontrol show job 5 | grep -i requeue; scontrol requeue 5\n", 1 },
 		{ "#!/bin/sh\ntrue\n\nif x; then\n\tscontrol requeue 5\nfi\n", 5 },
 		{ "#!/bin/sh\n# scontrol requeue 5\n", 0 },
