@@ -106,7 +106,8 @@ static void tell_controller_start(struct look *look)
 }
 
 /* Somebody replaced its comment: the token is put in front of the new one, without which no order
- * would find the job, nor an lbd that starts anew. Where that fails, the next poll tries again. */
+ * would find the job, nor an lbd that starts anew. Where that fails, the next poll tries again. All
+ * tasks of an array are changed with the record of those that wait: the others have it then. */
 static void mark_again(const struct seen *job)
 {
 	char *own = look_line(job->job_id, "--format=%k");
@@ -114,9 +115,10 @@ static void mark_again(const struct seen *job)
 					  own && strcmp(own, "(null)") != 0 ? own : "");
 	char *id = xasprintf("JobId=%u", job->job_id), *set = xasprintf("Comment=%s", comment);
 	const char *const words[] = { "scontrol", "update", id, set, NULL };
+	char ledger_id[LEDGER_ID_HEX + 1], token[TOKEN_HEX + 1];
 	struct said said;
 
-	if (own) {
+	if (own && !wire_comment_parse(own, ledger_id, token)) {
 		command_ask(words, &said);
 		said_clear(&said);
 	}

@@ -144,6 +144,16 @@ like "$(cat "$T/fresh")" "^$t 00112233445566aa $foreign $time " "one that it kno
 is "$(squeue -h -j "$foreign" -o %k)" "lbd1:00112233445566aa:$t mind the gap" "… and gets its token back"
 scancel "$foreign"
 
+# The record of tasks that wait stands for the whole array.
+foreign=$(sbatch --parsable --array=1-2%1 -o /dev/null "$T/sleeps")
+t=$(token)
+wait_for '[ "$(squeue -h -j "$foreign" -t running | wc -l)" = 1 ]' 30
+scontrol update jobid="$foreign" comment="mind the gap"
+fresh "$(date -d "$(squeue -h -j "$foreign" -o %V | head -n 1)" +%s)"
+is "$(squeue -h -j "$foreign" -o %k | sort -u)" "lbd1:00112233445566aa:$t mind the gap" \
+	"so does each task of an array, once"
+scancel "$foreign"
+
 # --- refusals -------------------------------------------------------------------------------
 submit_job "$(token)" sleeps --partition=nope
 is "$result" refused "an unknown partition is refused"
