@@ -201,6 +201,14 @@ void command_ask(const char *const *words, struct said *said)
 	strv_free(copy.items);
 }
 
+const char *said_last(const struct said *said)
+{
+	enum { MOST = 440 };
+	size_t len = strlen(said->errors);
+
+	return said->errors + (len > MOST ? len - MOST : 0);
+}
+
 void said_clear(struct said *said)
 {
 	free(said->out);

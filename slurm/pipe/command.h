@@ -34,6 +34,9 @@ void command_run_once(char *const *words, char *const *env, const char *folder, 
 		      struct said *said);
 /* As command_run, here, in the environment of command_env. */
 void command_ask(const char *const *words, struct said *said);
+/* As much of the end of its errors as an answer holds: in front of what it fails of a command may
+ * say anything, a site's greeting too. Borrowed. */
+const char *said_last(const struct said *said);
 void said_clear(struct said *said);
 
 /* Our environment, less all that would change what a command of Slurm prints or does

@@ -121,23 +121,13 @@ static uint32_t number_in(const char *text)
 	return found;
 }
 
-/* As much of the end as an answer holds: in front of its error sbatch may say anything, a site's
- * greeting too. */
-static const char *last_words(const struct said *said)
-{
-	enum { MOST = 440 };
-	size_t len = strlen(said->errors);
-
-	return said->errors + (len > MOST ? len - MOST : 0);
-}
-
 /* Where it is over a limit, others of the account or QOS may have taken its place: it is asked for
  * again. */
 static int refused(const struct said *said, struct answer *a)
 {
 	char limit[LIMIT_WORD_BYTES];
 
-	words_failed(a, last_words(said), "sbatch");
+	words_failed(a, said_last(said), "sbatch");
 	if (a->result != SCHEDULER_REFUSED || !strstr(a->text, LIMIT_WORDS))
 		return -1;
 	limit_word(said->errors, limit);
@@ -210,7 +200,7 @@ int sbatch_test(const json_t *request, struct answer *a)
 	if (said.status < 0)
 		rc = answer_set(a, SCHEDULER_DOWN, "sbatch cannot be started");
 	else if (said.status > 0)
-		rc = words_failed(a, last_words(&said), "sbatch");
+		rc = words_failed(a, said_last(&said), "sbatch");
 	said_clear(&said);
 	return rc;
 }

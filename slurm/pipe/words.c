@@ -40,17 +40,18 @@ static const struct word {
 
 /* What is none of these is Slurm's own "no", or a filter's of the site; but nothing at all says
  * nothing. */
+static enum scheduler_result judge(const char *text)
+{
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		if (strstr(text, words[i].text))
+			return words[i].result;
+	}
+	return text[0] ? SCHEDULER_REFUSED : SCHEDULER_UNCLEAR;
+}
+
 int words_failed(struct answer *a, const char *text, const char *what)
 {
-	enum scheduler_result result = text[0] ? SCHEDULER_REFUSED : SCHEDULER_UNCLEAR;
-
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-		if (strstr(text, words[i].text)) {
-			result = words[i].result;
-			break;
-		}
-	}
-	return answer_set(a, result, "%s: %s", what, text[0] ? text : "failed without a word");
+	return answer_set(a, judge(text), "%s: %s", what, text[0] ? text : "failed without a word");
 }
 
 /* Of the job that a command was to change, or to tell of. */
@@ -68,10 +69,9 @@ int said_failed(struct answer *a, const struct said *said, bool is_change, const
 	if (said->status == COMMAND_KILLED)
 		return answer_set(a, is_change ? SCHEDULER_UNCLEAR : SCHEDULER_DOWN,
 				  "%s was killed", what);
-	if (is_gone(said->errors))
-		return answer_set(a, SCHEDULER_GONE, "%s: %s", what, said->errors);
-	words_failed(a, said->errors, what);
-	if (is_change)
+	words_failed(a, said_last(said), what);
+	a->result = is_gone(said->errors) ? SCHEDULER_GONE : judge(said->errors);
+	if (is_change || a->result == SCHEDULER_GONE)
 		return -1;
 	if (strstr(said->errors, "Unable to contact slurm controller") ||
 	    strstr(said->errors, "Socket timed out"))

@@ -124,6 +124,19 @@ static void test_cluster_of_sbatch(void **state)
 	json_decref(request);
 }
 
+/* Whatever greets in front, people are told what it failed of. */
+static void test_told_is_the_end(void **state)
+{
+	struct answer a = { .text = "" };
+	struct said said = { .status = 1 };
+
+	(void)state;
+	snprintf(said.errors, sizeof(said.errors), "%600s; Access/permission denied", "Welcome");
+	assert_int_equal(said_failed(&a, &said, true, "scancel"), -1);
+	assert_int_equal(a.result, SCHEDULER_REFUSED);
+	assert_contains(a.text, "Access/permission denied");
+}
+
 /* Of a command about a job the same words say that it is gone. */
 static void test_gone(void **state)
 {
@@ -140,7 +153,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_end_of_errors), cmocka_unit_test(test_ended_as_it_sleeps),
 		cmocka_unit_test(test_sbatch),        cmocka_unit_test(test_cluster_of_sbatch),
-		cmocka_unit_test(test_gone),
+		cmocka_unit_test(test_gone),          cmocka_unit_test(test_told_is_the_end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
