@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -239,19 +238,12 @@ static bool is_submitting(const struct cron *cron, const char *run)
 	return false;
 }
 
-/* An lbd that died over this very submission left its folder. Of one that was committed there would
- * be a record, whatever ledger somebody put back since. */
+/* What an lbd left that died over this very submission. */
 static void remove_rest(const struct cron *cron, const char *run)
 {
 	char *dir = path_join("%s/%s", cron->lbd->config.runs_folder, run);
-	bool has_run = folder_holds(dir, "record.json") || folder_holds(dir, "attempts");
-	struct ledger_run row;
-	struct err err = { 0 };
-	struct stat st;
 
-	if (!has_run && !is_submitting(cron, run) && lstat(dir, &st) == 0 &&
-	    st.st_uid == geteuid() && ledger_run_find(cron->lbd->ledger, run, &row, &err) < 0 &&
-	    err.code == ERR_NOT_FOUND)
+	if (!is_submitting(cron, run) && submit_left_folder(cron->lbd, run))
 		folder_remove(dir, NULL);
 	free(dir);
 }
@@ -352,6 +344,7 @@ void cron_look_after(struct cron *cron, const struct cron_entry *entry)
 	struct ledger_cron_tick tick;
 	struct ledger_run run = { 0 };
 	bool is_disabled = state->disabled_by[0] != '\0';
+	/* asked before: the words of the run are gone with the next call on the ledger */
 	bool is_replaced = !is_disabled && entry->settings.overlap == OVERLAP_REPLACE &&
 			   ledger_cron_tick_waiting(cron->lbd->ledger, entry->name, &tick, NULL) ==
 				   0;

@@ -42,13 +42,22 @@ static bool is_free(struct lbd *lbd, const char *name)
 	return no_folder && !has_row(lbd, name);
 }
 
+bool submit_left_folder(struct lbd *lbd, const char *name)
+{
+	char *dir = path_join("%s/%s", lbd->config.runs_folder, name);
+	bool has_run = folder_holds(dir, "record.json") || folder_holds(dir, "attempts");
+	struct stat st;
+	bool is = !has_run && lstat(dir, &st) == 0 && st.st_uid == geteuid() && !has_row(lbd, name);
+
+	free(dir);
+	return is;
+}
+
 /* Whether an lbd died over a submission, or one is under way, perhaps of another home's lbd, people
  * know. */
 static int refuse_name(const struct submission *s, struct err *err)
 {
 	char *dir = path_join("%s/%s", s->lbd->config.runs_folder, s->name);
-	bool has_run = folder_holds(dir, "record.json") || folder_holds(dir, "attempts");
-	struct stat st;
 
 	if (has_row(s->lbd, s->name))
 		err_set(err, ERR_LOCKED,
@@ -57,7 +66,7 @@ static int refuse_name(const struct submission *s, struct err *err)
 	else if (remover_is_at(s->lbd, dir))
 		err_set(err, ERR_LOCKED, "%s: a run of this name is being removed, with %s",
 			s->name, dir);
-	else if (!has_run && lstat(dir, &st) == 0 && st.st_uid == geteuid())
+	else if (submit_left_folder(s->lbd, s->name))
 		err_set(err, ERR_LOCKED,
 			"%s: no run has the folder %s: it is being submitted, or that was cut "
 			"short (then: rm -r %s); or choose another name",

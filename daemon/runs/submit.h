@@ -23,4 +23,9 @@ struct submit {
 /* Calls done at once, or after lbworker has checked a training config. */
 void submit_run(const struct submit *submit);
 
+/* Is there a folder of ours with this name, and no run? It is being submitted, or an lbd died over
+ * that: of one that was committed there would be a record, whatever ledger somebody put back
+ * since. */
+bool submit_left_folder(struct lbd *lbd, const char *name);
+
 #endif
