@@ -179,6 +179,13 @@ for family in llama $([ -n "$short" ] || echo gpt2 neox); do
 		compare near "$family, sequences shared by 2, x 2 slices" one-$family 4 $name $cp 2 $tp 2
 	}
 done
+# shellcheck disable=SC2086 # words
+{
+	name="--model.name mistral --model.sliding_window 24"
+	whole extra 1 $name
+	compare near "a window longer than a rank's part of a sequence" extra 2 $name $cp 2
+	rm -rf "$T/extra"
+}
 if [ -z "$short" ]; then
 	long="--training.seq_len 200 --training.local_batch_size 2"
 	# shellcheck disable=SC2086 # words

@@ -118,7 +118,7 @@ static struct attention attention_of(const struct model *m, size_t l,
 		.interleaved = m->family->interleaved,
 		.scale = s->query_scalar > 0 ? (float)(1 / sqrt(s->query_scalar))
 					     : m->scales.scores,
-		.window = model_slides(s, l) && s->window < m->seq ? s->window : 0,
+		.window = model_slides(s, l) && s->window < m->options.seq ? s->window : 0,
 		.begin = shared->begin,
 		.softcap = (float)s->score_softcap,
 	};
