@@ -25,7 +25,6 @@ struct helper {
 };
 
 struct pool {
-	unsigned threads;
 	bool is_bound;          /* each thread to a core */
 	struct helper *helpers; /* threads - 1 of them */
 	unsigned started;
@@ -153,7 +152,6 @@ struct pool *pool_create(unsigned threads)
 	struct pool *pool = calloc(1, sizeof(*pool));
 	if (!pool)
 		return NULL;
-	pool->threads = threads;
 	atomic_store(&pool->spins, SPINS);
 	pool->is_bound = threads == cpus_cores() && cpus_bind(0);
 	pool->helpers = calloc(threads, sizeof(*pool->helpers));

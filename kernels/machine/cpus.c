@@ -100,21 +100,23 @@ unsigned cpus_granted(void)
 	return granted;
 }
 
-bool cpus_bind(unsigned index)
-{
-	cpu_set_t one;
-
-	look_once();
-	if (index >= cores)
-		return false;
-	CPU_ZERO(&one);
-	CPU_SET(core_cpu[index], &one);
-	return sched_setaffinity(0, sizeof(one), &one) == 0;
-}
-
 void cpus_unbind(void)
 {
 	look_once();
 	if (is_known)
 		(void)sched_setaffinity(0, sizeof(allowed), &allowed);
+}
+
+bool cpus_bind(unsigned index)
+{
+	cpu_set_t one;
+
+	look_once();
+	CPU_ZERO(&one);
+	if (index < cores)
+		CPU_SET(core_cpu[index], &one);
+	if (sched_setaffinity(0, sizeof(one), &one) == 0)
+		return true;
+	cpus_unbind();
+	return false;
 }

@@ -14,9 +14,10 @@ unsigned cpus_cores(void); /* at least 1 */
 /* As many of them as the time is for that our control group is given: a container may see all CPUs
  * and have a quota (docker --cpus, Kubernetes). At least 1. */
 unsigned cpus_granted(void);
-/* Keeps the calling thread on core `index` (below cpus_cores()); false: it stays free. */
-bool cpus_bind(unsigned index);
 /* The calling thread may run on all of them: threads inherit what their parent was bound to. */
 void cpus_unbind(void);
+/* Keeps the calling thread on core `index`; false: there is none, or it is not ours any more, and
+ * the thread may run on all of them. */
+bool cpus_bind(unsigned index);
 
 #endif

@@ -59,6 +59,20 @@ static void test_bound(void **state)
 	}
 }
 
+/* A thread whose core is gone is free, and does not stay on that of its parent. */
+static void test_unbound(void **state)
+{
+	cpu_set_t before, after;
+
+	(void)state;
+	sched_getaffinity(0, sizeof(before), &before);
+	assert_true(cpus_bind(0));
+	assert_false(cpus_bind(cpus_cores()));
+	sched_getaffinity(0, sizeof(after), &after);
+	cpus_unbind();
+	assert_true(CPU_EQUAL(&before, &after));
+}
+
 /* What alloc gave is there: writing all of it costs no page fault. */
 static void test_touched(void **state)
 {
@@ -84,6 +98,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_bound),
+		cmocka_unit_test(test_unbound),
 		cmocka_unit_test(test_touched),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
