@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* test_kernel_pool.c - threads that are bound to cores, and memory that is there when it was asked
  * for. */
+#include <dlfcn.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "kernels/cpu/pool.h"
 #include "kernels/machine/cpus.h"
@@ -94,12 +97,62 @@ static void test_touched(void **state)
 	backend_cpu()->close(dev);
 }
 
+/* A kernel of such pages, as ARM has it. */
+enum { LARGE_PAGE = 64 << 10 };
+static bool has_large_pages;
+
+long sysconf(int name)
+{
+	long (*libc)(int);
+
+	*(void **)&libc = dlsym(RTLD_NEXT, "sysconf");
+	return has_large_pages && name == _SC_PAGESIZE ? LARGE_PAGE : libc(name);
+}
+
+int madvise(void *at, size_t bytes, int advice)
+{
+	if (advice != MADV_DONTNEED)
+		return 0;
+	if ((uintptr_t)at % LARGE_PAGE != 0)
+		return -1;
+	memset(at, 0, (bytes + LARGE_PAGE - 1) / LARGE_PAGE * LARGE_PAGE);
+	return 0;
+}
+
+/* What lies beside discarded memory stays, whatever pages the kernel has; whole ones go. */
+static void test_discarded(void **state)
+{
+	enum { BYTES = 4 * LARGE_PAGE, STEP = 4096 };
+	const struct backend *be = backend_cpu();
+	struct device *dev = open_device(1);
+
+	(void)state;
+	has_large_pages = true;
+	for (size_t from = 0; from <= LARGE_PAGE; from += STEP)
+		for (size_t end = from; end <= BYTES; end += STEP) {
+			char *memory = be->reserve(dev, BYTES);
+			size_t gone = 0;
+			assert_non_null(memory);
+			memset(memory, 1, BYTES);
+			be->discard(dev, memory + from, end - from);
+			for (size_t i = 0; i < BYTES; i += STEP) {
+				assert_true(memory[i] == 1 || (i >= from && i < end));
+				gone += memory[i] == 0 ? STEP : 0;
+			}
+			assert_true(gone + 2 * LARGE_PAGE > end - from);
+			be->free(dev, memory);
+		}
+	has_large_pages = false;
+	be->close(dev);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_bound),
 		cmocka_unit_test(test_unbound),
 		cmocka_unit_test(test_touched),
+		cmocka_unit_test(test_discarded),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,11 +9,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "kernels/machine/cpus.h"
 #include "kernels/machine/instructions.h"
 
-enum { MAX_THREADS = 1024, HUGE_BYTES = 2 << 20, PAGE_BYTES = 4096 };
+enum { MAX_THREADS = 1024, HUGE_BYTES = 2 << 20 };
 
 #if defined(__AVX512F__)
 static const char instructions[] = "AVX-512";
@@ -119,21 +120,29 @@ static void *cpu_alloc(struct device *dev, size_t bytes, const char *what)
 	return memory;
 }
 
+/* The kernel's own: 64 KiB on many machines of ARM. */
+static size_t page_bytes(void)
+{
+	return (size_t)sysconf(_SC_PAGESIZE);
+}
+
 /* Small pages, so that a part of it can go again. */
 static void *cpu_reserve(struct device *dev, size_t bytes)
 {
+	const size_t page = page_bytes();
+
 	(void)dev;
-	if (bytes > SIZE_MAX - PAGE_BYTES)
+	if (bytes > SIZE_MAX - page)
 		return NULL;
-	bytes = (bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
-	return aligned_alloc(PAGE_BYTES, bytes ? bytes : PAGE_BYTES);
+	return aligned_alloc(page, cpu_round_up(bytes ? bytes : page, page));
 }
 
-/* Whole pages only. */
+/* Whole pages only: of a part the kernel takes all. */
 static void cpu_discard(struct device *dev, void *memory, size_t bytes)
 {
-	uintptr_t from = ((uintptr_t)memory + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
-	uintptr_t to = ((uintptr_t)memory + bytes) / PAGE_BYTES * PAGE_BYTES;
+	const size_t page = page_bytes();
+	uintptr_t from = cpu_round_up((uintptr_t)memory, page);
+	uintptr_t to = ((uintptr_t)memory + bytes) / page * page;
 
 	(void)dev;
 	if (from < to)
