@@ -161,13 +161,44 @@ void ranks_group(struct ranks *g, struct ranks *world, int first, int stride, in
 	g->world_receive = xcalloc((size_t)world->size, sizeof(*g->world_receive));
 }
 
+/* Number `i` of a list with commas, which begins again behind its end. */
+static const char *entry_of(const char *list, int i, size_t *length)
+{
+	const char *at = list;
+
+	for (; i > 0; i--) {
+		at += strcspn(at, ",");
+		at = *at == ',' ? at + 1 : list;
+	}
+	*length = strcspn(at, ",");
+	return at;
+}
+
+/* Of the ranks on this machine those that have our cores, we among them: srun binds each of its
+ * tasks to some, and tells all masks. What one process has forked has its mask. */
+static int sharing_cores(const struct ranks *r)
+{
+	const char *masks = getenv("SLURM_CPU_BIND_LIST");
+	size_t length, other;
+	int count = 0;
+
+	if (!masks || r->table == &comm_shared)
+		return r->beside;
+	const char *own = entry_of(masks, place_beside(r), &length);
+	for (int i = 0; i < r->beside; i++) {
+		const char *mask = entry_of(masks, i, &other);
+		count += other == length && strncmp(mask, own, length) == 0;
+	}
+	return count > 0 ? count : 1;
+}
+
 int ranks_threads(const struct ranks *r)
 {
-	int cores = (int)cpus_granted();
+	int cores = (int)cpus_granted(), sharing = sharing_cores(r);
 
 	if (r->beside <= 1)
 		return 0;
-	return cores > r->beside ? cores / r->beside : 1;
+	return cores > sharing ? cores / sharing : 1;
 }
 
 const char *ranks_own_words(const struct ranks *r, const char *text)

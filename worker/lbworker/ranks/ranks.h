@@ -20,7 +20,7 @@
 
 struct ranks {
 	int rank, size;
-	int beside;          /* ranks on this machine that share its cores; at least 1 */
+	int beside;          /* ranks on this machine; at least 1 */
 	double waited_s;     /* in exchanges so far */
 	uint64_t sent_bytes; /* to others so far */
 
@@ -63,7 +63,8 @@ void ranks_have_begun(struct ranks *ranks);
  * borrowed. */
 void ranks_group(struct ranks *group, struct ranks *world, int first, int stride, int size);
 
-/* Of this machine's cores, those that are ours; 0: all that we may run on. */
+/* Of the cores that we may run on, those that are ours: all where srun has bound each rank to some
+ * of its own, else our part. 0: all, too. */
 int ranks_threads(const struct ranks *ranks);
 
 /* send, receive: [size] (comm.h). */
