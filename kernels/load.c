@@ -64,21 +64,20 @@ static void find_cudnn(void)
 static void *open_with_wheels(const char *path)
 {
 	enum { TRIES = 8 };
-	void *library = NULL;
 
 	find_cudnn();
-	for (int i = 0; !library && i < TRIES; i++) {
+	for (int i = 0; i < TRIES; i++) {
 		char missing[PATH_MAX];
-		library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+		void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 		const char *error = library ? NULL : dlerror();
 		if (!error)
-			break;
+			return library;
 		snprintf(missing, sizeof(missing), "%.*s", (int)strcspn(error, ":"), error);
 		if (!strstr(error, "cannot open shared object file") || strchr(missing, '/') ||
 		    !wheels_open(missing))
-			return dlopen(path, RTLD_NOW | RTLD_LOCAL); /* the error once more */
+			break;
 	}
-	return library;
+	return dlopen(path, RTLD_NOW | RTLD_LOCAL); /* the error once more */
 }
 
 /* Behind a failure of the loader; one of the toolkit's libraries may be what it misses. */

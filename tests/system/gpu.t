@@ -288,6 +288,16 @@ LB_CUDA_LIBRARY=$T/nowhere.so "$B/lbworker" eval "$ours" "$T/text.tokens" --devi
 [ $? = 1 ] && grep -q -e '--device cuda: ' "$T/said" && says bad eval "$ours" "$T/text.tokens" --device gpu
 [ $? = 2 ] && grep -q -e '--device: there is no "gpu", allowed are auto, cpu, cuda' "$T/err" && : >"$T/err"
 ok $? "a device that is not there is said by the name of the option"
+# A wheel has a file of the name that the library needs, in which is another one.
+wheel=$T/venv/lib/python3.9/site-packages/nvidia/x/lib
+mkdir -p "$wheel" && echo 'int nothing;' >"$T/empty.c" &&
+	gcc -shared -fPIC -Wl,-soname,libneeded.so.1 -o "$T/libneeded.so.1" "$T/empty.c" &&
+	gcc -shared -fPIC -Wl,-soname,libother.so.1 -o "$wheel/libneeded.so.1" "$T/empty.c" &&
+	gcc -shared -fPIC -o "$T/needy.so" "$T/empty.c" -Wl,--no-as-needed "$T/libneeded.so.1" &&
+	VIRTUAL_ENV=$T/venv LB_CUDA_LIBRARY=$T/needy.so "$B/lbworker" eval "$ours" "$T/text.tokens" --device cuda \
+		>"$T/out" 2>"$T/said"
+[ $? = 1 ] && grep -q -e '--device cuda: LB_CUDA_LIBRARY: libneeded.so.1: cannot open' "$T/said"
+ok $? "a library that stays away though a wheel has its file is named"
 
 python3 -c 'import ast, sys; ast.parse(open(sys.argv[1]).read())' bench/gpu/pytorch.py 2>"$T/err" &&
 	sh -n bench/gpu/run.sh && sh -n tests/gpu/check.sh
