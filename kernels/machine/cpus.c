@@ -10,8 +10,11 @@
 
 #include "kernels/machine/group.h"
 
-static cpu_set_t allowed;
-static int core_cpu[CPU_SETSIZE]; /* one CPU of each core */
+/* As many as Linux can be built for: it refuses a mask of fewer than the machine could have. */
+enum { SETS = 8, CPUS = SETS * CPU_SETSIZE };
+
+static cpu_set_t allowed[SETS];
+static int core_cpu[CPUS]; /* one CPU of each core */
 static unsigned cores;
 static bool is_known;
 
@@ -29,20 +32,20 @@ static int first_sibling(int cpu)
 	if (fgets(line, sizeof(line), file))
 		first = strtol(line, &end, 10);
 	fclose(file);
-	return end != line && first >= 0 && first < CPU_SETSIZE ? (int)first : cpu;
+	return end != line && first >= 0 && first < CPUS ? (int)first : cpu;
 }
 
 static void look(void)
 {
-	cpu_set_t seen;
+	cpu_set_t seen[SETS];
 
-	CPU_ZERO(&seen);
-	is_known = sched_getaffinity(0, sizeof(allowed), &allowed) == 0;
-	for (int cpu = 0; is_known && cpu < CPU_SETSIZE; cpu++) {
-		int core = CPU_ISSET(cpu, &allowed) ? first_sibling(cpu) : -1;
-		if (core < 0 || CPU_ISSET(core, &seen))
+	CPU_ZERO_S(sizeof(seen), seen);
+	is_known = sched_getaffinity(0, sizeof(allowed), allowed) == 0;
+	for (int cpu = 0; is_known && cpu < CPUS; cpu++) {
+		int core = CPU_ISSET_S(cpu, sizeof(allowed), allowed) ? first_sibling(cpu) : -1;
+		if (core < 0 || CPU_ISSET_S(core, sizeof(seen), seen))
 			continue;
-		CPU_SET(core, &seen);
+		CPU_SET_S(core, sizeof(seen), seen);
 		core_cpu[cores++] = cpu;
 	}
 }
@@ -104,18 +107,18 @@ void cpus_unbind(void)
 {
 	look_once();
 	if (is_known)
-		(void)sched_setaffinity(0, sizeof(allowed), &allowed);
+		(void)sched_setaffinity(0, sizeof(allowed), allowed);
 }
 
 bool cpus_bind(unsigned index)
 {
-	cpu_set_t one;
+	cpu_set_t one[SETS];
 
 	look_once();
-	CPU_ZERO(&one);
+	CPU_ZERO_S(sizeof(one), one);
 	if (index < cores)
-		CPU_SET(core_cpu[index], &one);
-	if (sched_setaffinity(0, sizeof(one), &one) == 0)
+		CPU_SET_S(core_cpu[index], sizeof(one), one);
+	if (sched_setaffinity(0, sizeof(one), one) == 0)
 		return true;
 	cpus_unbind();
 	return false;
