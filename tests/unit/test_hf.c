@@ -141,6 +141,62 @@ static void test_windows(void **state)
 	}
 }
 
+/* Files of Gemma 3 that also see say of their text what differs from Gemma3TextConfig. */
+static void test_published_gemma3(void **state)
+{
+	static const struct {
+		const char *flavor, *sizes;
+	} cases[] = {
+		{ "4B",
+		  "\"hidden_size\":2560,\"intermediate_size\":10240,\"num_hidden_layers\":34" },
+		{ "12B",
+		  "\"hidden_size\":3840,\"intermediate_size\":15360,\"num_hidden_layers\":48,"
+		  "\"num_attention_heads\":16,\"num_key_value_heads\":8" },
+		{ "27B",
+		  "\"hidden_size\":5376,\"intermediate_size\":21504,\"num_hidden_layers\":62,"
+		  "\"num_attention_heads\":32,\"num_key_value_heads\":16,\"head_dim\":128,"
+		  "\"query_pre_attn_scalar\":168" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct model_shape s;
+		struct err err = { 0 };
+		size_t positions;
+		char *text = xasprintf(
+			"{\"model_type\":\"gemma3\",\"text_config\":{\"model_type\":\"gemma3_text\","
+			"\"rope_scaling\":{\"factor\":8.0,\"rope_type\":\"linear\"},"
+			"\"sliding_window\":1024,%s}}",
+			cases[i].sizes);
+		write_text("config.json", text);
+		free(text);
+		if (hf_config_read(&s, &positions, ".", &err))
+			fail_msg("%s: %s", cases[i].flavor, err.text);
+		assert_int_equal(positions, 131072);
+		assert_memory_equal(&s,
+				    &model_flavor_find(MODEL_GEMMA3, cases[i].flavor, NULL)->shape,
+				    sizeof(s));
+	}
+}
+
+/* Scores that are divided by the root of head_dim have that number in the file: transformers takes
+ * any that is there, and divides by the root of 0 as well. */
+static void test_query_scalar(void **state)
+{
+	struct model_shape s = model_flavor_find(MODEL_GEMMA2, "debugmodel", NULL)->shape, back;
+	struct err err = { 0 };
+	size_t positions;
+
+	(void)state;
+	s.query_scalar = 0;
+	json_t *o = hf_config_json(&s, 9, "float32");
+	assert_int_equal(json_integer_value(json_object_get(o, "query_pre_attn_scalar")), 24);
+	assert_int_equal(json_dump_file(o, "config.json", 0), 0);
+	json_decref(o);
+	assert_int_equal(hf_config_read(&back, &positions, ".", &err), 0);
+	assert_int_equal(hf_check_same(&back, &s, "there", &err), 0);
+}
+
 /* transformers takes int(share * head_dim) elements, which a share that a division made too small
  * would cost one. */
 static void test_rotary_share(void **state)
@@ -221,6 +277,11 @@ static const struct {
 	{ "{" DOTS1 ",\"layer_types\":[\"sliding_attention\"]}", "layer_types: all must be" },
 	{ "{\"model_type\":\"dots1\"," SIZES "}", "n_routed_experts is missing" },
 	{ "{" NEOX ",\"head_dim\":64}", "head_dim must be" },
+	{ "{" NEOX "}", "the rotary share 0.25 of a head of 2 is nothing" },
+	{ "{\"model_type\":\"llama\",\"vocab_size\":8,\"hidden_size\":4,\"num_hidden_layers\":1,"
+	  "\"num_attention_heads\":0,\"intermediate_size\":6}",
+	  "num_attention_heads = 0 is out of range" },
+	{ "{" GPT2 ",\"n_positions\":0.5}", "n_positions = 0.5 is out of range" },
 	{ "{" NEOX ",\"use_parallel_residual\":false}", "use_parallel_residual must be true" },
 	{ "{" GPT2 ",\"activation_function\":\"relu\"}", "activation_function must be gelu_new" },
 	{ "{" LLAMA ",\"rms_norm_eps\":\"x\"}", "rms_norm_eps is of the wrong type" },
@@ -328,6 +389,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_config_both_ways),
 		cmocka_unit_test(test_defaults_of_transformers),
+		cmocka_unit_test(test_published_gemma3),
+		cmocka_unit_test(test_query_scalar),
 		cmocka_unit_test(test_experts),
 		cmocka_unit_test(test_like_llama),
 		cmocka_unit_test(test_windows),

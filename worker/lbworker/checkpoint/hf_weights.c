@@ -245,12 +245,17 @@ static size_t window_of(const struct model_shape *s, size_t l)
 	return model_slides(s, l) ? s->window : 0;
 }
 
+static double query_scalar_of(const struct model_shape *s)
+{
+	return s->query_scalar > 0 ? s->query_scalar : (double)model_head_dim(s);
+}
+
 static bool same_sight(const struct model_shape *a, const struct model_shape *b)
 {
 	for (size_t l = 0; l < b->layers; l++)
 		if (window_of(a, l) != window_of(b, l))
 			return false;
-	return is_near(a->query_scalar, b->query_scalar) &&
+	return is_near(query_scalar_of(a), query_scalar_of(b)) &&
 	       is_near(a->score_softcap, b->score_softcap) &&
 	       is_near(a->logit_softcap, b->logit_softcap);
 }

@@ -15,6 +15,11 @@ enum { MAX_CONFIG_BYTES = 1 << 20 };
 
 /* --- writing -------------------------------------------------------------------------------- */
 
+static size_t head_dim_of(const struct model_shape *s)
+{
+	return s->head_dim ? s->head_dim : s->heads > 0 ? s->dim / s->heads : 0;
+}
+
 static void put_key(json_t *o, const struct hf_key *key, const struct model_shape *shape)
 {
 	const char *at = (const char *)shape + key->offset;
@@ -42,6 +47,7 @@ static void put_key(json_t *o, const struct hf_key *key, const struct model_shap
 		break;
 	case HF_SCALAR:
 		memcpy(&precise, at, sizeof(precise));
+		precise = precise > 0 ? precise : (double)head_dim_of(shape);
 		json_object_set_new(o, key->name,
 				    precise == floor(precise) ? json_integer((json_int_t)precise)
 							      : json_real(precise));
@@ -105,11 +111,6 @@ static int read_umup(const json_t *o, struct umup *u, struct err *err)
 		memcpy((char *)u + umup_keys[i].offset, &value, sizeof(value));
 	}
 	return 0;
-}
-
-static size_t head_dim_of(const struct model_shape *s)
-{
-	return s->head_dim ? s->head_dim : s->heads > 0 ? s->dim / s->heads : 0;
 }
 
 static bool is_full(const struct model_shape *s, size_t l)
@@ -221,7 +222,8 @@ static int take_key(const json_t *o, const struct hf_key *key, struct model_shap
 	double number = is_absent ? key->fallback : json_number_value(value);
 	if (!is_absent && key->type == HF_BOOL)
 		number = json_is_true(value);
-	if (number < 0 || number > 1e15)
+	bool is_nothing = key->type == HF_SIZE && number < 1 && key->fallback != 0;
+	if (number < 0 || number > 1e15 || is_nothing)
 		return err_set(err, ERR_USAGE, "%s = %g is out of range", key->name, number);
 	const size_t size = (size_t)number;
 	const float real = (float)number;
@@ -332,6 +334,9 @@ static int read_rope(const json_t *o, const struct hf_family *f, struct model_sh
 			       f->model_type);
 	if (share < 1)
 		shape->rotary = (size_t)(share * (double)head_dim_of(shape));
+	if (share < 1 && shape->rotary == 0) /* which means all of it */
+		return err_set(err, ERR_USAGE, "the rotary share %g of a head of %zu is nothing",
+			       share, head_dim_of(shape));
 	return 0;
 }
 
@@ -475,7 +480,7 @@ static int read_shape(const json_t *o, struct model_shape *out, size_t *position
 		out->kv_heads = out->heads;
 	if (out->ffn == 0)
 		out->ffn = 4 * out->dim;
-	*positions = (size_t)js_int(o, f->positions, 2048);
+	*positions = (size_t)js_int(o, f->positions, f->longest);
 	return read_head_dim(o, f, out, err) || read_window(o, f, out, err) ||
 			       read_experts(o, f, out, err) || read_rope(o, f, out, err)
 		       ? -1

@@ -9,10 +9,12 @@
 /* clang-format off */
 #define LLAMA_KEYS(KV_HEADS, EPS, THETA, TIED) \
 	{ "vocab_size", HF_SIZE, FIELD(vocab), NAN }, \
+	{ "num_attention_heads", HF_SIZE, FIELD(heads), NAN }, \
+	LLAMA_KEYS_BUT(KV_HEADS, EPS, THETA, TIED)
+#define LLAMA_KEYS_BUT(KV_HEADS, EPS, THETA, TIED) \
 	{ "hidden_size", HF_SIZE, FIELD(dim), NAN }, \
 	{ "intermediate_size", HF_SIZE, FIELD(ffn), NAN }, \
 	{ "num_hidden_layers", HF_SIZE, FIELD(layers), NAN }, \
-	{ "num_attention_heads", HF_SIZE, FIELD(heads), NAN }, \
 	{ "num_key_value_heads", HF_SIZE, FIELD(kv_heads), (KV_HEADS) }, \
 	{ "rms_norm_eps", HF_FLOAT, FIELD(norm_eps), (EPS) }, \
 	{ "rope_theta", HF_DOUBLE, FIELD(rope_theta), (THETA) }, \
@@ -65,8 +67,11 @@ static const struct hf_key gemma2_keys[] = {
 	{ .name = NULL },
 };
 
+/* The published files of those that also see leave out what is so by default. */
 static const struct hf_key gemma3_keys[] = {
-	LLAMA_KEYS(4, 1e-6, 1000000, 1),
+	{ "vocab_size", HF_SIZE, FIELD(vocab), 262208 },
+	{ "num_attention_heads", HF_SIZE, FIELD(heads), 8 },
+	LLAMA_KEYS_BUT(4, 1e-6, 1000000, 1),
 	GEMMA_KEYS(0, 0),
 	{ "rope_local_base_freq", HF_DOUBLE, FIELD(local_theta), 10000 },
 	{ .name = NULL },
@@ -154,11 +159,13 @@ const struct hf_family hf_families[MODEL_FAMILY_COUNT] = {
 	[MODEL_LLAMA] = { .model_type = "llama",
 			  .architecture = "LlamaForCausalLM",
 			  .positions = "max_position_embeddings",
+			  .longest = 2048,
 			  .keys = llama_keys,
 			  .constants = llama_constants },
 	[MODEL_NEOX] = { .model_type = "gpt_neox",
 			 .architecture = "GPTNeoXForCausalLM",
 			 .positions = "max_position_embeddings",
+			 .longest = 2048,
 			 .rotary_share = "rotary_pct",
 			 .rotary_fallback = 0.25,
 			 .keys = neox_keys,
@@ -166,11 +173,13 @@ const struct hf_family hf_families[MODEL_FAMILY_COUNT] = {
 	[MODEL_GPT2] = { .model_type = "gpt2",
 			 .architecture = "GPT2LMHeadModel",
 			 .positions = "n_positions",
+			 .longest = 1024,
 			 .keys = gpt2_keys,
 			 .constants = gpt2_constants },
 	[MODEL_MISTRAL] = { .model_type = "mistral",
 			    .architecture = "MistralForCausalLM",
 			    .positions = "max_position_embeddings",
+			    .longest = 131072,
 			    .keys = mistral_keys,
 			    .constants = silu_constants,
 			    .has_window = true,
@@ -178,6 +187,7 @@ const struct hf_family hf_families[MODEL_FAMILY_COUNT] = {
 	[MODEL_QWEN3] = { .model_type = "qwen3",
 			  .architecture = "Qwen3ForCausalLM",
 			  .positions = "max_position_embeddings",
+			  .longest = 32768,
 			  .keys = llama_keys,
 			  .constants = silu_constants,
 			  .has_window = true,
@@ -187,11 +197,13 @@ const struct hf_family hf_families[MODEL_FAMILY_COUNT] = {
 	[MODEL_OLMO2] = { .model_type = "olmo2",
 			  .architecture = "Olmo2ForCausalLM",
 			  .positions = "max_position_embeddings",
+			  .longest = 2048,
 			  .keys = olmo2_keys,
 			  .constants = silu_constants },
 	[MODEL_GEMMA2] = { .model_type = "gemma2",
 			   .architecture = "Gemma2ForCausalLM",
 			   .positions = "max_position_embeddings",
+			   .longest = 8192,
 			   .keys = gemma2_keys,
 			   .constants = gemma_constants,
 			   .has_window = true,
@@ -201,6 +213,7 @@ const struct hf_family hf_families[MODEL_FAMILY_COUNT] = {
 	[MODEL_GEMMA3] = { .model_type = "gemma3_text",
 			   .architecture = "Gemma3ForCausalLM",
 			   .positions = "max_position_embeddings",
+			   .longest = 131072,
 			   .keys = gemma3_keys,
 			   .constants = gemma_constants,
 			   .has_window = true,
@@ -210,12 +223,14 @@ const struct hf_family hf_families[MODEL_FAMILY_COUNT] = {
 	[MODEL_QWEN3_MOE] = { .model_type = "qwen3_moe",
 			      .architecture = "Qwen3MoeForCausalLM",
 			      .positions = "max_position_embeddings",
+			      .longest = 32768,
 			      .keys = qwen3_moe_keys,
 			      .constants = experts_constants,
 			      .dense_list = "mlp_only_layers" },
 	[MODEL_DOTS1] = { .model_type = "dots1",
 			  .architecture = "Dots1ForCausalLM",
 			  .positions = "max_position_embeddings",
+			  .longest = 2048,
 			  .keys = dots1_keys,
 			  .constants = dots1_constants,
 			  .window_from = 62 },

@@ -11,7 +11,7 @@
 #include "worker/lbworker/families/shape.h"
 
 /* HF_CAP: a double above 0, or null, which is 0 here; HF_SCALAR: a double, written without a point
- * where it is whole */
+ * where it is whole, and as head_dim where it is 0 */
 enum hf_type { HF_SIZE, HF_FLOAT, HF_DOUBLE, HF_BOOL, HF_CAP, HF_SCALAR };
 
 /* one field of the shape */
@@ -31,6 +31,7 @@ struct hf_constant {
 struct hf_family {
 	const char *model_type, *architecture;
 	const char *positions;    /* the key of the longest sequence */
+	int64_t longest;          /* what an absent one means */
 	const char *rotary_share; /* of a head that turns; NULL: all of it */
 	double rotary_fallback;
 	const struct hf_key *keys;           /* ends with a NULL name */
