@@ -124,7 +124,8 @@ static void test_others_beside(void **state)
 		"\"ids\":{\"dtype\":\"I64\",\"shape\":[1],\"data_offsets\":[3,11]},"
 		"\"scale\":{\"dtype\":\"F8_E8M0\",\"shape\":[1],\"data_offsets\":[11,12]},"
 		"\"patch\":{\"dtype\":\"F32\",\"shape\":[1,1,1,1,1],\"data_offsets\":[12,16]},"
-		"\"w\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[16,20]}}   ";
+		"\"w\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[16,20]},"
+		"\"none\":{\"dtype\":\"F32\",\"shape\":[0],\"data_offsets\":[16,16]}}   ";
 	struct err err = { 0 };
 
 	(void)state;

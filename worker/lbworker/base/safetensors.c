@@ -230,11 +230,15 @@ static int read_entry(struct st_file *f, const json_t *entry, struct st_tensor *
 	return 0;
 }
 
+/* One without elements lies in front of the one that begins there. */
 static int by_address(const void *a, const void *b)
 {
 	const struct st_tensor *x = a, *y = b;
 	const char *p = x->data, *q = y->data;
-	return p < q ? -1 : p > q;
+
+	if (p != q)
+		return p < q ? -1 : 1;
+	return (x->bytes > y->bytes) - (x->bytes < y->bytes);
 }
 
 /* The format wants the tensors to cover the data once, without gaps. */
