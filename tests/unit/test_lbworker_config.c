@@ -22,6 +22,8 @@ static void test_refused(void **state)
 		  "parallelism.tensor_parallel_degree = 1" },
 		{ BASE "[parallelism]\nexpert_parallel_degree = 8\n",
 		  "c.toml:4: parallelism.expert_parallel_degree: 8 is not supported, only 1" },
+		{ BASE "[debug]\nmoe_force_load_balance = true\n",
+		  "c.toml:4: debug.moe_force_load_balance: true is not supported, only false" },
 		{ BASE "[parallelism]\ndata_parallel_shard_degree = -1\n"
 		  "data_parallel_replicate_degree = -1\n",
 		  "c.toml:5: parallelism.data_parallel_replicate_degree: must be at least 1 while "
@@ -216,6 +218,20 @@ static void test_shapes(void **state)
 		  "two", { 0 } },
 		{ "name = \"qwen3_moe\"\nflavor = \"debugmodel\"\nroute_scale = 1.5\n",
 		  "c.toml:4: model.route_scale: must be 1 in qwen3_moe: dots1 has others", { 0 } },
+		{ "flavor = \"124M\"\nsliding_window = 64\n",
+		  "c.toml:3: model.sliding_window: all layers see all keys in llama: mistral, qwen3, "
+		  "gemma2 and gemma3 have windows", { 0 } },
+		{ "flavor = \"124M\"\nfull_attention_every = 2\n",
+		  "c.toml:3: model.full_attention_every: all layers are alike in llama: qwen3, gemma2 and "
+		  "gemma3 mix them", { 0 } },
+		{ "name = \"mistral\"\nflavor = \"debugmodel\"\nfull_attention_every = 2\n",
+		  "c.toml:4: model.full_attention_every: all layers are alike in mistral", { 0 } },
+		{ "name = \"qwen3\"\nflavor = \"debugmodel\"\nscore_softcap = 30\n",
+		  "c.toml:4: model.score_softcap: there is none in qwen3: gemma2 and gemma3 have it",
+		  { 0 } },
+		{ "flavor = \"124M\"\nlogit_softcap = 30\n", "c.toml:3: model.logit_softcap: there", { 0 } },
+		{ "flavor = \"124M\"\nquery_scalar = 30\n",
+		  "c.toml:3: model.query_scalar: is head_dim in llama: gemma2 and gemma3 have others", { 0 } },
 		{ "flavor = \"124M\"\nrotary_pct = 0.5\n",
 		  "c.toml:3: model.rotary_pct: all of a head turns in llama: leave it out, or name = "
 		  "\"neox\"", { 0 } },

@@ -149,6 +149,23 @@ static void expect_recipe(const char *text, const char *recipe, const char *filt
 	config_clear(&c);
 }
 
+/* The same bits every time are asked for in the words of 2024, and of 2025. */
+static void test_deterministic(void **state)
+{
+	static const char *const texts[] = { "deterministic = true\n[debug]\nseed = 1\n",
+					     "[debug]\ndeterministic = true\n" };
+	struct config c;
+	char text[256];
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(texts); i++) {
+		snprintf(text, sizeof(text), BASE "%s", texts[i]);
+		load_ok(&c, text);
+		assert_true(c.deterministic);
+		config_clear(&c);
+	}
+}
+
 /* Low bits in torchtitan's words, old and new, and in ours. */
 static void test_recipes(void **state)
 {
@@ -421,6 +438,7 @@ int main(void)
 		cmocka_unit_test(test_gather),         cmocka_unit_test(test_differences),
 		cmocka_unit_test(test_contradictions), cmocka_unit_test(test_dumped_json),
 		cmocka_unit_test(test_refused_json),   cmocka_unit_test(test_lenient),
+		cmocka_unit_test(test_deterministic),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,6 +9,8 @@ const struct compat_renamed compat_renamed[] = {
 	{ "training.warmup_steps", "lr_scheduler.warmup_steps" },
 	{ "lr_scheduler.lr_min", "lr_scheduler.min_lr_factor" },
 	{ "debug.seed", "training.seed" },
+	{ "training.deterministic", "device.deterministic" },
+	{ "debug.deterministic", "device.deterministic" },
 	{ "training.checkpoint_folder", "checkpoint.folder" },
 	{ "training.checkpoint_interval", "checkpoint.interval" },
 	{ "training.checkpoint_interval_type", "checkpoint.interval_type" },
@@ -119,7 +121,6 @@ const struct compat_neutral compat_neutral[] = {
 	{ "training.disable_cuda_graphs", NULL },
 	{ "training.gc_freq", NULL },
 	{ "training.gc_debug", NULL },
-	{ "training.deterministic", NULL },       /* it always is */
 	{ "training.enable_selective_ac", NULL }, /* memory; the results are the same */
 	{ "training.warmup_pct", "0" },
 	{ "training.enable_cpu_offload", "false" },
@@ -217,9 +218,8 @@ const struct compat_neutral compat_neutral[] = {
 	{ "debug.print_config", NULL },
 	{ "debug.save_config_file", NULL },
 	{ "debug.enable_structured_logging", NULL },
-	{ "debug.deterministic", NULL },
 	{ "debug.deterministic_warn_only", NULL },
-	{ "debug.moe_force_load_balance", NULL },
+	{ "debug.moe_force_load_balance", "false" },
 	{ "experimental.torch_spmd", NULL }, /* how to split, again */
 	{ "experimental.custom_import", "\"\"" },
 	{ "experimental.custom_args_module", "\"\"" },

@@ -411,15 +411,35 @@ static int check_rotary(const struct config *c, const struct toml *toml, size_t 
 static int check_words(const struct config *c, const struct toml *toml, struct refusals *r)
 {
 	const struct model_shape *s = &c->shape;
+	bool has_windows = model_has_windows(s->family), has_caps = model_has_softcaps(s->family);
+	const struct {
+		const char *key;
+		bool is_wrong;
+		const char *what, *who;
+	} rows[] = {
+		{ "model.sliding_window", s->window > 0 && !has_windows, "all layers see all keys",
+		  "mistral, qwen3, gemma2 and gemma3 have windows" },
+		{ "model.full_attention_every",
+		  s->full_every > 0 && (!has_windows || s->family == MODEL_MISTRAL),
+		  "all layers are alike", "qwen3, gemma2 and gemma3 mix them" },
+		{ "model.rope_local_theta", s->local_theta > 0 && s->family != MODEL_GEMMA3,
+		  "all layers have one rope_theta", "gemma3 has two" },
+		{ "model.query_scalar", s->query_scalar > 0 && !has_caps, "is head_dim",
+		  "gemma2 and gemma3 have others" },
+		{ "model.score_softcap", s->score_softcap > 0 && !has_caps, "there is none",
+		  "gemma2 and gemma3 have it" },
+		{ "model.logit_softcap", s->logit_softcap > 0 && !has_caps, "there is none",
+		  "gemma2 and gemma3 have it" },
+		{ "model.route_scale", s->family == MODEL_QWEN3_MOE && s->experts.scale != 1,
+		  "must be 1", "dots1 has others" },
+	};
 	int rc = 0;
 
-	if (s->local_theta > 0 && s->family != MODEL_GEMMA3)
-		rc = refuse(r, toml, "model.rope_local_theta",
-			    xasprintf("all layers have one rope_theta in %s: gemma3 has two",
-				      model_family_name(s->family)));
-	if (s->family == MODEL_QWEN3_MOE && s->experts.scale != 1)
-		rc = refuse(r, toml, "model.route_scale",
-			    xstrdup("must be 1 in qwen3_moe: dots1 has others"));
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (rows[i].is_wrong)
+			rc = refuse(r, toml, rows[i].key,
+				    xasprintf("%s in %s: %s", rows[i].what,
+					      model_family_name(s->family), rows[i].who));
 	return rc;
 }
 
