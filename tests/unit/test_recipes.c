@@ -395,6 +395,36 @@ static void test_rules(void **state)
 	precision_destroy(p);
 }
 
+/* Modules are left out by parts of the names that their own family has in Hugging Face. */
+static void test_module_names(void **state)
+{
+	static const struct {
+		const char *part;
+		enum module module;
+	} cases[] = {
+		{ "layers.3.attention.wq", MODULE_QKV },
+		{ "o_proj", MODULE_OUT },
+		{ "w3", MODULE_UP },
+		{ "down_proj", MODULE_DOWN },
+		{ "h.3.attn.c_attn", MODULE_QKV },
+		{ "attn.c_proj", MODULE_OUT },
+		{ "c_fc", MODULE_UP },
+		{ "h.3.mlp.c_proj", MODULE_DOWN },
+		{ "query_key_value", MODULE_QKV },
+		{ "attention.dense", MODULE_OUT },
+		{ "layers.3.mlp.dense_h_to_4h", MODULE_UP },
+		{ "dense_4h_to_h", MODULE_DOWN },
+		{ "embed_out", MODULE_OUTPUT },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++)
+		for (enum module m = MODULE_QKV; m < MODULE_COUNT; m++)
+			if (module_is_called(m, 3, cases[i].part) != (m == cases[i].module))
+				fail_msg("%s and %s", cases[i].part, module_names[m]);
+	assert_false(module_is_called(MODULE_QKV, 2, "h.3.attn.c_attn"));
+}
+
 static void test_wrong_rules(void **state)
 {
 	static const char *const wrong[] = { "steps=x recipe=none",
@@ -466,7 +496,7 @@ int main(void)
 		cmocka_unit_test(test_not_finite), cmocka_unit_test(test_scales),
 		cmocka_unit_test(test_slots),      cmocka_unit_test(test_file),
 		cmocka_unit_test(test_rules),      cmocka_unit_test(test_wrong_rules),
-		cmocka_unit_test(test_history),
+		cmocka_unit_test(test_history),    cmocka_unit_test(test_module_names),
 	};
 	return cmocka_run_group_tests_name("recipes", tests, NULL, NULL);
 }

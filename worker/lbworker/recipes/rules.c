@@ -142,21 +142,26 @@ bool module_is_called(enum module module, size_t layer, const char *part)
 	static const char *const names[MODULE_COUNT][8] = {
 		[MODULE_QKV] = { "layers.%zu.attention.wq", "layers.%zu.attention.wk",
 				 "layers.%zu.attention.wv", "layers.%zu.self_attn.q_proj",
-				 "layers.%zu.self_attn.k_proj", "layers.%zu.self_attn.v_proj" },
-		[MODULE_OUT] = { "layers.%zu.attention.wo", "layers.%zu.self_attn.o_proj" },
+				 "layers.%zu.self_attn.k_proj", "layers.%zu.self_attn.v_proj",
+				 "h.%zu.attn.c_attn", "layers.%zu.attention.query_key_value" },
+		[MODULE_OUT] = { "layers.%zu.attention.wo", "layers.%zu.self_attn.o_proj",
+				 "h.%zu.attn.c_proj", "layers.%zu.attention.dense" },
 		[MODULE_UP] = { "layers.%zu.feed_forward.w1", "layers.%zu.feed_forward.w3",
-				"layers.%zu.mlp.gate_proj", "layers.%zu.mlp.up_proj" },
-		[MODULE_DOWN] = { "layers.%zu.feed_forward.w2", "layers.%zu.mlp.down_proj" },
-		[MODULE_OUTPUT] = { "output", "lm_head" },
+				"layers.%zu.mlp.gate_proj", "layers.%zu.mlp.up_proj",
+				"h.%zu.mlp.c_fc", "layers.%zu.mlp.dense_h_to_4h" },
+		[MODULE_DOWN] = { "layers.%zu.feed_forward.w2", "layers.%zu.mlp.down_proj",
+				  "h.%zu.mlp.c_proj", "layers.%zu.mlp.dense_4h_to_h" },
+		[MODULE_OUTPUT] = { "output", "lm_head", "embed_out" },
 	};
 	char name[64];
 
 	for (size_t i = 0; i < 8 && names[module][i]; i++) {
-		const char *mark = strstr(names[module][i], "%zu");
+		const char *one = names[module][i], *mark = strstr(one, "%zu");
 		if (mark)
-			snprintf(name, sizeof(name), "layers.%zu%s", layer, mark + strlen("%zu"));
+			snprintf(name, sizeof(name), "%.*s%zu%s", (int)(mark - one), one, layer,
+				 mark + strlen("%zu"));
 		else
-			snprintf(name, sizeof(name), "%s", names[module][i]);
+			snprintf(name, sizeof(name), "%s", one);
 		if (strstr(name, part))
 			return true;
 	}
