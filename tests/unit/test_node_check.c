@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* test_node_check.c - who is worse than the others, reports as files, and the bad node among
  * many. */
+#include <errno.h>
 #include <math.h>
+#include <signal.h>
+#include <sys/resource.h>
 
 #include "common/base/files.h"
 #include "common/check/node_report.h"
@@ -9,6 +12,7 @@
 #include "common/gpu/past_xids.h"
 #include "tests/unit/unit.h"
 #include "worker/lbworker/check/health.h"
+#include "worker/lbworker/check/node.h"
 
 /* --- the search ------------------------------------------------------------------------------- */
 
@@ -352,6 +356,25 @@ static void test_past_xids(void **state)
 	assert_string_equal(x.why, "none: No such file or directory");
 }
 
+/* A disk that takes a part of what it is given says so by the next call only. */
+static void test_full_disk(void **state)
+{
+	const struct check_options what = { .folder = ".", .disk_mib = 3 };
+	struct rlimit before, limit = { (3 << 20) / 2, (3 << 20) / 2 };
+	struct check_result result = { 0 };
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+	limit.rlim_max = before.rlim_max;
+	void (*handler)(int) = signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+	errno = 0;
+	check_disk(&what, &result);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+	signal(SIGXFSZ, handler);
+	assert_contains(result.fault, "No space left on device");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -363,6 +386,7 @@ int main(void)
 		cmocka_unit_test(test_first_clock),
 		cmocka_unit_test(test_bound),
 		cmocka_unit_test(test_reports),
+		cmocka_unit_test(test_full_disk),
 		cmocka_unit_test(test_links),
 		cmocka_unit_test(test_past_xids),
 	};

@@ -221,12 +221,20 @@ static void fail_errno(struct work *w, const char *path)
 	fail(w, "disk", text);
 }
 
+/* A call that took less than it was given leaves errno as it was. */
+static bool is_whole(ssize_t bytes, int why)
+{
+	if (bytes >= 0)
+		errno = why;
+	return bytes == MIB;
+}
+
 static void write_all(struct work *w, int fd, const char *path, const char *block)
 {
 	double start_us = clock_mono_us();
 
 	for (size_t i = 0; i < w->options->disk_mib && is_well(w); i++)
-		if (write(fd, block, MIB) != MIB)
+		if (!is_whole(write(fd, block, MIB), ENOSPC))
 			fail_errno(w, path);
 	if (is_well(w) && fsync(fd))
 		fail_errno(w, path);
@@ -240,7 +248,7 @@ static void read_all(struct work *w, int fd, const char *path, const char *block
 
 	(void)posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED); /* from the disk, where that can be */
 	for (size_t i = 0; i < w->options->disk_mib && is_well(w); i++) {
-		if (pread(fd, back, MIB, (off_t)(i * MIB)) != MIB)
+		if (!is_whole(pread(fd, back, MIB, (off_t)(i * MIB)), EIO))
 			fail_errno(w, path);
 		else if (memcmp(back, block, MIB) != 0)
 			fail(w, "disk", "what was read is not what was written");
