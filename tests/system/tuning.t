@@ -50,6 +50,12 @@ exits 0 "without them" train plain 6
 ok "weights are the same" cmp "$T/whole/$last/model.safetensors" "$T/plain/$last/model.safetensors"
 exits 0 "the mean is a model" lbworker convert "$T/whole" "$T/mean" --weights ema
 ok "its bits are there" cmp "$T/mean/model.safetensors" "$T/whole/$last/model_ema.safetensors"
+cp -r "$T/whole/$last" "$T/other" && cp "$T/other/model.safetensors" "$T/other/model_ema.safetensors"
+exits 1 "another mean is a difference" lbworker ckpt diff "$T/whole/$last" "$T/other"
+like "$out" "^model.embed_tokens.weight: [0-9]* of [0-9]* differ" "it is said where"
+rm "$T/other/model_ema.safetensors"
+exits 1 "and so is none" lbworker ckpt diff "$T/whole/$last" "$T/other"
+is "$out" "model_ema.safetensors: one of them has none" "it is said"
 perplexity() { lbworker eval "$@" --text "$T/text" --seq-len 16 --samples 9 2>/dev/null; }
 is "$(perplexity "$T/mean")" "$(perplexity "$T/whole" --weights ema)" "eval asks it, too"
 ok "which are other weights" test "$(perplexity "$T/whole")" != "$(perplexity "$T/mean")"

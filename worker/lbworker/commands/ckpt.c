@@ -16,6 +16,7 @@
 #include "common/base/paths.h"
 #include "common/manifest/manifest.h"
 #include "worker/lbworker/base/safetensors.h"
+#include "worker/lbworker/checkpoint/checkpoint_names.h"
 #include "worker/lbworker/checkpoint/model_path.h"
 #include "worker/lbworker/checkpoint/retention.h"
 
@@ -177,16 +178,39 @@ static int diff_text(const char *a, const char *b, const char *name, struct err 
 	return rc;
 }
 
+/* Of some trainings only. */
+static bool is_optional(const char *name)
+{
+	return strcmp(name, CHECKPOINT_MEAN) == 0 || strcmp(name, CHECKPOINT_ADAPTER) == 0 ||
+	       strcmp(name, CHECKPOINT_ADAPTER_CONFIG) == 0;
+}
+
+/* 1 when they differ; -1 with err. */
+static int diff_file(const char *a, const char *b, const char *name, struct err *err)
+{
+	if (is_optional(name) && (!file_exists(a) || !file_exists(b))) {
+		bool in_one = file_exists(a) || file_exists(b);
+		if (in_one)
+			printf("%s: one of them has none\n", name);
+		return in_one;
+	}
+	return strstr(name, ".safetensors") ? diff_safetensors(a, b, err)
+					    : diff_text(a, b, name, err);
+}
+
 static int command_diff(const char *a, const char *b)
 {
-	static const char *const names[] = { "model.safetensors", "optimizer.safetensors",
-					     "config.json", "train_state.json" };
+	static const char *const names[] = {
+		CHECKPOINT_WEIGHTS,       CHECKPOINT_OPTIMIZER, CHECKPOINT_MEAN,
+		CHECKPOINT_ADAPTER,       "config.json",        CHECKPOINT_STATE,
+		CHECKPOINT_ADAPTER_CONFIG
+	};
 	int different = 0;
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		char *x = path_join("%s/%s", a, names[i]), *y = path_join("%s/%s", b, names[i]);
 		struct err err = { 0 };
-		int rc = i < 2 ? diff_safetensors(x, y, &err) : diff_text(x, y, names[i], &err);
+		int rc = diff_file(x, y, names[i], &err);
 		free(x);
 		free(y);
 		if (rc < 0)
