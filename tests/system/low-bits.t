@@ -138,6 +138,9 @@ status=$?
 [ $status = 0 ] && [ "$(grep -c 'forward.w' inspect.log)" = "$(grep -c 'input.w' inspect.log)" ] &&
 	awk '/self_attn.q_proj/ { seen++; bad += $3 < 28 || $3 > 36 || $4 != 0 } END { exit !(seen == 4 && !bad) }' inspect.log
 ok $? "inspect: the error of MXFP8 is that of a mantissa of three bits"
+lbworker train small.toml --model.name neox --job.dump_folder neox --training.steps 1 >out.log 2>err.log &&
+	lbworker inspect neox --recipe mxfp8 >inspect.log 2>err.log && grep -q '^embed_out.weight' inspect.log && ! grep -q embed_in inspect.log
+ok $? "inspect: a head is a product, a table is none"
 lbworker inspect out --recipe ./mine4.toml 2>err.log
 status=$?
 [ $status != 0 ] && grep -q 'mine4.toml' err.log

@@ -36,14 +36,10 @@ static struct spread spread_of(const float *x, size_t count)
 	return s;
 }
 
-static bool is_product(const struct model_tensor *t)
+/* Tables lie before the layers. */
+static bool is_product(const struct model *m, const struct model_tensor *t)
 {
-	static const char *const tables[] = { "embed", "wte", "wpe" };
-
-	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
-		if (strstr(t->name, tables[i]))
-			return false;
-	return t->columns > 0;
+	return t->columns > 0 && t->offset >= m->unit[1].first;
 }
 
 static void print_slot(const struct model *m, const struct model_tensor *t,
@@ -77,7 +73,7 @@ static void print_model(const struct model *m, const struct recipe *recipe)
 	       "saturated%", "zeroed%", "amax", "rms", "beyond 6r%");
 	for (size_t i = 0; i < m->tensors; i++)
 		for (int s = 0; s < 2; s++)
-			if (is_product(&m->tensor[i]) && recipe->slot[slots[s]].format.bits > 0)
+			if (is_product(m, &m->tensor[i]) && recipe->slot[slots[s]].format.bits > 0)
 				print_slot(m, &m->tensor[i], recipe, slots[s]);
 }
 
