@@ -124,6 +124,11 @@ grep -q '"name":"exchange","cat":"cpu_op","pid":0,"tid":1,' "$T"/dump/profile_tr
 	"$B/lbworker" trace summary "$T/dump" >"$T/log" 2>"$T/err" && grep -q '^  communication ' "$T/log" &&
 	[ "$(awk '$1 == "rank" { on = 1; next } on && NF == 8 && $3 > 0 && $2 > 0 { n++ } END { print n }' "$T/log")" = 2 ]
 ok $? "communication has a row of its own, and its share of each rank's time is told"
+mkdir "$T/cutlass"
+echo '{"traceEvents":[{"ph":"X","cat":"kernel","name":"void gemm<4>(A const&)","ts":1,"dur":5}]}' >"$T/cutlass/a.pt.trace.json"
+"$B/lbworker" trace summary "$T/cutlass" --svg "$T/cutlass.svg" >"$T/log" 2>"$T/err" &&
+	python3 -c 'import sys, xml.dom.minidom as dom; dom.parse(sys.argv[1])' "$T/cutlass.svg" && grep -q 'gemm&lt;4>(A const&amp;)' "$T/cutlass.svg"
+ok $? "a drawing is sound where kernels have names of C++"
 [ "$overlap" -ge 5 ] && traced one-by-one && [ "$overlap" = 0 ]
 ok $? "exchanges go on beside operations; not where each is waited for"
 
