@@ -225,6 +225,8 @@ exits 2 "moments of AdamW are of no use to Muon" lbworker train "$T/over.toml" -
 like "$err" "moments of torchtitan are AdamW's, and the config says Muon" "is said"
 exits 2 "moments are a checkpoint's" lbworker convert "$T/hf" "$T/never" --to dcp --moments on
 like "$err" "^lbworker: --moments on: .*train_state.json" "is said"
+exits 2 "and go without an adapter" lbworker convert "$T/over" "$T/never" --to dcp --moments on --adapter "$gold/hf"
+like "$err" "^lbworker: --moments on goes without --adapter" "is said"
 exits 2 "and for a checkpoint" lbworker convert "$T/over" "$T/never" --to meta --moments on
 like "$err" "^lbworker: --moments on is for --to dcp and torchtitan" "is said"
 

@@ -91,6 +91,8 @@ static int open_source(struct conversion *c, struct model **m, const struct conv
 {
 	const struct model_options options = { .batch = 1, .seq = 1 };
 
+	if (w->moments && w->adapter) /* they are of the weights without it */
+		return err_set(err, ERR_USAGE, "--moments on goes without --adapter");
 	c->weights = weights_open(w->from, w->file, shape, positions, err);
 	if (!c->weights || model_plan(m, shape, &options, err))
 		return -1;
