@@ -76,6 +76,8 @@ exits 0 "they go on" lora again 6
 ok "to the same bits" diff -r -x manifest.json "$T/adapted/$last" "$T/again/$last"
 exits 0 "an adapter is merged" lbworker convert "$T/plain" "$T/merged" --adapter "$T/adapted"
 is "$(perplexity "$T/merged")" "$(perplexity "$T/adapted")" "into the model of its checkpoint"
+exits 2 "not into one that has it already" lbworker convert "$T/adapted" "$T/never" --adapter "$T/adapted"
+like "$err" "^lbworker: --adapter: what is trained in .*adapted/$last has it in its weights already" "it is said"
 mkdir "$T/base" && cp "$T/plain/$last"/*.json "$T/plain/$last"/model.safetensors "$T/base"
 python3 - "$T/base/model.safetensors" <<'PY'
 import sys
@@ -113,6 +115,7 @@ bad() {	# bad ERE SED
 bad "adapter_config.json: use_dora is not supported" 's/"bias"/"use_dora": true, "bias"/'
 bad "adapter_config.json: bias is not supported" 's/"none"/"all"/'
 bad "adapter_config.json: r and lora_alpha must be above 0" 's/"r": 2/"r": 0/'
+bad "0 of its 8 tensors are adapters of rank 4 of matrices of this model" 's/"r": 2/"r": 4/'
 bad 'adapter_config.json: init_lora_weights = "pissa_niter_4" changes the model that it adapts: save it as a plain one' \
 	's/"bias"/"init_lora_weights": "pissa_niter_4", "bias"/'
 bad "adapter_config.json: peft_type must be LORA" 's/LORA/IA3/'
@@ -121,6 +124,6 @@ cp "$T/adapted/$last/adapter_config.json" "$T/bad"
 exits 2 "a torn one" lbworker convert "$T/plain" "$T/never" --adapter "$T/bad"
 cp "$T/plain/$last/model.safetensors" "$T/bad/adapter_model.safetensors"
 exits 2 "no adapter at all" lbworker convert "$T/plain" "$T/never" --adapter "$T/bad"
-like "$err" "0 of its [0-9]+ tensors are adapters of matrices of this model" "it is said"
+like "$err" "0 of its [0-9]+ tensors are adapters of rank 2 of matrices of this model" "it is said"
 ok "nothing is left of them" test ! -e "$T/never"
 done_testing

@@ -93,6 +93,10 @@ static int open_source(struct conversion *c, struct model **m, const struct conv
 
 	if (w->moments && w->adapter) /* they are of the weights without it */
 		return err_set(err, ERR_USAGE, "--moments on goes without --adapter");
+	if (w->adapter && strcmp(w->adapter, w->from) == 0)
+		return err_set(err, ERR_USAGE,
+			       "--adapter: what is trained in %s has it in its weights already",
+			       w->from);
 	c->weights = weights_open(w->from, w->file, shape, positions, err);
 	if (!c->weights || model_plan(m, shape, &options, err))
 		return -1;

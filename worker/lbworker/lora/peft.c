@@ -79,7 +79,7 @@ char *lora_config_json(const struct lora *l, const char *base)
 
 struct lora_merge {
 	struct st_file *file;
-	double factor;
+	double r, factor; /* what its config says */
 	/* of the tensor that was asked for last, in fp32 */
 	const struct model_tensor *of;
 	float *a, *b;
@@ -133,6 +133,7 @@ static int read_config(struct lora_merge *g, const char *path, struct err *err)
 			"it as a plain one (peft: path_initial_model_for_weight_conversion), or "
 			"merge it with peft",
 			path, js_str(o, "init_lora_weights", ""));
+	g->r = rank;
 	g->factor = js_bool(o, "use_rslora", false) ? alpha / sqrt(rank) : alpha / rank;
 	json_decref(o);
 	return rc;
@@ -186,7 +187,7 @@ static bool find_pair(const struct lora_merge *g, const struct model *m,
 			return false;
 	}
 	return pair[0]->shape[1] == in && pair[1]->shape[0] == out &&
-	       pair[0]->shape[0] == pair[1]->shape[1];
+	       pair[0]->shape[0] == pair[1]->shape[1] && (double)pair[0]->shape[0] == g->r;
 }
 
 int lora_merge_check(struct lora_merge *g, const struct model *m, struct err *err)
@@ -199,9 +200,9 @@ int lora_merge_check(struct lora_merge *g, const struct model *m, struct err *er
 	if (found == st_count(g->file) && found > 0)
 		return 0;
 	return err_set(err, ERR_USAGE,
-		       "adapter_model.safetensors: %zu of its %zu tensors are adapters of matrices "
-		       "of this model",
-		       found, st_count(g->file));
+		       "adapter_model.safetensors: %zu of its %zu tensors are adapters of rank %g "
+		       "of matrices of this model",
+		       found, st_count(g->file), g->r);
 }
 
 /* A and B of that tensor, unless they are here already. */
