@@ -232,6 +232,12 @@ static void test_shapes(void **state)
 		{ "flavor = \"124M\"\nlogit_softcap = 30\n", "c.toml:3: model.logit_softcap: there", { 0 } },
 		{ "flavor = \"124M\"\nquery_scalar = 30\n",
 		  "c.toml:3: model.query_scalar: is head_dim in llama: gemma2 and gemma3 have others", { 0 } },
+		{ "name = \"gpt2\"\nflavor = \"124M\"\nrotary_pct = 0.5\n",
+		  "c.toml:4: model.rotary_pct: positions are learned in gpt2: all others turn them", { 0 } },
+		{ "name = \"gpt2\"\nflavor = \"124M\"\nrope_scaling_factor = 8\n",
+		  "c.toml:4: model.rope_scaling_factor: positions are learned in gpt2", { 0 } },
+		{ "dim = 64\nn_layers = 1\nn_heads = 128\nhead_dim = 2\nvocab_size = 9\n",
+		  "c.toml:9: training.seq_len: model: heads 128 must be 1 to 64", { 0 } },
 		{ "flavor = \"124M\"\nrotary_pct = 0.5\n",
 		  "c.toml:3: model.rotary_pct: all of a head turns in llama: leave it out, or name = "
 		  "\"neox\"", { 0 } },

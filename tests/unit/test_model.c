@@ -563,7 +563,8 @@ static void test_shapes_refused(void **state)
 			      .rotary = 6 } },
 		{ "positions", { .family = MODEL_GPT2, .vocab = 8, .dim = 8, .layers = 1, .heads = 2,
 				 .kv_heads = 2, .ffn = 8, .positions = 3 } },
-		{ "zero", { .vocab = 0, .dim = 8, .layers = 1, .heads = 2, .kv_heads = 1, .ffn = 8 } },
+		{ "vocab 0 must be 1 to 16777216",
+		  { .vocab = 0, .dim = 8, .layers = 1, .heads = 2, .kv_heads = 1, .ffn = 8 } },
 	};
 	/* clang-format on */
 	const struct backend_options options = { .threads = 1 };

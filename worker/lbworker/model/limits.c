@@ -13,6 +13,26 @@ static bool within(size_t value, size_t max)
 	return value >= 1 && value <= max;
 }
 
+static int check_sizes(const struct model_shape *s, struct err *err)
+{
+	const struct {
+		const char *name;
+		size_t value, max;
+	} sizes[] = { { "vocab", s->vocab, MAX_VOCAB },
+		      { "dim", s->dim, MAX_DIM },
+		      { "ffn", s->ffn, MAX_FFN },
+		      { "layers", s->layers, MAX_LAYERS },
+		      { "heads", s->heads, s->dim },
+		      { "kv_heads", s->kv_heads, s->heads },
+		      { "positions", s->positions ? s->positions : 1, MAX_ROWS } };
+
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+		if (!within(sizes[i].value, sizes[i].max))
+			return err_set(err, ERR_USAGE, "model: %s %zu must be 1 to %zu",
+				       sizes[i].name, sizes[i].value, sizes[i].max);
+	return 0;
+}
+
 static int check_heads(const struct model_shape *s, struct err *err)
 {
 	bool is_own = s->head_dim != 0; /* not what dim gives */
@@ -76,11 +96,7 @@ static int check_experts(const struct model_shape *s, const struct model_options
 
 int limits_check(const struct model_shape *s, const struct model_options *o, struct err *err)
 {
-	if (!within(s->vocab, MAX_VOCAB) || !within(s->dim, MAX_DIM) || !within(s->ffn, MAX_FFN) ||
-	    !within(s->layers, MAX_LAYERS) || !within(s->heads, s->dim) ||
-	    !within(s->kv_heads, s->heads) || s->positions > MAX_ROWS)
-		return err_set(err, ERR_USAGE, "model: a size is zero or out of range");
-	if (check_heads(s, err))
+	if (check_sizes(s, err) || check_heads(s, err))
 		return -1;
 	if (!within(o->batch, MAX_ROWS) || !within(o->seq, MAX_ROWS / o->batch))
 		return err_set(err, ERR_USAGE, "model: batch %zu x seq_len %zu is out of range",
