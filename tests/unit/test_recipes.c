@@ -429,6 +429,10 @@ static void test_wrong_rules(void **state)
 {
 	static const char *const wrong[] = { "steps=x recipe=none",
 					     "layers=9-2 recipe=none",
+					     "layers=6 recipe=none",
+					     "layers=0,7- recipe=none",
+					     "layers=-7 recipe=none",
+					     "steps=0 recipe=none",
 					     "products=y recipe=none",
 					     "modules= recipe=none",
 					     "recipe=",

@@ -51,7 +51,8 @@ static bool take_layers(struct rule *r, char *list, size_t layers)
 
 	for (char *part = strtok_r(list, ",", &rest); part; part = strtok_r(NULL, ",", &rest))
 		if (r->layer_ranges == RULE_RANGES ||
-		    !range_parse(&r->layers[r->layer_ranges++], part, (int64_t)layers))
+		    !range_parse(&r->layers[r->layer_ranges], part, (int64_t)layers) ||
+		    r->layers[r->layer_ranges++].first >= (int64_t)layers)
 			return false;
 	return r->layer_ranges > 0;
 }
@@ -80,7 +81,7 @@ static bool take_word(struct rule *r, char *word, size_t layers)
 	*value++ = '\0';
 	snprintf(again, sizeof(again), "%s", value);
 	if (strcmp(word, "steps") == 0)
-		return range_parse(&r->steps, value, 0);
+		return range_parse(&r->steps, value, 0) && r->steps.last >= 1;
 	if (strcmp(word, "layers") == 0)
 		return take_layers(r, value, layers);
 	if (strcmp(word, "modules") == 0)
@@ -107,8 +108,10 @@ int rule_parse(struct rule *out, const char *text, size_t layers, struct err *er
 	for (char *word = strtok_r(copy, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
 		snprintf(shown, sizeof(shown), "%s", word);
 		if (!take_word(out, word, layers))
-			return err_set(err, ERR_USAGE, "\"%s\": \"%s\" is not known; " RULE_WORDS,
-				       text, shown);
+			return err_set(err, ERR_USAGE,
+				       "\"%s\": \"%s\" is not known, of steps from 1 on and layers "
+				       "0 to %zu; " RULE_WORDS,
+				       text, shown, layers - 1);
 	}
 	if (out->recipe[0] == '\0')
 		return err_set(err, ERR_USAGE, "\"%s\": names no recipe; " RULE_WORDS, text);
