@@ -35,6 +35,22 @@ printf '%s\n' '{"query": "the word was", "choices": ["his", "theirs"], "gold": 1
 exits 0 "query, choices, gold" lbworker eval "$T/model" --choices "$T/plain.jsonl"
 like "$out" "^1 questions: acc [01]\.0000" "is a question"
 
+# --- words that would do nothing --------------------------------------------------------------------
+idle() {	# SAYS COMMAND OPTION...
+	said=$1 command=$2
+	shift 2
+	exits 2 "$command $*" lbworker "$command" "$T/model" "$@"
+	like "$err" "^lbworker: $said" "is refused"
+}
+idle "eval needs one of DATA" eval --choices "$T/plain.jsonl" --text "$T/plain.jsonl"
+idle "eval needs one of DATA" eval "$T/plain.jsonl" --choices "$T/plain.jsonl"
+idle "--logits goes with DATA" eval --text "$T/plain.jsonl" --logits "$T/logits"
+idle "--samples goes with DATA or --choices" eval --text "$T/plain.jsonl" --samples 3
+idle "--begin goes with --choices" eval --text "$T/plain.jsonl" --begin x
+idle "--scores goes with --choices" eval "$T/plain.jsonl" --scores "$T/scores"
+idle "--prompt-tokens goes without --begin" generate --prompt-tokens 1 --begin x
+idle "--prompt-tokens goes without --prompt" generate --prompt-tokens 1 --prompt x
+
 refused() {	# NAME PATTERN CONTENT
 	printf '%b' "$3" >"$T/bad.jsonl"
 	exits 2 "$1" lbworker eval "$T/model" --choices "$T/bad.jsonl"

@@ -152,16 +152,39 @@ static int eval_text(struct infer *f, const struct infer_arguments *a, struct er
 	return rc;
 }
 
+/* Each is asked about one thing, and an option that this has no use for is a mistake. */
+static int check_words(const struct infer_arguments *a, struct err *err)
+{
+	const struct {
+		const char *name;
+		bool is_given, has_use;
+		const char *with;
+	} options[] = {
+		{ "--logits", a->logits, a->data, "DATA" },
+		{ "--samples", a->samples > 0, a->data || a->choices, "DATA or --choices" },
+		{ "--begin", a->begin, a->choices, "--choices" },
+		{ "--scores", a->scores, a->choices, "--choices" },
+	};
+
+	if ((a->data != NULL) + (a->text != NULL) + (a->choices != NULL) != 1)
+		return err_set(err, ERR_USAGE,
+			       "eval needs one of DATA behind the model, a file of tokens or a "
+			       "folder of them, --text FILE and --choices FILE");
+	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++)
+		if (options[i].is_given && !options[i].has_use)
+			return err_set(err, ERR_USAGE, "%s goes with %s", options[i].name,
+				       options[i].with);
+	return 0;
+}
+
 static int eval_with(struct infer *f, const struct infer_arguments *a, struct err *err)
 {
+	if (check_words(a, err))
+		return -1;
 	if (a->text)
 		return eval_text(f, a, err);
 	if (a->choices)
 		return choose(f, a, err);
-	if (!a->data)
-		return err_set(err, ERR_USAGE,
-			       "eval needs DATA behind the model: a file of tokens, or a folder of "
-			       "them; or --text FILE, or --choices FILE");
 	if (infer_read(f, a, err))
 		return -1;
 	const struct data_options options = {

@@ -115,6 +115,9 @@ static int generate_with(struct infer *f, const struct infer_arguments *a, struc
 
 	if (!a->prompt_tokens && (!a->prompt || a->prompt[0] == '\0'))
 		return err_set(err, ERR_USAGE, "generate needs --prompt TEXT, or --prompt-tokens");
+	if (a->prompt_tokens && (a->prompt || a->begin))
+		return err_set(err, ERR_USAGE, "--prompt-tokens goes without %s",
+			       a->prompt ? "--prompt" : "--begin");
 	if (infer_read(f, a, err))
 		return -1;
 	struct token_text *text = token_text_open(f->tokenizer, f->shape.vocab, err);
