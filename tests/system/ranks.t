@@ -251,6 +251,9 @@ mkdir "$T/reports"
 check "$B/lbworker" check --ranks 2 --slow 0 --reports "$T/reports" --svg "$T/sums.svg"
 [ "$status" = 0 ] && grep -q '"rank":1' "$T/reports/rank-1.json" && [ "$(grep -c '<polyline' "$T/sums.svg")" = 2 ]
 ok $? "reports as files, and a drawing of the sums"
+check "$B/lbworker" check --ranks 1.5
+[ "$status" = 2 ] && grep -q 'check: --ranks 1.5: a whole number from 1 to' "$T/err"
+ok $? "half a rank is none"
 check "$B/lbworker" check --least-product 1e9
 [ "$status" = 5 ] && grep -q 'BROKEN: slow product: .* and it is to make 1e+09' "$T/log"
 ok $? "one rank beside a bound of its own"

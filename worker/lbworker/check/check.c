@@ -33,25 +33,25 @@ struct words {
 static const struct {
 	const char *name;
 	size_t at;
-	bool is_number;
+	bool is_number, is_whole;
 	double least, most;
 } options[] = {
-	{ "--folder", offsetof(struct words, folder), false, 0, 0 },
-	{ "--device", offsetof(struct words, device), false, 0, 0 },
-	{ "--reports", offsetof(struct words, reports), false, 0, 0 },
-	{ "--svg", offsetof(struct words, svg), false, 0, 0 },
-	{ "--sys", offsetof(struct words, sys), false, 0, 0 },
-	{ "--kernel-log", offsetof(struct words, kernel_log), false, 0, 0 },
-	{ "--xid-hours", offsetof(struct words, xid_hours), true, 0, 1e6 },
-	{ "--ranks", offsetof(struct words, ranks), true, 1, COMM_RANKS_MAX },
-	{ "--slow", offsetof(struct words, slow), true, 0, 1 },
-	{ "--least-product", offsetof(struct words, product), true, 0, 1e12 },
-	{ "--least-memory", offsetof(struct words, memory), true, 0, 1e12 },
-	{ "--search", offsetof(struct words, search), true, 0, 1 },
-	{ "--clock", offsetof(struct words, clock_s), true, 0, 1e9 },
-	{ "--timeout", offsetof(struct words, timeout_s), true, 1, 1e6 },
-	{ "--memory-mib", offsetof(struct words, memory_mib), true, 1, 1 << 20 },
-	{ "--disk-mib", offsetof(struct words, disk_mib), true, 1, 1 << 20 },
+	{ "--folder", offsetof(struct words, folder), false, false, 0, 0 },
+	{ "--device", offsetof(struct words, device), false, false, 0, 0 },
+	{ "--reports", offsetof(struct words, reports), false, false, 0, 0 },
+	{ "--svg", offsetof(struct words, svg), false, false, 0, 0 },
+	{ "--sys", offsetof(struct words, sys), false, false, 0, 0 },
+	{ "--kernel-log", offsetof(struct words, kernel_log), false, false, 0, 0 },
+	{ "--xid-hours", offsetof(struct words, xid_hours), true, false, 0, 1e6 },
+	{ "--ranks", offsetof(struct words, ranks), true, true, 1, COMM_RANKS_MAX },
+	{ "--slow", offsetof(struct words, slow), true, false, 0, 1 },
+	{ "--least-product", offsetof(struct words, product), true, false, 0, 1e12 },
+	{ "--least-memory", offsetof(struct words, memory), true, false, 0, 1e12 },
+	{ "--search", offsetof(struct words, search), true, true, 0, 1 },
+	{ "--clock", offsetof(struct words, clock_s), true, false, 0, 1e9 },
+	{ "--timeout", offsetof(struct words, timeout_s), true, false, 1, 1e6 },
+	{ "--memory-mib", offsetof(struct words, memory_mib), true, true, 1, 1 << 20 },
+	{ "--disk-mib", offsetof(struct words, disk_mib), true, true, 1, 1 << 20 },
 };
 enum { OPTIONS = sizeof(options) / sizeof(options[0]) };
 
@@ -72,9 +72,11 @@ static int take(struct words *w, const char *name, const char *value, struct err
 	}
 	double number = strtod(value, &end);
 	if (*end != '\0' || end == value ||
-	    !(number >= options[i].least && number <= options[i].most))
-		return err_set(err, ERR_USAGE, "check: %s %s: a number from %.15g to %.15g", name,
-			       value, options[i].least, options[i].most);
+	    !(number >= options[i].least && number <= options[i].most) ||
+	    (options[i].is_whole && number != (double)(int64_t)number))
+		return err_set(err, ERR_USAGE, "check: %s %s: a %snumber from %.15g to %.15g", name,
+			       value, options[i].is_whole ? "whole " : "", options[i].least,
+			       options[i].most);
 	*(double *)at = number;
 	return 0;
 }
