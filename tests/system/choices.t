@@ -35,7 +35,7 @@ printf '%s\n' '{"query": "the word was", "choices": ["his", "theirs"], "gold": 1
 exits 0 "query, choices, gold" lbworker eval "$T/model" --choices "$T/plain.jsonl"
 like "$out" "^1 questions: acc [01]\.0000" "is a question"
 
-# --- words that would do nothing --------------------------------------------------------------------
+# --- words that would do nothing ------------------------------------------------------------------
 idle() {	# SAYS COMMAND OPTION...
 	said=$1 command=$2
 	shift 2
