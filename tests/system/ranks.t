@@ -124,6 +124,10 @@ grep -q '"name":"exchange","cat":"cpu_op","pid":0,"tid":1,' "$T"/dump/profile_tr
 	"$B/lbworker" trace summary "$T/dump" >"$T/log" 2>"$T/err" && grep -q '^  communication ' "$T/log" &&
 	[ "$(awk '$1 == "rank" { on = 1; next } on && NF == 8 && $3 > 0 && $2 > 0 { n++ } END { print n }' "$T/log")" = 2 ]
 ok $? "communication has a row of its own, and its share of each rank's time is told"
+mkdir "$T/many" && python3 -c 'import sys
+for i in range(4100): open(f"{sys.argv[1]}/{i}.pt.trace.json", "w").write("{}")' "$T/many"
+"$B/lbworker" trace summary "$T/many" >"$T/log" 2>"$T/err" && grep -q '^4100 traces, ' "$T/log"
+ok $? "all traces of many ranks and steps count"
 mkdir "$T/cutlass"
 echo '{"traceEvents":[{"ph":"X","cat":"kernel","name":"void gemm<4>(A const&)","ts":1,"dur":5}]}' >"$T/cutlass/a.pt.trace.json"
 "$B/lbworker" trace summary "$T/cutlass" --svg "$T/cutlass.svg" >"$T/log" 2>"$T/err" &&

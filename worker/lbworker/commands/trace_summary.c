@@ -19,7 +19,7 @@
 #include "common/base/mem.h"
 #include "worker/lbworker/commands/command.h"
 
-enum { FILES_MAX = 4096, TRACE_BYTES_MAX = 1 << 30, TOP = 12, OPEN_FILES = 16, NAME_BYTES = 64 };
+enum { TRACE_BYTES_MAX = 1 << 30, TOP = 12, OPEN_FILES = 16, NAME_BYTES = 64 };
 
 enum { COMPUTE_PART, EXCHANGE_PART, BOTH_PART, COPY_PART, IDLE_PART, PARTS };
 static const struct {
@@ -128,7 +128,7 @@ static void add_event(struct summary *s, const json_t *event)
 	}
 }
 
-static char *found[FILES_MAX];
+static char **found; /* of nftw(), which takes nothing along */
 static size_t found_count;
 
 static int on_file(const char *path, const struct stat *st, int kind, struct FTW *where)
@@ -137,8 +137,10 @@ static int on_file(const char *path, const struct stat *st, int kind, struct FTW
 
 	(void)st;
 	(void)where;
-	if (kind == FTW_F && end && strcmp(end, ".pt.trace.json") == 0 && found_count < FILES_MAX)
-		found[found_count++] = xstrdup(path);
+	if (kind != FTW_F || !end || strcmp(end, ".pt.trace.json") != 0)
+		return 0;
+	found = xrealloc(found, (found_count + 1) * sizeof(*found));
+	found[found_count++] = xstrdup(path);
 	return 0;
 }
 
@@ -352,6 +354,7 @@ static int summarize(const char *folder, const char *svg, struct err *err)
 		rc = rc ? rc : add_file(&s, found[i], err);
 		free(found[i]);
 	}
+	free(found);
 	if (s.kernels)
 		qsort(s.kernel, s.kernels, sizeof(*s.kernel), by_size);
 	if (s.ranks)
