@@ -327,6 +327,31 @@ static void test_slots(void **state)
 	}
 }
 
+/* Names of torchao: what its MXLinearConfig rounds the scales of, and by FLOOR unless said. */
+static void test_names_of_torchao(void **state)
+{
+	static const char *const cases[][2] = {
+		{ "mxfp8_emulated", "e4m3fn 1x32 floor" },  { "mxfp8_cublas", "e4m3fn 1x32 floor" },
+		{ "mxfp8_cublas_rceil", "e4m3fn 1x32 up" }, { "mxfp8_rceil", "e4m3fn 1x32 up" },
+		{ "rowwise", "e4m3fn row pow2" },
+	};
+	char text[SLOT_BYTES];
+	struct err err = { 0 };
+	struct recipe r;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		if (recipe_find(&r, cases[i][0], &err))
+			fail_msg("%s", err.text);
+		for (int k = 0; k < SLOTS; k++)
+			assert_string_equal(slot_print(&r.slot[k], text), cases[i][1]);
+		recipe_clear(&r);
+	}
+	/* its FP4 is nearest everywhere, which none of ours is */
+	assert_int_equal(recipe_find(&r, "mxfp4_emulated", &err), -1);
+	assert_contains(err.text, "there is no recipe \"mxfp4_emulated\"; there are none, ");
+}
+
 static int find(const char *text, struct err *err)
 {
 	struct recipe r;
@@ -496,11 +521,17 @@ static void test_history(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_operands),   cmocka_unit_test(test_turned_product),
-		cmocka_unit_test(test_not_finite), cmocka_unit_test(test_scales),
-		cmocka_unit_test(test_slots),      cmocka_unit_test(test_file),
-		cmocka_unit_test(test_rules),      cmocka_unit_test(test_wrong_rules),
-		cmocka_unit_test(test_history),    cmocka_unit_test(test_module_names),
+		cmocka_unit_test(test_operands),
+		cmocka_unit_test(test_turned_product),
+		cmocka_unit_test(test_not_finite),
+		cmocka_unit_test(test_scales),
+		cmocka_unit_test(test_slots),
+		cmocka_unit_test(test_file),
+		cmocka_unit_test(test_rules),
+		cmocka_unit_test(test_wrong_rules),
+		cmocka_unit_test(test_history),
+		cmocka_unit_test(test_module_names),
+		cmocka_unit_test(test_names_of_torchao),
 	};
 	return cmocka_run_group_tests_name("recipes", tests, NULL, NULL);
 }

@@ -32,9 +32,9 @@ static const struct recipe_row recipes[] = {
 	  { "e4m3fn row pow2", "e4m3fn row pow2", "e4m3fn row pow2", "e4m3fn tensor pow2", "-", "-" } },
 	{ "blockwise", "FP8, 1x128 for activations and gradients, 128x128 for weights", "DeepSeek-V3, arXiv 2412.19437, 3.3",
 	  { "e4m3fn 1x128", "e4m3fn 128x128", "e4m3fn 1x128", "e4m3fn 128x128", "e4m3fn 1x128", "e4m3fn 1x128" } },
-	{ "mxfp8", "MX, scales up", "arXiv 2506.08027; torchtitan mxfp8",
+	{ "mxfp8", "MX, scales up", "arXiv 2506.08027; torchao, mxfp8_cublas_rceil",
 	  { "e4m3fn 1x32 up", "e4m3fn 1x32 up", "e4m3fn 1x32 up", "e4m3fn 1x32 up", "e4m3fn 1x32 up", "e4m3fn 1x32 up" } },
-	{ "mxfp8-floor", "MX, scales as the specification has them", "OCP MX 1.0, 6.3",
+	{ "mxfp8-floor", "MX, scales as the specification has them", "OCP MX 1.0, 6.3; torchao, mxfp8_cublas",
 	  { "e4m3fn 1x32 floor", "e4m3fn 1x32 floor", "e4m3fn 1x32 floor", "e4m3fn 1x32 floor", "e4m3fn 1x32 floor", "e4m3fn 1x32 floor" } },
 	{ "mxfp6", "MX, e2m3 forward, e3m2 gradients", "OCP MX 1.0; arXiv 2310.10537",
 	  { "e2m3 1x32 even", "e2m3 1x32 even", "e3m2 1x32 even", "e2m3 1x32 even", "e3m2 1x32 even", "e2m3 1x32 even" } },
@@ -55,8 +55,8 @@ static const struct recipe_row recipes[] = {
 static const struct {
 	const char *theirs, *ours;
 } aliases[] = {
-	{ "mxfp8_cublas", "mxfp8" }, { "mxfp8_rceil", "mxfp8" }, { "mxfp8_emulated", "mxfp8-floor" },
-	{ "mxfp4_emulated", "mxfp4" }, { "deepseek", "blockwise" }, { "", "none" },
+	{ "mxfp8_cublas", "mxfp8-floor" }, { "mxfp8_emulated", "mxfp8-floor" },
+	{ "mxfp8_cublas_rceil", "mxfp8" }, { "mxfp8_rceil", "mxfp8" }, { "deepseek", "blockwise" }, { "", "none" },
 };
 /* clang-format on */
 enum {
