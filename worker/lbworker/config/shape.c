@@ -298,7 +298,7 @@ static size_t divisor_below(size_t value, size_t limit)
 /* Heads that divide the width into even parts, the nearest to what was asked for; 0: none. */
 static size_t heads_near(size_t dim, size_t heads)
 {
-	for (size_t away = 0; away < heads; away++) {
+	for (size_t away = 0; away < heads && away <= dim; away++) {
 		if (dim % (2 * (heads - away)) == 0)
 			return heads - away;
 		if (dim % (2 * (heads + away)) == 0)

@@ -11,7 +11,7 @@
 #include "worker/lbworker/families/family.h"
 #include "worker/lbworker/families/hf_config_rows.h"
 
-enum { MAX_CONFIG_BYTES = 1 << 20 };
+enum { MAX_CONFIG_BYTES = 1 << 20, MAX_SIZE = 1 << 28 };
 
 /* --- writing -------------------------------------------------------------------------------- */
 
@@ -222,8 +222,10 @@ static int take_key(const json_t *o, const struct hf_key *key, struct model_shap
 	double number = is_absent ? key->fallback : json_number_value(value);
 	if (!is_absent && key->type == HF_BOOL)
 		number = json_is_true(value);
-	bool is_nothing = key->type == HF_SIZE && number < 1 && key->fallback != 0;
-	if (number < 0 || number > 1e15 || is_nothing)
+	bool is_size = key->type == HF_SIZE, is_nothing = number == 0 && key->fallback != 0;
+	if (is_size && number != floor(number))
+		return err_set(err, ERR_USAGE, "%s = %g is no whole number", key->name, number);
+	if (number < 0 || number > (is_size ? MAX_SIZE : 1e15) || (is_size && is_nothing))
 		return err_set(err, ERR_USAGE, "%s = %g is out of range", key->name, number);
 	const size_t size = (size_t)number;
 	const float real = (float)number;
@@ -326,6 +328,9 @@ static int read_rope(const json_t *o, const struct hf_family *f, struct model_sh
 				       names[i], type);
 		}
 	}
+	if (model_is_rotary(shape->family) && !(shape->rope_theta > 0))
+		return err_set(err, ERR_USAGE, "rope_theta = %g is out of range",
+			       shape->rope_theta);
 	if (!(share > 0 && share <= 1))
 		return err_set(err, ERR_USAGE, "the rotary share %g must be above 0, at most 1",
 			       share);
