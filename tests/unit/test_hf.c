@@ -284,7 +284,8 @@ static const struct {
 	{ "{\"model_type\":\"llama\",\"vocab_size\":8,\"hidden_size\":4.5,\"num_hidden_layers\":1,"
 	  "\"num_attention_heads\":2,\"intermediate_size\":6}",
 	  "hidden_size = 4.5 is no whole number" },
-	{ "{" LLAMA ",\"num_key_value_heads\":1e15}", "num_key_value_heads = 1e+15 is out of range" },
+	{ "{" LLAMA ",\"num_key_value_heads\":1e15}",
+	  "num_key_value_heads = 1e+15 is out of range" },
 	{ "{" LLAMA ",\"rope_theta\":0}", "rope_theta = 0 is out of range" },
 	{ "{" LLAMA ",\"rope_parameters\":{\"rope_theta\":0}}", "rope_theta = 0 is out of range" },
 	{ "{" GPT2 ",\"n_positions\":0.5}", "n_positions = 0.5 is no whole number" },
