@@ -71,13 +71,15 @@ archive = zipfile.ZipFile(gold + "/pytorch_model.bin")
 root = archive.namelist()[0].split("/")[0]
 model = dict(Reader(io.BytesIO(archive.read(root + "/data.pkl"))).load())
 def save(name, value):
-    out, wanted = io.BytesIO(), set()
+    out, above = io.BytesIO(), "of-a-file-once-called-otherwise-" * 3 if way == "long" else "archive"
     Writer(out, 2).dump(value)
     with zipfile.ZipFile(to + "/" + name, "w") as z:
-        z.writestr("archive/data.pkl", out.getvalue())
+        if way == "long":
+            z.writestr("beside", "")
+        z.writestr(above + "/data.pkl", out.getvalue())
         for entry in archive.namelist():
             if "/data/" in entry:
-                z.writestr("archive/data/" + entry.split("/")[-1], data(archive.read(entry)))
+                z.writestr(above + "/data/" + entry.split("/")[-1], data(archive.read(entry)))
 def data(raw):
     if way != "double":
         return raw
@@ -95,22 +97,27 @@ if way == "double":
     for t in model.values():
         id = t.inputs[0].id
         t.inputs = (Storage((id[0], torch.DoubleStorage, *id[2:])),) + t.inputs[1:]
+within = 1
+for _ in range(14):
+    within = {str(k): within for k in range(20)}
 bare = {n[len("model."):]: t for n, t in model.items() if n.startswith("model.")}
-save("pytorch_model.bin", {"double": model, "module": {"module." + n: t for n, t in model.items()},
+save("pytorch_model.bin", {"double": model, "long": model, "bomb": {**model, "x": within}, "module": {"module." + n: t for n, t in model.items()},
     "lightning": {"epoch": 3, "state_dict": {"net._orig_mod." + n: t for n, t in model.items()}},
     "bare": {**bare, **{n: t for n, t in model.items() if n not in bare and not n.startswith("model.")}},
     "twins": {"student": model, "teacher": model}}[way])
 PY
-for way in split double module lightning bare twins; do
+for way in split double long module lightning bare twins bomb; do
 	mkdir "$T/$way" && cp "$gold/torch/config.json" "$T/$way"
 	python3 "$T/saved.py" "$gold/torch" "$T/$way" $way || bail_out "no such file: $way"
 done
-for way in split double module lightning bare; do
+for way in split double long module lightning bare; do
 	exits 0 "torch.save, $way: in" lbworker convert "$T/$way" "$T/$way-in" --dtype bfloat16
 	ok "$way: to the same bits" cmp "$T/hf/model.safetensors" "$T/$way-in/model.safetensors"
 done
 exits 2 "two models in one file" lbworker convert "$T/twins" "$T/never"
 like "$err" "^lbworker: $T/twins/pytorch_model.bin: 2 tensors end in model.embed_tokens.weight, it must hold one model: " "are told"
+exits 2 "a small file that means 20^14 numbers" timeout 60 "$B/lbworker" convert "$T/bomb" "$T/never"
+like "$err" "^lbworker: $T/bomb/pytorch_model.bin: .* lies within more dictionaries than a model has" "is refused"
 rm "$T/split/pytorch_model-00002-of-00002.bin"
 exits 2 "a file that the index lists is missing" lbworker convert "$T/split" "$T/never"
 like "$err" "^lbworker: $T/split/pytorch_model-00002-of-00002.bin: is missing, though pytorch_model.bin.index.json lists it$" "is told"

@@ -17,10 +17,11 @@
 #include "common/base/text.h"
 #include "common/checkpoint/zip_check.h"
 
-enum { MAX_DEPTH = 16, MAX_NAME = 256 };
+/* MAX_VALUES: a dictionary may stand in others any number of times, and those again. */
+enum { MAX_DEPTH = 16, MAX_NAME = 256, MAX_VALUES = 1 << 22 };
 
 struct stored {
-	char *name; /* "archive/data/0" */
+	char *name; /* "data/0": behind the archive's, which is the first word of all names */
 	uint64_t at, bytes;
 };
 
@@ -32,12 +33,12 @@ struct torch_file {
 	uint64_t copied; /* bytes of tensors that lay at odd places */
 	struct stored *entry;
 	size_t entries;
-	size_t root_len; /* of "archive/" in front of each name */
 	struct pickle *pickle;
 	struct st_tensor *tensor;
 	char **name; /* of each */
 	void **copy; /* of its data; NULL: it lies well */
 	size_t tensors;
+	size_t values; /* that were looked at */
 };
 
 static const struct storage_kind {
@@ -61,13 +62,15 @@ static int bad(const struct torch_file *f, const char *name, const char *why, st
 static int note_entry(const struct zip_entry *e, void *arg)
 {
 	struct torch_file *f = arg;
+	const char *slash = strchr(e->name, '/');
 
-	if (!e->is_stored) /* torch.save never packs; it will be missed where it is needed */
+	/* torch.save never packs; it will be missed where it is needed */
+	if (!e->is_stored || !slash)
 		return 0;
 	if ((f->entries & (f->entries - 1)) == 0)
 		f->entry = xrealloc(f->entry,
 				    (f->entries ? 2 * f->entries : 1) * sizeof(*f->entry));
-	f->entry[f->entries++] = (struct stored){ xstrdup(e->name), e->at, e->bytes };
+	f->entry[f->entries++] = (struct stored){ xstrdup(slash + 1), e->at, e->bytes };
 	return 0;
 }
 
@@ -84,19 +87,6 @@ static int by_key(const void *name, const void *entry)
 static const struct stored *entry_named(const struct torch_file *f, const char *name)
 {
 	return f->entries ? bsearch(name, f->entry, f->entries, sizeof(*f->entry), by_key) : NULL;
-}
-
-/* The pickle's entry; what stands in front of its name is in front of all names. */
-static const struct stored *find_pickle(struct torch_file *f)
-{
-	for (size_t i = 0; i < f->entries; i++) {
-		const char *name = f->entry[i].name, *slash = strrchr(name, '/');
-		if (slash && strcmp(slash, "/data.pkl") == 0) {
-			f->root_len = (size_t)(slash + 1 - name);
-			return &f->entry[i];
-		}
-	}
-	return NULL;
 }
 
 /* A pickle begins with its version's opcode, an archive does not. */
@@ -124,7 +114,7 @@ static int read_archive(struct torch_file *f, struct err *err)
 		return err_wrap(err, "%s", f->path);
 	if (f->entries > 0)
 		qsort(f->entry, f->entries, sizeof(*f->entry), by_name);
-	const struct stored *pickle = find_pickle(f);
+	const struct stored *pickle = entry_named(f, "data.pkl");
 	if (!pickle)
 		return bad(f, "data.pkl",
 			   "is not in it: it is no file of torch.save, or one of "
@@ -172,8 +162,7 @@ static const struct stored *storage_of(const struct torch_file *f, const struct 
 	for (size_t i = 0; i < sizeof(storage_kinds) / sizeof(storage_kinds[0]); i++)
 		if (pickle_is(id->item[1], storage_kinds[i].name))
 			*kind = &storage_kinds[i];
-	char *name = xasprintf("%.*sdata/%s", (int)f->root_len, f->entry[0].name,
-			       id->item[2]->text);
+	char *name = xasprintf("data/%s", id->item[2]->text);
 	const struct stored *found = entry_named(f, name);
 	free(name);
 	return found;
@@ -269,6 +258,8 @@ static int add_value(struct torch_file *f, const char *name, const struct pickle
 {
 	const struct pickle_value *dict = pickle_dict(v);
 
+	if (f->values++ == MAX_VALUES)
+		return bad(f, name, "lies within more dictionaries than a model has", err);
 	/* A parameter is made of a tensor. */
 	if (pickle_is(v, "torch._utils._rebuild_parameter") && v->kind == PICKLE_MADE &&
 	    v->item[1]->count > 0)
