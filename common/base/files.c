@@ -124,7 +124,7 @@ static char *parent_of(const char *path)
 	return slash == path ? xstrdup("/") : xstrndup(path, (size_t)(slash - path));
 }
 
-static int sync_parent(const char *path, struct err *err)
+int file_sync_name(const char *path, struct err *err)
 {
 	char *parent = parent_of(path);
 	int rc = folder_sync(parent, err);
@@ -198,7 +198,7 @@ static int replace(const char *path, const void *data, size_t len, mode_t mode, 
 
 int file_write_atomic(const char *path, const void *data, size_t len, mode_t mode, struct err *err)
 {
-	return replace(path, data, len, mode, true, err) < 0 ? -1 : sync_parent(path, err);
+	return replace(path, data, len, mode, true, err) < 0 ? -1 : file_sync_name(path, err);
 }
 
 int file_write_visible(const char *path, const void *data, size_t len, mode_t mode, struct err *err)
@@ -308,7 +308,7 @@ int file_write_once(const char *path, const void *data, size_t len, mode_t mode,
 	}
 	unlink(temp);
 	free(temp);
-	return rc < 0 ? rc : sync_parent(path, err);
+	return rc < 0 ? rc : file_sync_name(path, err);
 }
 
 /* Whatever the umask is; in a folder that hands its group on, so does this one. */

@@ -65,6 +65,8 @@ bool folder_lacks(const char *path, const char *name);
 int folder_try_file(const char *path, const char *text);
 /* A plain file that was written without: what file_write_visible put there is then safe, too. */
 int file_sync(const char *path, struct err *err);
+/* The folder that it lies in: what was renamed to that name has it after a power cut, too. */
+int file_sync_name(const char *path, struct err *err);
 /* rm -r below and including `path`; never follows a link; a missing path is fine. */
 int folder_remove(const char *path, struct err *err);
 

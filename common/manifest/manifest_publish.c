@@ -137,8 +137,6 @@ static int put_in_place(const char *tmp_folder, const char *folder, struct err *
 int manifest_publish(const char *tmp_folder, const char *folder, struct manifest *m,
 		     struct err *err)
 {
-	const char *slash = strrchr(folder, '/');
-	char *parent = slash ? xstrndup(folder, (size_t)(slash - folder) + 1) : xstrdup(".");
 	int rc = -1;
 
 	if (m->file_count < 0 || m->file_count > MANIFEST_MAX_FILES)
@@ -148,8 +146,7 @@ int manifest_publish(const char *tmp_folder, const char *folder, struct manifest
 		 failpoint(FP_MANIFEST_WRITTEN, err) == 0 &&
 		 put_in_place(tmp_folder, folder, err) == 0) {
 		failpoint(FP_MANIFEST_RENAMED, NULL);
-		rc = folder_sync(parent, err);
+		rc = file_sync_name(folder, err);
 	}
-	free(parent);
 	return rc;
 }

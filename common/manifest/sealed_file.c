@@ -28,7 +28,7 @@ static char *read_seal(const char *path, struct err *err)
 
 int sealed_file_place(const char *made, const char *path, struct err *err)
 {
-	char digest[33], *seal, *before, *text, *folder;
+	char digest[33], *seal, *before, *text;
 	struct err none = { 0 };
 	int rc;
 
@@ -37,13 +37,11 @@ int sealed_file_place(const char *made, const char *path, struct err *err)
 	seal = path_join("%s.xxh3", path);
 	before = read_seal(path, &none);
 	text = xasprintf("%s\n%.*s", digest, KEPT * LINE, before ? before : "");
-	folder = xstrndup(path, (size_t)(strrchr(path, '/') - path));
 	rc = file_write_atomic(seal, text, strlen(text), 0640, err);
 	if (rc == 0 && rename(made, path) < 0)
 		rc = err_errno(err, "%s", path);
 	if (rc == 0)
-		rc = folder_sync(folder, err);
-	free(folder);
+		rc = file_sync_name(path, err);
 	free(text);
 	free(before);
 	free(seal);

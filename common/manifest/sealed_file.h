@@ -10,8 +10,8 @@
 
 #include "common/base/err.h"
 
-/* Renames `made`, which is whole and on the disk, to the absolute `path`, with its digest. 0, or -1
- * with err and the old file in place. */
+/* Renames `made`, which is whole and on the disk, to `path`, with its digest. 0, or -1 with err and
+ * the old file in place. */
 int sealed_file_place(const char *made, const char *path, struct err *err);
 
 enum seal { SEAL_BROKEN = -1, SEAL_HOLDS, SEAL_MISSING };

@@ -3,6 +3,7 @@
  * by rename, or not at all. */
 #include "worker/lbworker/convert/convert.h"
 
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -147,6 +148,33 @@ static int fill(const struct convert_order *w, const char *folder, struct err *e
 	return rc;
 }
 
+/* What is in a folder, each file's bytes, to the disk. */
+static int sync_files(const char *folder, struct err *err)
+{
+	DIR *dir = opendir(folder);
+	const struct dirent *entry;
+	int rc = 0;
+
+	if (!dir)
+		return err_errno(err, "%s", folder);
+	while (rc == 0 && (entry = readdir(dir)) != NULL) {
+		char *path = path_join("%s/%s", folder, entry->d_name);
+		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+			rc = file_sync(path, err);
+		free(path);
+	}
+	closedir(dir);
+	return rc == 0 ? folder_sync(folder, err) : rc;
+}
+
+/* A power cut would leave the name, and not what belongs under it. */
+static int put_in_place(const char *tmp, const char *to, struct err *err)
+{
+	if (sync_files(tmp, err))
+		return -1;
+	return rename(tmp, to) == 0 ? file_sync_name(tmp, err) : err_errno(err, "%s", to);
+}
+
 int convert(const struct convert_order *w, struct err *err)
 {
 	int len = (int)strlen(w->to), rc = -1;
@@ -159,8 +187,8 @@ int convert(const struct convert_order *w, struct err *err)
 		err_set(err, ERR_USAGE, "%s: exists already", w->to);
 	else if (folder_make(tmp, FOLDER_MODE, err) == 0)
 		rc = fill(w, tmp, err);
-	if (rc == 0 && rename(tmp, w->to) != 0)
-		rc = err_errno(err, "%s", w->to);
+	if (rc == 0)
+		rc = put_in_place(tmp, w->to, err);
 	if (rc != 0)
 		(void)folder_remove(tmp, NULL);
 	free(tmp);

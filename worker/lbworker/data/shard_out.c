@@ -10,6 +10,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "common/base/files.h"
 #include "common/base/mem.h"
 #include "worker/lbworker/data/shard.h"
 
@@ -116,6 +117,8 @@ int shard_out_finish(struct shard_out *o, const char *notes, struct err *err)
 	if (rc == 0) {
 		free(o->name);
 		o->name = NULL;
+		/* of a part, the validation's name is on the disk before the training's */
+		rc = file_sync_name(o->path, err);
 	}
 	shard_out_discard(o);
 	return rc;
