@@ -120,7 +120,8 @@ int input_files(struct strv *out, char *const *names, size_t count, struct err *
 		struct stat st;
 		if (stat(names[i], &st) != 0)
 			return err_set(err, ERR_NOT_FOUND, "%s: no such file", names[i]);
-		if (!S_ISDIR(st.st_mode) && check_named(names[i], err))
+		/* what a pipe begins with can be read once only */
+		if (S_ISREG(st.st_mode) && check_named(names[i], err))
 			return -1;
 		if (!S_ISDIR(st.st_mode))
 			strv_add(out, xstrdup(names[i]));
