@@ -137,6 +137,9 @@ is "$(tokens "$T/out/train")" "2 4 3 4" "is read as Hugging Face's library reads
 
 # --- learning one
 exits 0 "a tokenizer is learned" lbworker train-tokenizer --size 300 "$gold/documents.jsonl" -o "$T/a.json"
+exits 2 "not with a special token that is called as a letter" lbworker train-tokenizer --size 300 --special a \
+	"$gold/documents.jsonl" -o "$T/2k.json"
+like "$err" "^lbworker: a special token has the name of one that texts are made of" "is said"
 exits 2 "not of 2k tokens" lbworker train-tokenizer --size 2k "$gold/documents.jsonl" -o "$T/2k.json"
 like "$err" '"2k" is no whole number from 257 to 4194304$' "with the numbers as one writes them"
 exits 2 "nor is half a token made" lbworker generate "$T" --prompt x --tokens 1.5

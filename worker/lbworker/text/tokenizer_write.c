@@ -82,6 +82,18 @@ static json_t *added_tokens(const struct bpe_trained *t, size_t specials)
 	return list;
 }
 
+/* Two tokens of one name would leave a number without one, and no library reads that. */
+static int check_names(const json_t *document, const struct bpe_trained *t, struct err *err)
+{
+	const json_t *vocab = json_object_get(json_object_get(document, "model"), "vocab");
+
+	if (json_object_size(vocab) == t->vocabulary.count)
+		return 0;
+	return err_set(
+		err, ERR_USAGE,
+		"a special token has the name of one that texts are made of: give it another");
+}
+
 int tokenizer_write(const char *path, const struct bpe_trained *t, size_t specials,
 		    const char *pattern, struct err *err)
 {
@@ -89,7 +101,7 @@ int tokenizer_write(const char *path, const struct bpe_trained *t, size_t specia
 			      "added_tokens", added_tokens(t, specials), "normalizer",
 			      "pre_tokenizer", pre_tokenizer(pattern), "post_processor", "decoder",
 			      byte_level(true), "model", model(t, specials));
-	char *text = o ? json_dumps(o, JSON_INDENT(1)) : NULL;
+	char *text = o && check_names(o, t, err) == 0 ? json_dumps(o, JSON_INDENT(1)) : NULL;
 	int rc = text ? file_write_named(path, text, strlen(text), MODE, err)
 		      : err_set(err, ERR_INTERNAL, "%s: the tokenizer is no JSON", path);
 
