@@ -220,14 +220,17 @@ printf '\377\376t\0h\0e\0' >"$T/mixed/d.utf16"
 printf '\377\377\377\377\20\0\0\0' >"$T/mixed/e.arrow" # as datasets.save_to_disk writes them
 tar -C "$T" -czf "$T/mixed/f.tar.gz" tekken.txt
 gzip -c "$T/mixed/c.parquet" >"$T/mixed/g.gz"
+printf '\050\265\057\375 \004!\0\0text' >"$T/mixed/h.zstd" # one frame of one block
 for kind in 'd.utf16: is text in UTF-16 (iconv -f UTF-16 -t UTF-8 helps)' 'e.arrow: is an Arrow file' 'f.tar.gz: is a tar archive' \
 	'g.gz: is a Parquet file'; do
 	exits 2 "${kind%%:*}, which is named" lbworker tokenize --tokenizer "$T/tekken.json" -o "$T/of-others" "$T/mixed/${kind%%:*}"
 	is "$err" "lbworker: $T/mixed/$kind, which is not read: text, JSON lines, .gz and .zst are" "is refused"
 done
+exits 2 "h.zstd, which is named" lbworker tokenize --tokenizer "$T/tekken.json" -o "$T/of-others" "$T/mixed/h.zstd"
+is "$err" "lbworker: $T/mixed/h.zstd: is zstd by another name than *.zst" "is refused"
 exits 0 "and in a folder" lbworker tokenize --tokenizer "$T/tekken.json" -o "$T/of-many" "$T/mixed"
 like "$out" " in 1 document for training" "left out"
-like "$err" "6 files in all are left out: no texts" "as is said"
+like "$err" "7 files in all are left out: no texts" "as is said"
 mkdir "$T/json"
 printf '{"text":"the"}\n' | gzip >"$T/json/c4-train.00000-of-00001.json.gz"
 exits 0 "JSON lines by another name" lbworker tokenize --tokenizer "$T/tekken.json" -o "$T/of-json" "$T/json"

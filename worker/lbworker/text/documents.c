@@ -136,7 +136,8 @@ static void read_gzip(struct cutting *c, FILE *in, char *bytes, size_t count)
 	inflateEnd(&z);
 }
 
-/* By what it begins with, not by its name: a browser may have unpacked it. */
+/* By what it begins with, not by its name: a browser may have unpacked it. Of zstd that is told, as
+ * it would be read as text. */
 static int read_plain(struct cutting *c)
 {
 	FILE *in = fopen(c->path, "rbe");
@@ -147,6 +148,9 @@ static int read_plain(struct cutting *c)
 	size_t count = fread(bytes, 1, READ_BYTES, in);
 	if (count > 1 && memcmp(bytes, "\x1F\x8B", 2) == 0)
 		read_gzip(c, in, bytes, count);
+	else if (count > 3 && memcmp(bytes, "\x28\xB5\x2F\xFD", 4) == 0)
+		c->rc = err_set(c->err, ERR_USAGE, "%s: is zstd by another name than *.zst",
+				c->path);
 	else
 		for (; c->rc == 0 && count > 0; count = fread(bytes, 1, READ_BYTES, in))
 			take(bytes, count, c);
