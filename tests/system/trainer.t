@@ -216,6 +216,15 @@ if strace -qq -e trace=none true 2>/dev/null; then
 		"a disk that fails at the end: status 1"
 	diff -r "$T/eio" "$T/eio.before" >>"$T/err" 2>&1
 	ok $? "and the checkpoint before is as it was"
+	train --job.dump_folder "$T/again" --training.steps 12 >"$T/out" 2>"$T/err"
+	: >"$T/again/checkpoints/step-00000012/note"
+	cp -r "$T/again" "$T/again.before"
+	LB_RESUME_FROM=$T/again/checkpoints/step-00000010 strace -f -qq -o "$T/strace" -e inject=renameat2:error=EINVAL \
+		-e inject=rename:error=EIO:when=4 "$B/lbworker" train "$T/small.toml" \
+		--job.dump_folder "$T/again" --training.steps 12 >"$T/out" 2>"$T/err"
+	is "$? $(grep -c 'step-00000012: Input/output error' "$T/err")" "1 1" "a checkpoint that cannot take the place of one"
+	diff -r "$T/again" "$T/again.before" >>"$T/err" 2>&1
+	ok $? "leaves that one there"
 fi
 
 mkdir -p "$T/run/attempts/1" "$T/run/attempts/2"

@@ -59,6 +59,22 @@ static int check_fence(const struct checkpoint_rules *rules, struct err *err)
 		       rules->attempt, newest);
 }
 
+/* -1 with errno, and the folder where it was. */
+static int change_places(const char *sealed, const char *folder, const char *aside)
+{
+	if (renameat2(AT_FDCWD, sealed, AT_FDCWD, folder, RENAME_EXCHANGE) == 0)
+		return 0;
+	/* not every file system can: two moves then */
+	if (rename(folder, aside) != 0)
+		return -1;
+	if (rename(sealed, folder) == 0)
+		return 0;
+	int saved = errno;
+	(void)rename(aside, folder);
+	errno = saved;
+	return -1;
+}
+
 /* A folder of that name is there already (a torn one that was passed over, or the run went back to
  * an older one): the two change places in one move. */
 static int replace(const char *sealed, const char *folder, struct err *err)
@@ -66,15 +82,12 @@ static int replace(const char *sealed, const char *folder, struct err *err)
 	char *aside = scratch_name(folder, "old");
 	int rc = 0;
 
-	if (renameat2(AT_FDCWD, sealed, AT_FDCWD, folder, RENAME_EXCHANGE) != 0) {
-		/* not every file system can: two moves then */
-		if (rename(folder, aside) != 0 || rename(sealed, folder) != 0)
-			rc = err_errno(err, "%s", folder);
-	}
+	if (change_places(sealed, folder, aside) != 0)
+		rc = err_errno(err, "%s", folder);
+	else if (folder_remove(aside, NULL))
+		log_warn("%s: a replaced checkpoint could not be removed", folder);
 	if (rc == 0)
 		log_info("%s: replaced", folder);
-	if (folder_remove(aside, NULL))
-		log_warn("%s: a replaced checkpoint could not be removed", folder);
 	free(aside);
 	return rc;
 }
