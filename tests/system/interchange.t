@@ -101,7 +101,7 @@ within = 1
 for _ in range(14):
     within = {str(k): within for k in range(20)}
 bare = {n[len("model."):]: t for n, t in model.items() if n.startswith("model.")}
-save("pytorch_model.bin", {"double": model, "long": model, "bomb": {**model, "x": within}, "module": {"module." + n: t for n, t in model.items()},
+save("pytorch_model.bin", {"double": {**model, **{"shared_" + n: t for n, t in model.items()}}, "long": model, "bomb": {**model, "x": within}, "module": {"module." + n: t for n, t in model.items()},
     "lightning": {"epoch": 3, "state_dict": {"net._orig_mod." + n: t for n, t in model.items()}},
     "bare": {**bare, **{n: t for n, t in model.items() if n not in bare and not n.startswith("model.")}},
     "twins": {"student": model, "teacher": model}}[way])

@@ -30,7 +30,7 @@ struct torch_file {
 	char *map;
 	size_t bytes;
 	uint64_t end;    /* of the archive; the last one's is that of the file */
-	uint64_t copied; /* bytes of tensors that lay at odd places */
+	uint64_t copied; /* bytes that copies of tensors take, at most those of the file */
 	struct stored *entry;
 	size_t entries;
 	struct pickle *pickle;
@@ -218,13 +218,15 @@ static int add_tensor(struct torch_file *f, const char *name, const struct pickl
 	bool is_wide = kind->bytes == sizeof(double);
 	/* behind other archives in its file */
 	if (is_wide || (uintptr_t)t.data % kind->bytes != 0) {
+		if (is_wide)
+			t.bytes = count * sizeof(float);
+		/* of fp64 two tensors may share what is stored: a head, and its embedding */
 		if (t.bytes > f->bytes - f->copied)
 			return bad(f, name, "lies at an odd place", err);
 		f->copied += t.bytes;
 		f->copy[f->tensors] = is_wide ? (void *)narrowed(t.data, count)
 					      : memcpy(xmalloc(t.bytes), t.data, t.bytes);
 		t.data = f->copy[f->tensors];
-		t.bytes = is_wide ? count * sizeof(float) : t.bytes;
 	}
 	t.name = f->name[f->tensors] = xstrdup(name);
 	f->tensor[f->tensors++] = t;
