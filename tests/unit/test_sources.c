@@ -254,7 +254,7 @@ static void test_join(void **state)
 	shard_close(&s);
 	s.path = xstrdup("joined.tokens");
 	assert_int_equal(shard_open(&s, 89997, true, &err), -1);
-	assert_contains(err.text, "tokens up to 89998");
+	assert_contains(err.text, "is of a vocabulary of 89998");
 	shard_close(&s);
 }
 

@@ -64,7 +64,8 @@ static int check_header(const struct shard *s, const struct shard_header *h, uin
 			       s->path, h->token_count, h->document_count, s->bytes);
 	if (h->vocab > vocab)
 		return err_set(err, ERR_USAGE,
-			       "%s: tokens up to %" PRIu64 ", the model's vocabulary has %" PRIu64,
+			       "%s: is of a vocabulary of %" PRIu64
+			       ", the model's vocabulary has %" PRIu64,
 			       s->path, h->vocab, vocab);
 	return 0;
 }
