@@ -144,6 +144,25 @@ static void test_others_beside(void **state)
 	st_close(file);
 }
 
+/* Of an index with millions of names: the format's own library takes 100 MB. */
+static void test_long_header(void **state)
+{
+	enum { LONG = 70 * 1000 * 1000 };
+	char *header = malloc(LONG + 1);
+	struct err err = { 0 };
+
+	(void)state;
+	memset(header, ' ', LONG);
+	memcpy(header, "{}", 2);
+	header[LONG] = '\0';
+	write_raw(LONG, header, 0);
+	struct st_file *file = st_open(path, &err);
+	if (!file)
+		fail_msg("%s", err.text);
+	st_close(file);
+	free(header);
+}
+
 /* A mixture of experts: each name is looked for once for each of dozens of layers. */
 static void test_many(void **state)
 {
@@ -181,9 +200,8 @@ static void test_many(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_round_trip),
-		cmocka_unit_test(test_hostile),
-		cmocka_unit_test(test_others_beside),
+		cmocka_unit_test(test_round_trip),    cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_others_beside), cmocka_unit_test(test_long_header),
 		cmocka_unit_test(test_many),
 	};
 	return cmocka_run_group_tests(tests, make_file, remove_file);

@@ -13,7 +13,7 @@
 #include "common/base/mem.h"
 #include "worker/lbworker/base/narrow.h"
 
-enum { PREFIX_BYTES = 8, MAX_HEADER_BYTES = 64 << 20, DATA_ALIGN = 8 };
+enum { PREFIX_BYTES = 8, MAX_HEADER_BYTES = 100 * 1000 * 1000, DATA_ALIGN = 8 };
 
 static const struct {
 	const char *name;
