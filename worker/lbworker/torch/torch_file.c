@@ -136,6 +136,14 @@ static bool sizes_of(const struct pickle_value *list, uint64_t out[ST_MAX_DIMENS
 	return true;
 }
 
+static bool is_empty(const struct st_tensor *t)
+{
+	for (int i = 0; i < t->dimensions; i++)
+		if (t->shape[i] == 0)
+			return true;
+	return false;
+}
+
 /* Rows behind each other; *count: all elements. */
 static bool is_dense(const struct st_tensor *t, const uint64_t *stride, uint64_t *count)
 {
@@ -143,11 +151,11 @@ static bool is_dense(const struct st_tensor *t, const uint64_t *stride, uint64_t
 	for (int i = t->dimensions; i-- > 0;) {
 		if (t->shape[i] != 1 && stride[i] != *count)
 			return false;
-		if (t->shape[i] != 0 && *count > UINT64_MAX / 8 / t->shape[i])
+		if (*count > UINT64_MAX / 8 / t->shape[i])
 			return false;
 		*count *= t->shape[i];
 	}
-	return *count > 0;
+	return true;
 }
 
 /* The bytes of a storage: ('storage', torch.FloatStorage, '0', 'cpu', 24). */
@@ -195,13 +203,15 @@ static int add_tensor(struct torch_file *f, const char *name, const struct pickl
 		return bad(f, name, "is no tensor as PyTorch writes them", err);
 	const struct stored *data = storage_of(f, inputs->item[0], &kind);
 	if (!kind || inputs->item[2]->count > ST_MAX_DIMENSIONS)
-		return 0; /* of another type: nothing of a model's */
+		return 0; /* of another type: nothing of a model's, as is an empty one */
 	t.dimensions = (int)inputs->item[2]->count;
 	t.type = kind->type;
 	if (!sizes_of(inputs->item[2], t.shape) || !sizes_of(inputs->item[3], stride))
 		return bad(f, name, "is no tensor as PyTorch writes them", err);
+	if (is_empty(&t))
+		return 0;
 	if (!is_dense(&t, stride, &count))
-		return bad(f, name, "is not stored row by row, or empty", err);
+		return bad(f, name, "is not stored row by row", err);
 	int64_t offset = inputs->item[1]->integer;
 	t.bytes = count * kind->bytes;
 	if (!data || offset < 0 || (uint64_t)offset > data->bytes / kind->bytes ||

@@ -14,8 +14,8 @@
 
 struct torch_file;
 /* NULL with err, which names the file: it is none, is damaged, or stores its tensors in a way that
- * is not known. Tensors that are neither fp64 (which becomes fp32), fp32, bf16 nor fp16 are left
- * out. */
+ * is not known. Tensors that are neither fp64 (which becomes fp32), fp32, bf16 nor fp16, and
+ * empty ones, are left out. */
 struct torch_file *torch_file_open(const char *path, struct err *err);
 /* The archive that ends where the file has so many bytes: one of several in it. */
 struct torch_file *torch_file_open_until(const char *path, uint64_t end, struct err *err);
