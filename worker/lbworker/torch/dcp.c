@@ -164,13 +164,25 @@ static int check_chunks(struct dcp *d, const char *name, size_t rows, size_t col
 	return all == height * width ? 0 : bad(d, name, "is not all there", err);
 }
 
-static int open_chunks(struct dcp *d, const char *name, struct err *err)
+/* Where rows are fewer than ranks, or do not come out even, some rank has none: its piece begins
+ * where the tensor ends. */
+static bool is_empty(const struct pickle_value *index, const size_t size[2])
+{
+	size_t begin[2];
+
+	return size_of(field(index, "offset"), begin) &&
+	       ((size[0] > 0 && begin[0] >= size[0]) || (size[1] > 0 && begin[1] >= size[1]));
+}
+
+/* size: of the whole. */
+static int open_chunks(struct dcp *d, const char *name, const size_t size[2], struct err *err)
 {
 	let_go(d);
 	for (size_t i = 0; i + 1 < d->storage->count; i += 2) {
 		const struct pickle_value *index = d->storage->item[i];
 		const struct pickle_value *of = field(index, "fqn");
 		if (of && of->kind == PICKLE_TEXT && strcmp(of->text, name) == 0 &&
+		    !is_empty(index, size) &&
 		    open_chunk(d, name, index, d->storage->item[i + 1], err))
 			return -1;
 	}
@@ -179,7 +191,9 @@ static int open_chunks(struct dcp *d, const char *name, struct err *err)
 
 int dcp_number(struct dcp *d, const char *name, float *out, struct err *err)
 {
-	if (open_chunks(d, name, err))
+	const size_t size[2] = { 0 };
+
+	if (open_chunks(d, name, size, err))
 		return -1;
 	if (d->chunks != 1 || d->chunk[0].tensor->dimensions != 0)
 		return bad(d, name, "is no number that is there", err);
@@ -199,7 +213,7 @@ int dcp_select(struct dcp *d, const char *name, size_t rows, size_t columns, str
 		return err_set(err, ERR_USAGE,
 			       "%s/.metadata: %s has %zux%zu elements, the model needs %zux%zu",
 			       d->folder, name, size[0], size[1], rows, columns);
-	if (open_chunks(d, name, err))
+	if (open_chunks(d, name, size, err))
 		return -1;
 	return check_chunks(d, name, rows, columns, err);
 }
