@@ -225,6 +225,10 @@ if strace -qq -e trace=none true 2>/dev/null; then
 	is "$? $(grep -c 'step-00000012: Input/output error' "$T/err")" "1 1" "a checkpoint that cannot take the place of one"
 	diff -r "$T/again" "$T/again.before" >>"$T/err" 2>&1
 	ok $? "leaves that one there"
+	mkdir "$T/shards" && cp "$T/text.tokens" "$T/shards/a.tokens" && cp "$T/text.tokens" "$T/shards/b.tokens"
+	strace -f -qq -o "$T/strace" -P "$T/shards" -e inject=getdents64:error=EIO:when=2 "$B/lbworker" train "$T/small.toml" \
+		--training.dataset_path "$T/shards" --job.dump_folder "$T/partly" --training.steps 1 >"$T/out" 2>"$T/err"
+	is "$? $(grep -c 'shards: Input/output error' "$T/err")" "1 1" "a folder of data that could not be listed to its end is not taken for all of it"
 fi
 
 mkdir -p "$T/run/attempts/1" "$T/run/attempts/2"

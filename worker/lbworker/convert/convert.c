@@ -4,6 +4,7 @@
 #include "worker/lbworker/convert/convert.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -157,12 +158,16 @@ static int sync_files(const char *folder, struct err *err)
 
 	if (!dir)
 		return err_errno(err, "%s", folder);
+	errno = 0;
 	while (rc == 0 && (entry = readdir(dir)) != NULL) {
 		char *path = path_join("%s/%s", folder, entry->d_name);
 		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
 			rc = file_sync(path, err);
 		free(path);
+		errno = 0;
 	}
+	if (rc == 0 && errno != 0)
+		rc = err_errno(err, "%s", folder);
 	closedir(dir);
 	return rc == 0 ? folder_sync(folder, err) : rc;
 }

@@ -3,6 +3,7 @@
 #include "worker/lbworker/data/data.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <glob.h>
 #include <inttypes.h>
 #include <math.h>
@@ -81,11 +82,16 @@ static int list_folder(struct source *s, const char *folder, struct err *err)
 
 	if (!dir)
 		return err_errno(err, "%s", folder);
-	while ((entry = readdir(dir)) != NULL)
+	errno = 0;
+	while ((entry = readdir(dir)) != NULL) {
 		if (has_suffix(entry->d_name))
 			add_shard(s, path_join("%s/%s", folder, entry->d_name));
+		errno = 0;
+	}
+	/* a listing that broke off is not all of the data */
+	int rc = errno != 0 ? err_errno(err, "%s", folder) : 0;
 	closedir(dir);
-	if (!s->shard && list_train(s, folder, err))
+	if (rc || (!s->shard && list_train(s, folder, err)))
 		return -1;
 	if (!s->shard)
 		return err_set(err, ERR_NOT_FOUND,
