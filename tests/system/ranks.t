@@ -110,7 +110,7 @@ traced() { # traced CONTROL: $overlap, milliseconds of exchanges beside operatio
 	rm -rf "$T/dump"
 	LB_CONTROL=$1 LB_LINK=3000 LB_CHECKPOINT_DIR=$T/seen-$1 "$B/controls/lbworker" train "$T/long.toml" --device cpu \
 		--ranks 2 --training.steps 4 --training.seq_len 256 --training.local_batch_size 4 --job.dump_folder "$T/dump" --metrics.enable_tensorboard true \
-		--profiling.enable_profiling true --profiling.profile_freq 3 >"$T/log" 2>"$T/err" &&
+		--profiling.enable_profiling true --profiling.profile_freq 3 --profiling.enable_memory_snapshot true >"$T/log" 2>"$T/err" &&
 		"$B/lbworker" trace summary "$T/dump/profile_traces" >"$T/summary" &&
 		overlap=$(sed -n 's/^  overlap *\([0-9]*\)\..*/\1/p' "$T/summary")
 }
@@ -120,6 +120,13 @@ traced none &&
 	grep -q '"distributedInfo":{"rank": 1,"world_size": 2}' "$T"/dump/profile_traces/iteration_3/rank1.*.json &&
 	grep -q '"rank": 0,"world_size": 2' "$T"/dump/profile_traces/iteration_3/rank0.*.json
 ok $? "each rank's times and trace"
+for rank in 0 1; do # each is whole, and has the set-up and four steps
+	[ "$(sed -n '$p' "$T/dump/memory_snapshot/iteration_1/rank${rank}_memory.json")" = ] ] &&
+		[ "$(grep -c '"name":"memory (MiB)"' "$T/dump/memory_snapshot/iteration_1/rank${rank}_memory.json")" -ge 5 ] &&
+		grep -q "\"name\":\"rank $rank\"" "$T/dump/memory_snapshot/iteration_1/rank${rank}_memory.json" || echo "rank $rank"
+done >"$T/log" 2>"$T/err"
+[ ! -s "$T/log" ]
+ok $? "and a timeline of its memory"
 grep -q '"name":"exchange","cat":"cpu_op","pid":0,"tid":1,' "$T"/dump/profile_traces/iteration_3/rank1.*.json &&
 	"$B/lbworker" trace summary "$T/dump" >"$T/log" 2>"$T/err" && grep -q '^  communication ' "$T/log" &&
 	[ "$(awk '$1 == "rank" { on = 1; next } on && NF == 8 && $3 > 0 && $2 > 0 { n++ } END { print n }' "$T/log")" = 2 ]

@@ -99,10 +99,10 @@ static void print(const struct table *t, const struct memory_use *use, FILE *to)
 }
 
 /* Takes the object. */
-static int write_json(const char *folder, int64_t step, json_t *object, struct err *err)
+static int write_json(const struct trace_place *place, json_t *object, struct err *err)
 {
-	char *parent = path_join("%s/iteration_%" PRId64, folder, step);
-	char *path = path_join("%s/rank0_out_of_memory.json", parent);
+	char *parent = path_join("%s/iteration_%" PRId64, place->folder, place->step);
+	char *path = path_join("%s/rank%d_out_of_memory.json", parent, place->rank);
 	int rc = folder_make(parent, FOLDER_MODE, err);
 
 	if (rc == 0 && json_dump_file(object, path, JSON_INDENT(2)) != 0)
@@ -115,13 +115,13 @@ static int write_json(const char *folder, int64_t step, json_t *object, struct e
 	return rc;
 }
 
-void memory_report(const char *folder, int64_t step, const struct memory_use *use,
+void memory_report(const struct trace_place *place, const struct memory_use *use,
 		   const struct plan *plan, const char *why, FILE *to)
 {
 	const struct table t = table_of(use, plan);
 	struct err err = { 0 };
 
 	print(&t, use, to);
-	if (write_json(folder, step, json_of(&t, use, why, step), &err))
+	if (write_json(place, json_of(&t, use, why, place->step), &err))
 		log_warn("memory snapshot: %s", err.text);
 }

@@ -7,10 +7,11 @@
 #include "common/base/err.h"
 #include "kernels/backend.h"
 #include "worker/lbworker/telemetry/plan.h"
+#include "worker/lbworker/telemetry/trace.h"
 
-/* Writes FOLDER/iteration_STEP/rank0_out_of_memory.json and prints the same as a table; `why` is
+/* Writes FOLDER/iteration_STEP/rankRANK_out_of_memory.json and prints the same as a table; `why` is
  * the failure. A file that cannot be written is a warning: the table is there. */
-void memory_report(const char *folder, int64_t step, const struct memory_use *use,
+void memory_report(const struct trace_place *place, const struct memory_use *use,
 		   const struct plan *plan, const char *why, FILE *to);
 
 #endif

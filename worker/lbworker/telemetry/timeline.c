@@ -49,17 +49,17 @@ static struct resident resident_now(void)
 	return r;
 }
 
-struct timeline *timeline_open(const char *folder, int64_t first_step,
+struct timeline *timeline_open(const struct trace_place *place,
 			       const struct timeline_classes *classes, const struct backend *gpu,
 			       struct device *device, struct err *err)
 {
-	char *parent = path_join("%s/iteration_%" PRId64, folder, first_step);
+	char *parent = path_join("%s/iteration_%" PRId64, place->folder, place->step);
 	struct timeline *t = xcalloc(1, sizeof(*t));
 
 	t->classes = *classes;
 	t->gpu = gpu;
 	t->device = device;
-	t->path = path_join("%s/rank0_memory.json", parent);
+	t->path = path_join("%s/rank%d_memory.json", parent, place->rank);
 	if (folder_make(parent, FOLDER_MODE, err) == 0) {
 		t->out = fopen(t->path, "we");
 		if (!t->out)
@@ -70,8 +70,9 @@ struct timeline *timeline_open(const char *folder, int64_t first_step,
 		timeline_close(t);
 		return NULL;
 	}
-	fputs("[{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":0,\"args\":{\"name\":\"rank 0\"}}",
-	      t->out);
+	fprintf(t->out,
+		"[{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":0,\"args\":{\"name\":\"rank %d\"}}",
+		place->rank);
 	return t;
 }
 

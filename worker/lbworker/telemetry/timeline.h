@@ -12,6 +12,7 @@
 
 #include "common/base/err.h"
 #include "kernels/backend.h"
+#include "worker/lbworker/telemetry/trace.h"
 
 /* bytes of this process, by what asked for them */
 struct timeline_classes {
@@ -21,9 +22,9 @@ struct timeline_classes {
 
 struct timeline;
 
-/* Writes folder/iteration_STEP/rank0_memory.json, STEP being the first of this launch. With a `gpu`
- * (whose table has `memory`; else NULL) what is held of its memory is a track of its own. */
-struct timeline *timeline_open(const char *folder, int64_t first_step,
+/* Writes folder/iteration_STEP/rankRANK_memory.json, STEP being the first of this launch. With a
+ * `gpu` (whose table has `memory`; else NULL) what is held of its memory is a track of its own. */
+struct timeline *timeline_open(const struct trace_place *place,
 			       const struct timeline_classes *classes, const struct backend *gpu,
 			       struct device *device, struct err *err);
 /* A sample now, under the name of what has just happened, like "step" or "checkpoint begins". */

@@ -392,8 +392,11 @@ static void explain(const struct training *t, const struct err *err)
 	t->backend->memory(t->device, &use);
 	if ((!use.refused && !t->is_too_large) || plan_make(&plan, c, NULL))
 		return;
+	plan_share(&plan, &t->mesh);
 	char *folder = path_join("%s/%s", c->dump_folder, c->save_memory_snapshot_folder);
-	memory_report(folder, t->state.step + 1, &use, &plan, err->text, stderr);
+	memory_report(&(struct trace_place){ folder, t->state.step + 1, t->ranks->rank,
+					     t->ranks->size },
+		      &use, &plan, err->text, stderr);
 	free(folder);
 }
 

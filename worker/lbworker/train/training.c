@@ -356,7 +356,9 @@ static int open_timeline(struct training *t, const struct plan *plan, struct err
 		classes.activations = plan->activations;
 	}
 	char *folder = path_join("%s/%s", c->dump_folder, c->save_memory_snapshot_folder);
-	t->timeline = timeline_open(folder, t->state.step + 1, &classes, gpu, t->device, err);
+	const struct trace_place place = { folder, t->state.step + 1, t->ranks->rank,
+					   t->ranks->size };
+	t->timeline = timeline_open(&place, &classes, gpu, t->device, err);
 	free(folder);
 	if (!t->timeline)
 		return err_wrap(err, "profiling.save_memory_snapshot_folder");
