@@ -37,7 +37,7 @@ static void count_neighbours(struct ranks *r, int size)
 
 	if (beside == 0)
 		beside = env_number("SLURM_STEP_TASKS_PER_NODE");
-	r->beside = beside > 0 && beside <= size ? beside : 1;
+	r->beside = r->sharing = beside > 0 && beside <= size ? beside : 1;
 }
 
 /* Our number among those on this machine. */
@@ -48,6 +48,35 @@ static int place_beside(const struct ranks *r)
 	if (getenv("MPI_LOCALRANKID"))
 		return env_number("MPI_LOCALRANKID");
 	return slurm ? env_number("SLURM_LOCALID") : r->rank % r->beside;
+}
+
+void ranks_count_places(struct ranks *r, const struct ranks_place *all)
+{
+	const struct ranks_place *own = &all[r->rank];
+	cpu_set_t both;
+
+	r->beside = r->sharing = 0;
+	for (int i = 0; i < r->size; i++) {
+		if (strcmp(all[i].node, own->node) != 0)
+			continue;
+		CPU_AND(&both, &all[i].cpus, &own->cpus);
+		r->beside++;
+		r->sharing += i == r->rank || CPU_COUNT(&both) > 0;
+	}
+}
+
+static int learn_places(struct ranks *r, const char *node, struct err *err)
+{
+	struct ranks_place *all = xcalloc((size_t)r->size, sizeof(*all)), mine = { 0 };
+
+	snprintf(mine.node, sizeof(mine.node), "%s", node);
+	if (sched_getaffinity(0, sizeof(mine.cpus), &mine.cpus) != 0)
+		memset(&mine.cpus, 0xff, sizeof(mine.cpus));
+	int rc = ranks_gather(r, &mine, sizeof(mine), all, err);
+	if (rc == 0)
+		ranks_count_places(r, all);
+	free(all);
+	return rc;
 }
 
 /* For the device, which takes the GPU of that number where it sees several. What a launcher's
@@ -67,16 +96,23 @@ static double deadline_to_begin(const struct ranks_options *o)
 	return o->begin_s > o->deadline_s ? o->begin_s : o->deadline_s;
 }
 
+static void find_node(char node[COMM_NODE_BYTES])
+{
+	const char *name = getenv("SLURMD_NODENAME");
+
+	memset(node, 0, COMM_NODE_BYTES);
+	if (name)
+		snprintf(node, COMM_NODE_BYTES, "%s", name);
+	else
+		(void)gethostname(node, COMM_NODE_BYTES - 1);
+}
+
 /* By a launcher, all at once; who never comes is named. */
 static struct comm *open_launched(const struct comm_table *table, const struct ranks_options *o,
-				  char *why)
+				  const char *node, char *why)
 {
-	const char *node = getenv("SLURMD_NODENAME");
-	char host[COMM_NODE_BYTES] = "";
-	struct comm_options options = { .deadline_s = deadline_to_begin(o),
-					.node = node ? node : host };
+	struct comm_options options = { .deadline_s = deadline_to_begin(o), .node = node };
 
-	gethostname(host, sizeof(host) - 1);
 	struct meeting *meeting = meeting_begin(env_number("PMI_RANK"), env_number("PMI_SIZE"),
 						o->begin_s);
 	struct comm *comm = table->open(&options, why);
@@ -106,14 +142,16 @@ void ranks_have_begun(struct ranks *r)
 int ranks_open(struct ranks *r, const struct ranks_options *o, struct err *err)
 {
 	const struct comm_options forked = { o->room, o->rank, deadline_to_begin(o), NULL };
-	char why[COMM_TEXT_BYTES] = "";
+	char why[COMM_TEXT_BYTES] = "", node[COMM_NODE_BYTES];
 
-	*r = (struct ranks){ .size = 1, .beside = 1 };
+	*r = (struct ranks){ .size = 1, .beside = 1, .sharing = 1 };
 	if (!o->room && env_number("PMI_SIZE") <= 1)
 		return check_alone(err);
+	find_node(node);
 	r->table = o->room ? &comm_shared : comm_load_mpi(why);
 	if (r->table)
-		r->comm = o->room ? r->table->open(&forked, why) : open_launched(r->table, o, why);
+		r->comm = o->room ? r->table->open(&forked, why)
+				  : open_launched(r->table, o, node, why);
 	if (!r->table || !r->comm)
 		return err_set(err, ERR_IO, "ranks: %s", why);
 	r->lane = comm_lane_open(r->table, r->comm);
@@ -123,15 +161,18 @@ int ranks_open(struct ranks *r, const struct ranks_options *o, struct err *err)
 	}
 	r->rank = r->comm->rank;
 	r->size = r->comm->size;
-	r->beside = r->size;
+	r->beside = r->sharing = r->size;
 	r->begin_s = o->begin_s;
 	r->deadline_s = deadline_to_begin(o);
 	r->train_s = o->deadline_s;
-	if (!o->room)
-		count_neighbours(r, r->size);
-	name_place(o->room ? r->rank : place_beside(r), o->room != NULL);
 	r->send = xcalloc((size_t)r->size, sizeof(*r->send));
 	r->receive = xcalloc((size_t)r->size, sizeof(*r->receive));
+	if (!o->room && learn_places(r, node, err)) {
+		ranks_fail(r, err);
+		ranks_close(r);
+		return -1;
+	}
+	name_place(o->room ? r->rank : place_beside(r), o->room != NULL);
 	return 0;
 }
 
@@ -144,7 +185,7 @@ void ranks_close(struct ranks *r)
 	free(r->receive);
 	free(r->world_send);
 	free(r->world_receive);
-	*r = (struct ranks){ .size = 1, .beside = 1 };
+	*r = (struct ranks){ .size = 1, .beside = 1, .sharing = 1 };
 }
 
 void ranks_group(struct ranks *g, struct ranks *world, int first, int stride, int size)
@@ -152,6 +193,7 @@ void ranks_group(struct ranks *g, struct ranks *world, int first, int stride, in
 	*g = (struct ranks){ .rank = (world->rank - first) / stride,
 			     .size = size,
 			     .beside = world->beside,
+			     .sharing = world->sharing,
 			     .world = world,
 			     .first = first,
 			     .stride = stride };
@@ -161,44 +203,13 @@ void ranks_group(struct ranks *g, struct ranks *world, int first, int stride, in
 	g->world_receive = xcalloc((size_t)world->size, sizeof(*g->world_receive));
 }
 
-/* Number `i` of a list with commas, which begins again behind its end. */
-static const char *entry_of(const char *list, int i, size_t *length)
-{
-	const char *at = list;
-
-	for (; i > 0; i--) {
-		at += strcspn(at, ",");
-		at = *at == ',' ? at + 1 : list;
-	}
-	*length = strcspn(at, ",");
-	return at;
-}
-
-/* Of the ranks on this machine those that have our cores, we among them: srun binds each of its
- * tasks to some, and tells all masks. What one process has forked has its mask. */
-static int sharing_cores(const struct ranks *r)
-{
-	const char *masks = getenv("SLURM_CPU_BIND_LIST");
-	size_t length, other;
-	int count = 0;
-
-	if (!masks || r->table == &comm_shared)
-		return r->beside;
-	const char *own = entry_of(masks, place_beside(r), &length);
-	for (int i = 0; i < r->beside; i++) {
-		const char *mask = entry_of(masks, i, &other);
-		count += other == length && strncmp(mask, own, length) == 0;
-	}
-	return count > 0 ? count : 1;
-}
-
 int ranks_threads(const struct ranks *r)
 {
-	int cores = (int)cpus_granted(), sharing = sharing_cores(r);
+	int cores = (int)cpus_granted();
 
-	if (r->beside <= 1)
+	if (r->sharing <= 1)
 		return 0;
-	return cores > sharing ? cores / sharing : 1;
+	return cores > r->sharing ? cores / r->sharing : 1;
 }
 
 const char *ranks_own_words(const struct ranks *r, const char *text)

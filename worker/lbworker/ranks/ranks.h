@@ -10,6 +10,7 @@
 #ifndef LBWORKER_RANKS_H
 #define LBWORKER_RANKS_H
 
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,6 +22,7 @@
 struct ranks {
 	int rank, size;
 	int beside;          /* ranks on this machine; at least 1 */
+	int sharing;         /* those of them that may run on our cores; at least 1 */
 	double waited_s;     /* in exchanges so far */
 	uint64_t sent_bytes; /* to others so far */
 
@@ -63,9 +65,16 @@ void ranks_have_begun(struct ranks *ranks);
  * borrowed. */
 void ranks_group(struct ranks *group, struct ranks *world, int first, int stride, int size);
 
-/* Of the cores that we may run on, those that are ours: all where srun has bound each rank to some
- * of its own, else our part. 0: all, too. */
+/* Of this machine's cores, those that are ours; 0: all that we may run on. */
 int ranks_threads(const struct ranks *ranks);
+
+/* Where a rank runs: a launcher may have bound each to cores of its own. */
+struct ranks_place {
+	char node[COMM_NODE_BYTES];
+	cpu_set_t cpus;
+};
+/* beside and sharing, by the places of all, [size]. */
+void ranks_count_places(struct ranks *ranks, const struct ranks_place *all);
 
 /* send, receive: [size] (comm.h). */
 int ranks_exchange(struct ranks *ranks, const struct comm_part *send,

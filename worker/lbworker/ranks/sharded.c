@@ -85,7 +85,7 @@ static bool reserve_received(struct sharded *s, size_t count)
 	return is_there;
 }
 
-static struct ranks alone = { .size = 1, .beside = 1 };
+static struct ranks alone = { .size = 1, .beside = 1, .sharing = 1 };
 
 static void ask_peers(void *arg, const struct comm_part *send, const struct comm_part *receive)
 {
