@@ -84,7 +84,9 @@ static double pretend(int threads, bool *busy)
  * than the peak. */
 static void test_busy_start(void **state)
 {
-	struct meter m = { .peak_flops = 100, .measure = pretend, .threads = 2, .tries = 3 };
+	struct meter m = {
+		.peak_flops = 100, .measure = pretend, .threads = 2, .times = 1, .tries = 3
+	};
 
 	(void)state;
 	now_flops = 100, now_busy = true;
@@ -99,6 +101,10 @@ static void test_busy_start(void **state)
 	assert_true(meter_hold_against(&m, 240));
 	assert_true(m.peak_flops == 240);
 	assert_true(meter_mfu(&m, 1, 240) <= 1);
+	m.times = 4; /* ranks on other machines have as much each */
+	now_flops = 100;
+	assert_true(meter_hold_against(&m, 300));
+	assert_true(m.peak_flops == 400);
 	struct meter given = { .peak_flops = 100 };
 	assert_false(meter_hold_against(&given, 208)); /* metrics.peak_tflops is what people say */
 }

@@ -131,12 +131,13 @@ static void measure_first(struct meter *meter, const struct model *m, int64_t th
 	bool busy = false;
 
 	if (m->backend->mark) {
-		meter->peak_flops = peak_gemm_flops(m);
+		meter->peak_flops = peak_gemm_flops(m) * meter->times;
 		return;
 	}
-	meter->threads = threads > 0 ? (int)threads : (int)cpus_granted();
+	int64_t granted = cpus_granted();
+	meter->threads = (int)(threads > 0 && threads < granted ? threads : granted);
 	meter->measure = measure_cpu;
-	meter->peak_flops = measure_cpu(meter->threads, &busy);
+	meter->peak_flops = measure_cpu(meter->threads, &busy) * meter->times;
 	meter->tries = busy ? TRIES : 0;
 }
 
@@ -148,7 +149,7 @@ bool meter_hold_against(struct meter *meter, double flops)
 
 	if (!meter->measure || before <= 0 || (!cannot_be && meter->tries == 0))
 		return false;
-	again = meter->measure(meter->threads, &busy);
+	again = meter->measure(meter->threads, &busy) * meter->times;
 	meter->tries = !busy || meter->tries == 0 ? 0 : meter->tries - 1;
 	if (again > meter->peak_flops)
 		meter->peak_flops = again;
@@ -157,16 +158,17 @@ bool meter_hold_against(struct meter *meter, double flops)
 	return meter->peak_flops > before * noise;
 }
 
-void meter_init(struct meter *meter, const struct model *m, double peak_tflops, int64_t threads)
+void meter_init(struct meter *meter, const struct model *m, const struct meter_peak *peak)
 {
 	const struct model *whole = model_whole(m);
 
 	meter->model = m;
 	meter->flop = meter_flop(&whole->shape, model_active(whole), model_multiplied(whole),
 				 m->options.seq);
-	meter->peak_flops = peak_tflops * 1e12;
-	if (!(peak_tflops > 0))
-		measure_first(meter, m, threads);
+	meter->peak_flops = peak->tflops * 1e12;
+	meter->times = peak->times;
+	if (!(peak->tflops > 0))
+		measure_first(meter, m, peak->threads);
 }
 
 double meter_mfu(const struct meter *meter, double flop_per_token, double tokens_per_s)

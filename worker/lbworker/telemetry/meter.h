@@ -34,18 +34,25 @@ struct meter {
 	 * NULL: it was not, or it is not to be measured again. */
 	double (*measure)(int threads, bool *busy);
 	int threads;
+	double times;
 	int tries; /* left, while what was measured first is in doubt */
 };
 
-/* The peak is `peak_tflops` where that is above 0; otherwise it is measured for a few hundredths of
- * a second: on the CPU fp32 multiply-adds on `threads` threads (0: all we may run on), on a GPU its
- * best matrix product in the model's compute type. */
-void meter_init(struct meter *meter, const struct model *model, double peak_tflops,
-		int64_t threads);
+/* What shares are of: what all ranks that train together can do. What is measured is measured here,
+ * and all have it so many times. */
+struct meter_peak {
+	double tflops;   /* of all; 0: it is measured */
+	int64_t threads; /* to measure with on the CPU; 0: all we may run on */
+	double times;
+};
 
-/* A step was computed at `flops` a second. A peak below that cannot be, and one that was measured
- * on a busy machine need not be: both are measured again, and the highest counts. True when the
- * peak is another one now. */
+/* Measuring takes a few hundredths of a second: on the CPU fp32 multiply-adds, on a GPU its best
+ * matrix product in the model's compute type. */
+void meter_init(struct meter *meter, const struct model *model, const struct meter_peak *peak);
+
+/* A step was computed at `flops` a second, by all. A peak below that cannot be, and one that was
+ * measured on a busy machine need not be: both are measured again, and the highest counts. True
+ * when the peak is another one now. */
 bool meter_hold_against(struct meter *meter, double flops);
 
 /* Share of the peak, NAN when that is not known. */

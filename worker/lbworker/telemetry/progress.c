@@ -15,7 +15,6 @@
 #include "common/base/log.h"
 #include "common/base/mem.h"
 #include "common/base/paths.h"
-#include "worker/lbworker/telemetry/meter.h"
 #include "worker/lbworker/telemetry/plan.h"
 #include "worker/lbworker/telemetry/precision_log.h"
 #include "worker/lbworker/telemetry/tensorboard.h"
@@ -24,7 +23,8 @@ struct progress {
 	const struct config *config;
 	struct report *report;
 	struct meter meter;
-	const struct plan_device *sheet;   /* NULL: we know none, as of CPUs */
+	int ranks;
+	const struct plan_device *sheet;   /* of each; NULL: we know none, as of CPUs */
 	struct tensorboard *tb;            /* NULL: not wanted */
 	const struct precision *precision; /* of the model; or NULL */
 	char *precision_path, *ranks_path,
@@ -55,15 +55,17 @@ static void print_ceilings(const struct progress *p)
 	       p->config->peak_tflops > 0 ? "from metrics.peak_tflops" : "measured now");
 	if (p->sheet)
 		printf("%s: %.1f TFLOP/s by its data sheet, of which mfu_sheet is a share\n",
-		       p->sheet->about, p->sheet->flops * 1e-12);
+		       p->sheet->about, p->ranks * p->sheet->flops * 1e-12);
 }
 
 struct progress *progress_open(const struct config *config, const struct model *model,
-			       struct report *report, int64_t first_step, struct err *err)
+			       struct report *report, const struct progress_start *start,
+			       struct err *err)
 {
 	struct progress *p = xcalloc(1, sizeof(*p));
 
 	p->config = config;
+	p->ranks = start->ranks;
 	p->report = report;
 	p->precision = model->precision;
 	p->precision_path = path_join("%s/precision.jsonl", config->dump_folder);
@@ -71,12 +73,12 @@ struct progress *progress_open(const struct config *config, const struct model *
 	if (p->precision || model->loads)
 		(void)folder_make(config->dump_folder, 0755,
 				  NULL); /* the file says what is wrong */
-	if (open_tensorboard(p, first_step, err)) {
+	if (open_tensorboard(p, start->first_step, err)) {
 		progress_close(p);
 		return NULL;
 	}
 	p->sheet = plan_device_of(model->backend->describe(model->device));
-	meter_init(&p->meter, model, config->peak_tflops, config->threads);
+	meter_init(&p->meter, model, &start->peak);
 	print_ceilings(p);
 	return p;
 }
@@ -231,7 +233,8 @@ void progress_step(struct progress *p, struct report_step *s)
 	s->mfu = meter_mfu(m, m->flop.palm, s->tokens_per_s);
 	s->mfu_causal = meter_mfu(m, m->flop.causal, s->tokens_per_s);
 	s->mfu_handbook = meter_mfu(m, m->flop.handbook, s->tokens_per_s);
-	s->mfu_sheet = p->sheet ? m->flop.palm * s->tokens_per_s / p->sheet->flops : NAN;
+	s->mfu_sheet = p->sheet ? m->flop.palm * s->tokens_per_s / (p->ranks * p->sheet->flops)
+				: NAN;
 	s->memory_gib = (double)meter_memory_bytes(m, is_logged) / (1 << 30);
 	if (isfinite(s->loss) && isfinite(s->grad_norm)) /* JSON has no other numbers */
 		report_step(p->report, s);

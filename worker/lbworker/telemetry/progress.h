@@ -9,13 +9,21 @@
 #include "common/base/err.h"
 #include "worker/lbworker/config/config.h"
 #include "worker/lbworker/model/model.h"
+#include "worker/lbworker/telemetry/meter.h"
 #include "worker/lbworker/telemetry/report.h"
 
 struct progress;
 
-/* `first_step` is the next one. The report is borrowed. NULL with err. */
+/* `first_step` is the next one; ranks: that train together. The report is borrowed. NULL with
+ * err. */
+struct progress_start {
+	int64_t first_step;
+	struct meter_peak peak;
+	int ranks;
+};
 struct progress *progress_open(const struct config *config, const struct model *model,
-			       struct report *report, int64_t first_step, struct err *err);
+			       struct report *report, const struct progress_start *start,
+			       struct err *err);
 void progress_close(struct progress *progress); /* NULL is fine */
 
 /* Whether it is a step of metrics.log_freq, the first or the last: statistics are wanted of it. */

@@ -384,6 +384,16 @@ static int compare_ranks(struct training *t, struct err *err)
 	return ranks_compare(t->ranks, &facts, err);
 }
 
+/* Of all ranks: of each its GPU, or the cores of all machines, which some may share. */
+static struct meter_peak peak_of(const struct training *t)
+{
+	int sharing = t->backend->mark ? 1 : t->ranks->sharing;
+
+	return (struct meter_peak){ .tflops = t->config.peak_tflops,
+				    .threads = t->config.threads * sharing,
+				    .times = (double)t->ranks->size / sharing };
+}
+
 int training_open(struct training *t, const struct config *config, struct ranks *ranks,
 		  struct err *err)
 {
@@ -419,7 +429,8 @@ int training_open(struct training *t, const struct config *config, struct ranks 
 		return -1;
 	if (ranks->rank != 0)
 		return 0;
-	t->progress = progress_open(&t->config, t->model, t->report, t->state.step + 1, err);
+	const struct progress_start start = { t->state.step + 1, peak_of(t), ranks->size };
+	t->progress = progress_open(&t->config, t->model, t->report, &start, err);
 	return t->progress ? 0 : -1;
 }
 
