@@ -370,7 +370,7 @@ static int loop(struct training *t, enum train_end *end, struct err *err)
 		if (checkpointer_collect(t->checkpointer, err))
 			return -1;
 		unsigned wanted = orders(t);
-		if (wanted & REPORT_STOP) {
+		if ((wanted & REPORT_STOP) && t->state.step < t->config.steps) {
 			*end = TRAIN_STOPPED;
 			return end_well(t, "stopped", err);
 		}
