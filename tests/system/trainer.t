@@ -188,13 +188,15 @@ is "$? $(grep -c '^step 40 of 30: nothing is left to train' "$T/out")" "0 1" "wh
 
 # A library that never comes stands for a set-up that takes long.
 mkfifo "$T/slow.so"
-LB_CUDA_LIBRARY=$T/slow.so "$B/lbworker" train "$T/small.toml" >"$T/out" 2>"$T/err" &
-worker=$!
-exec 9>"$T/slow.so"	# returns when lbworker has it open
-kill -TERM "$worker"
-exec 9>&-
-wait "$worker" 2>/dev/null
-is $? 143 "SIGTERM before there is anything to save ends it at once"
+for ranks in 1 2; do
+	LB_CUDA_LIBRARY=$T/slow.so "$B/lbworker" train "$T/small.toml" --ranks $ranks >"$T/out" 2>"$T/err" &
+	worker=$!
+	exec 9>"$T/slow.so"	# returns when lbworker has it open
+	kill -TERM "$worker"
+	exec 9>&-
+	wait "$worker" 2>/dev/null
+	is "$? $(cat "$T/err")" "143 " "SIGTERM before there is anything to save ends it at once ($ranks of us), without a complaint"
+done
 worker=
 
 # The soft limit on file sizes stands for a full disk; it is lifted while the training goes on.

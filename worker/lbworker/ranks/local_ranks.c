@@ -24,6 +24,7 @@ struct watch {
 	pid_t *pid; /* 0: has ended */
 	void *room;
 	int status;        /* the highest; 0 */
+	int signo;         /* handed on; 0 */
 	int64_t failed_ms; /* when; 0 */
 	struct err *err;
 };
@@ -42,7 +43,16 @@ static void kill_all(const struct watch *w, int signo)
 			kill(w->pid[i], signo);
 }
 
-/* A rank that closes its end before has told the others, and people. */
+/* As a shell tells of it. */
+static int status_by_signal(int signo)
+{
+	enum { BY_SIGNAL = 128 };
+
+	return BY_SIGNAL + signo;
+}
+
+/* A rank that closes its end before has told the others, and people; one that had nothing to save
+ * when it was asked to end needs no words. */
 static void note_end(struct watch *w, int rank, int status)
 {
 	char text[COMM_TEXT_BYTES];
@@ -51,8 +61,11 @@ static void note_end(struct watch *w, int rank, int status)
 	w->left--;
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
 		return;
+	bool is_asked = WIFSIGNALED(status) && WTERMSIG(status) == w->signo;
 	/* those that have heard of it end with 1, whatever it was */
-	int exit_status = WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+	int exit_status = WIFEXITED(status) ? WEXITSTATUS(status)
+			  : is_asked        ? status_by_signal(w->signo)
+					    : 1;
 	w->status = exit_status > w->status ? exit_status : w->status;
 	if (w->failed_ms != 0)
 		return;
@@ -62,7 +75,7 @@ static void note_end(struct watch *w, int rank, int status)
 			 WTERMSIG(status));
 	else
 		snprintf(text, sizeof(text), "rank %d ended with status %d", rank, exit_status);
-	if (!comm_room_failure(w->room) && !comm_room_has_left(w->room, rank))
+	if (!is_asked && !comm_room_failure(w->room) && !comm_room_has_left(w->room, rank))
 		err_set(w->err, ERR_INTERNAL, "%s", text);
 	comm_room_fail(w->room, text);
 }
@@ -83,10 +96,12 @@ static void look_after(struct watch *w)
 	const struct timespec pause = { 0, LOOK_MS * 1000000L };
 
 	while (w->left > 0) {
-		collect(w);
-		if (asked != 0)
+		if (asked != 0) {
+			w->signo = asked;
 			kill_all(w, asked);
+		}
 		asked = 0;
+		collect(w);
 		if (w->failed_ms != 0 && clock_mono_ms() - w->failed_ms > LEAVE_MS)
 			kill_all(w, SIGKILL);
 		if (w->left > 0)
