@@ -95,6 +95,14 @@ ok $? "a plug-in's own release is asked for where its variables are set"
 LB_NCCL_LIBRARY=$T/none train ""
 said 2 'rank 0 (.*): LB_NCCL_LIBRARY: .*none'
 ok $? "a library that is not there is named"
+# What MPI ends at once has said before whose memory it was.
+if [ -e "${emulated%/*}/liblbmpi.so" ] && command -v mpiexec.mpich >"$T/out"; then
+	LB_EMULATION_BYTES=69206016 mpiexec.mpich -n 2 "$B/lbworker" train "$T/small.toml" --job.dump_folder "$T/full" \
+		--device cuda --checkpoint.enable false >"$T/log" 2>"$T/err"
+	[ $? = 1 ] && grep -q '^lbworker: rank [01]: not enough memory' "$T/err" &&
+		grep -q '"why": "not enough memory' "$T"/full/memory_snapshot/iteration_1/rank[01]_out_of_memory.json
+	ok $? "a rank that is out of memory leaves a table, over MPI, too"
+fi
 [ -z "$(find /dev/shm -maxdepth 1 -name 'lb-nccl.*' -user "$(id -un)" 2>/dev/null)" ]
 ok $? "nothing is left behind"
 

@@ -425,11 +425,10 @@ int train_run(const struct config *config, struct ranks *ranks, enum train_end *
 	signals_catch();
 	if (rc == 0)
 		rc = loop(&t, end, err);
-	if (rc != 0) {
-		ranks_fail(ranks, err);
-		if (!is_broken)
-			explain(&t, err);
-	}
+	if (rc != 0 && !is_broken)
+		explain(&t, err);
+	if (rc != 0)
+		ranks_fail(ranks, err); /* which may end us */
 	training_close(&t);
 	return rc;
 }
