@@ -206,6 +206,14 @@ OMPI_COMM_WORLD_SIZE=2 LB_CHECKPOINT_DIR=$T/refused "$B/lbworker" train "$T/few.
 [ "$? $(grep -c "Open MPI started 2 of us, and ranks speak MPICH" "$T/err")" = "2 1" ] &&
 	! ls "$T"/refused/step-* >"$T/out" 2>&1
 ok $? "ranks of another MPI do not train alone, each into the same folder"
+for launcher in PMI_SIZE=2 OMPI_COMM_WORLD_SIZE=2 "LB_RANK=0 SLURM_STEP_NUM_TASKS=2"; do
+	# shellcheck disable=SC2086 # words
+	env $launcher PMI_RANK=0 LB_CHECKPOINT_DIR="$T/refused" "$B/lbworker" train "$T/few.toml" --device cpu --ranks 3 >"$T/out" 2>"$T/err"
+	[ "$? $(cat "$T/err")" = "2 lbworker: parallelism.local_ranks: must be 1 where a launcher has started 2 of us, \
+each of which would start 3 ranks" ] && ! ls "$T"/refused/step-* || echo "$launcher"
+done >"$T/log" 2>"$T/out"
+[ ! -s "$T/log" ]
+ok $? "nor do those that each of a launcher's would start"
 refused "degrees that do not fit" "degree 3 is 3, and there are 2" \
 	--parallelism.data_parallel_shard_degree 3
 refused "a width that is no power of two" "reduction_width: must be a power of two" \

@@ -161,6 +161,13 @@ static int train(const struct config *config, bool check)
 		config_print(config, stdout);
 		return EXIT_DONE;
 	}
+	if (config->local_ranks > 1 && ranks_launched() > 1) {
+		err_set(&err, ERR_USAGE,
+			"parallelism.local_ranks: must be 1 where a launcher has started %d of us, "
+			"each of which would start %d ranks",
+			ranks_launched(), (int)config->local_ranks);
+		return command_failed(&err);
+	}
 	if (config->local_ranks > 1) {
 		options.rank = local_ranks_start((int)config->local_ranks, &options.room, &ended,
 						 &err);

@@ -14,17 +14,28 @@
 #include "kernels/machine/cpus.h"
 #include "worker/lbworker/ranks/meeting.h"
 
+int ranks_launched(void)
+{
+	int size = env_number("PMI_SIZE");
+
+	if (size <= 1)
+		size = env_number("OMPI_COMM_WORLD_SIZE");
+	if (size <= 1 && getenv("LB_RANK"))
+		size = env_number("SLURM_STEP_NUM_TASKS");
+	return size > 1 ? size : 1;
+}
+
 /* A launcher starts many, and each would train alone into the same folder. */
 static int check_alone(struct err *err)
 {
+	if (ranks_launched() == 1)
+		return 0;
 	if (env_number("OMPI_COMM_WORLD_SIZE") > 1)
 		return err_set(
 			err, ERR_USAGE,
 			"Open MPI started %s of us, and ranks speak MPICH: mpiexec.mpich, srun "
 			"with slurm.mpi = \"pmi2\", or on one machine --ranks %s",
 			getenv("OMPI_COMM_WORLD_SIZE"), getenv("OMPI_COMM_WORLD_SIZE"));
-	if (!getenv("LB_RANK") || env_number("SLURM_STEP_NUM_TASKS") <= 1)
-		return 0;
 	return err_set(err, ERR_USAGE,
 		       "srun started %s of us without MPI, so that none knows of the others: "
 		       "slurm.mpi must be \"pmi2\"",

@@ -49,6 +49,8 @@ struct ranks_options {
 	double deadline_s; /* and for each other's bytes */
 };
 
+/* How many of us srun or mpiexec has started, with MPI or without; 1: none has. */
+int ranks_launched(void);
 /* What a launcher tells each rank by itself: our number, how many are beside us, which device is
  * ours. Nobody else is known yet: size is 1. */
 void ranks_alone(struct ranks *ranks);
