@@ -138,15 +138,15 @@ static void test_sums(void **state)
 	assert_true(p.flop_causal == 6.0 * 123568128 + 6.0 * 12 * 768 * 64);
 	assert_int_equal(p.tokens, 512);
 	assert_int_equal(plan_bytes(&p), 16 * p.cost.parameters + p.activations);
-	assert_int_equal(plan_fits(&p, false, plan_bytes(&p), &err), 0);
-	assert_int_equal(plan_fits(&p, false, plan_bytes(&p) - 1, &err), -1);
+	assert_int_equal(plan_fits(&p, 0, plan_bytes(&p), &err), 0);
+	assert_int_equal(plan_fits(&p, 0, plan_bytes(&p) - 1, &err), -1);
 	assert_non_null(strstr(err.text, "GiB needed"));
 	assert_null(strstr(err.text, "checkpoint copy"));
 	/* where the copy for checkpoints shares that memory: weights and both moments again */
 	uint64_t with_copy = plan_bytes(&p) + 12 * p.cost.parameters;
-	assert_int_equal(plan_fits(&p, true, with_copy, &err), 0);
+	assert_int_equal(plan_fits(&p, p.checkpoint, with_copy, &err), 0);
 	err = (struct err){ 0 };
-	assert_int_equal(plan_fits(&p, true, with_copy - 1, &err), -1);
+	assert_int_equal(plan_fits(&p, p.checkpoint, with_copy - 1, &err), -1);
 	assert_non_null(strstr(err.text, "checkpoint copy 1.38), "));
 	c.recompute = RECOMPUTE_FULL;
 	assert_int_equal(plan_make(&full, &c, &err), 0);
@@ -199,8 +199,8 @@ static void test_choice(void **state)
 	plan_choose(&c, (uint64_t)plan_device_find("H200", NULL)->bytes, true);
 	assert_int_equal(plan_make(&p, &c, NULL), 0);
 	assert_true(p.flop_again < 0.1 * p.flop_causal);
-	assert_int_equal(
-		plan_fits(&p, false, (uint64_t)plan_device_find("H200", NULL)->bytes, NULL), 0);
+	assert_int_equal(plan_fits(&p, 0, (uint64_t)plan_device_find("H200", NULL)->bytes, NULL),
+			 0);
 	/* what a person asks for stays */
 	c.recompute = RECOMPUTE_FULL;
 	plan_choose(&c, most, true);

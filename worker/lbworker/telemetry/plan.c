@@ -301,9 +301,9 @@ void plan_print(const struct plan *p, const struct config *c, const struct plan_
 	}
 }
 
-int plan_fits(const struct plan *p, bool with_copy, uint64_t available, struct err *err)
+int plan_fits(const struct plan *p, uint64_t copy, uint64_t available, struct err *err)
 {
-	uint64_t copy = with_copy ? p->checkpoint : 0, needed = plan_bytes(p) + copy;
+	uint64_t needed = plan_bytes(p) + copy;
 	char more[64] = "";
 
 	if (needed <= available)

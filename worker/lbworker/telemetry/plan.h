@@ -88,8 +88,8 @@ double plan_ceiling(const struct plan *plan, const struct plan_device *device);
 void plan_print(const struct plan *plan, const struct config *config,
 		const struct plan_device *device, FILE *to);
 
-/* -1 with numbers when `available` bytes do not suffice. with_copy: the copy for checkpoints takes
- * of the same memory. */
-int plan_fits(const struct plan *plan, bool with_copy, uint64_t available, struct err *err);
+/* -1 with numbers when `available` bytes do not suffice. copy: what the one for checkpoints takes
+ * of the same memory; 0: it lies elsewhere. */
+int plan_fits(const struct plan *plan, uint64_t copy, uint64_t available, struct err *err);
 
 #endif

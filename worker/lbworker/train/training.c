@@ -243,8 +243,10 @@ static int make_model(struct training *t, const struct plan *plan, struct err *e
 		options.take_arg = &sharing;
 	}
 	options.narrow_gradients = options.narrow_gradients && t->mesh.width == 0;
-	t->is_too_large = plan_fits(plan, t->backend == backend_cpu(),
-				    t->backend->available(t->device) / sharers_of(t), err) != 0;
+	/* the first rank has the copy, of what all of its machine share */
+	uint64_t copy = t->backend == backend_cpu() ? plan->checkpoint / sharers_of(t) : 0;
+	t->is_too_large = plan_fits(plan, copy, t->backend->available(t->device) / sharers_of(t),
+				    err) != 0;
 	if (t->is_too_large || config_precision(c, &t->precision, NULL, err) ||
 	    model_create(&t->model, &c->shape, t->backend, t->device, &options, err) ||
 	    precision_attach(t->precision, t->backend, t->device, err))
