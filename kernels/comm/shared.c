@@ -50,8 +50,9 @@ static size_t room_bytes(int size)
 
 void *comm_room_make(int size)
 {
+	/* of most rings a part is used only, and none of some */
 	struct room *room = mmap(NULL, room_bytes(size), PROT_READ | PROT_WRITE,
-				 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+				 MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	if (room == MAP_FAILED)
 		return NULL;

@@ -221,12 +221,24 @@ static void test_ranks(void **state)
 	comm_room_free(room, RANKS);
 }
 
+/* A machine has more cores than it has memory for all of their rings, most of which stay empty. */
+static void test_room_of_many(void **state)
+{
+	enum { MANY_RANKS = 1024 }; /* parallelism.local_ranks at most */
+	void *room = comm_room_make(MANY_RANKS);
+
+	(void)state;
+	assert_non_null(room);
+	comm_room_free(room, MANY_RANKS);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_order),      cmocka_unit_test(test_beside),
-		cmocka_unit_test(test_close),      cmocka_unit_test(test_failure),
-		cmocka_unit_test(test_one_thread), cmocka_unit_test(test_ranks),
+		cmocka_unit_test(test_order),        cmocka_unit_test(test_beside),
+		cmocka_unit_test(test_close),        cmocka_unit_test(test_failure),
+		cmocka_unit_test(test_one_thread),   cmocka_unit_test(test_ranks),
+		cmocka_unit_test(test_room_of_many),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
