@@ -216,6 +216,13 @@ done >"$T/log" 2>"$T/out"
 ok $? "nor do those that each of a launcher's would start"
 refused "degrees that do not fit" "degree 3 is 3, and there are 2" \
 	--parallelism.data_parallel_shard_degree 3
+if [ -e "$B/liblbmpi.so" ] && command -v mpiexec.mpich >"$T/out"; then
+	LB_CHECKPOINT_DIR=$T/refused mpiexec.mpich -n 2 "$B/lbworker" train "$T/few.toml" --device cpu \
+		--parallelism.data_parallel_shard_degree 3 >"$T/out" 2>"$T/err"
+	[ "$? $(wc -l <"$T/err") $(grep -c "lbworker: .*degree 3 is 3, and there are 2" "$T/err")" = "2 1 1" ]
+	ok $? "nor over MPI, where all end by themselves"
+fi
+refused "a recipe for one rank" "quantize.recipe: scales of past steps" --quantize.recipe delayed
 refused "a width that is no power of two" "reduction_width: must be a power of two" \
 	--parallelism.reduction_width 3
 # Of all ways that fit the one that sends the least is advised.

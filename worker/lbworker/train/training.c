@@ -111,10 +111,20 @@ static void choose(struct training *t)
 		plan_choose(&t->config, room > plan.checkpoint ? room - plan.checkpoint : 0, false);
 }
 
+static bool has_delayed_scaling(const struct training *t)
+{
+	struct precision *precision = NULL;
+
+	if (config_precision(&t->config, &precision, NULL, NULL))
+		return false; /* another check says what is wrong */
+	bool has = precision_history_count(precision) > 0;
+	precision_destroy(precision);
+	return has;
+}
+
 /* What this device does not do so far, or not with several ranks. */
 static int check_device(const struct training *t, struct err *err)
 {
-	t->ranks->is_told = t->ranks->rank != 0; /* all find the same */
 	if (t->config.ema_decay > 0 && !t->backend->average)
 		return err_set(
 			err, ERR_USAGE,
@@ -143,7 +153,10 @@ static int check_device(const struct training *t, struct err *err)
 	if (t->mesh.context > 1 && t->backend->arrays)
 		return err_set(err, ERR_USAGE,
 			       "parallelism.context_parallel_degree: must be 1 on a GPU so far");
-	t->ranks->is_told = false;
+	if (t->ranks->size > 1 && has_delayed_scaling(t))
+		return err_set(err, ERR_USAGE,
+			       "quantize.recipe: scales of past steps are known to one rank only: "
+			       "a recipe without delayed scaling, or one rank");
 	return 0;
 }
 
@@ -166,10 +179,6 @@ static int share_model(struct training *t, struct err *err)
 
 	if (t->mesh.width == 0)
 		return 0;
-	if (t->ranks->size > 1 && precision_history_count(t->precision) > 0)
-		return err_set(err, ERR_USAGE,
-			       "quantize.recipe: scales of past steps are known to one rank only: "
-			       "a recipe without delayed scaling, or one rank");
 	t->notes = xcalloc((size_t)t->ranks->size, sizeof(*t->notes));
 	t->sharded = sharded_create(&t->data_ranks, t->model, &options, err);
 	if (!t->sharded)
@@ -374,16 +383,33 @@ static void copy_name(char *to, size_t bytes, const char *from)
 	snprintf(to, bytes, "%.*s", (int)bytes - 1, from);
 }
 
-/* All must train the same, by the same program, on the same data. */
-static int compare_ranks(struct training *t, struct err *err)
+/* All must train the same, by the same program, */
+static int compare_orders(struct training *t, struct err *err)
 {
 	struct ranks_facts facts = { .version = LB_VERSION };
 
 	copy_name(facts.config, sizeof(facts.config), t->config.digest);
+	gethostname(facts.host, sizeof(facts.host) - 1);
+	return ranks_compare(t->ranks, &facts, err);
+}
+
+/* on the same data. */
+static int compare_ranks(struct training *t, struct err *err)
+{
+	struct ranks_facts facts = { 0 };
+
 	copy_name(facts.data, sizeof(facts.data), data_digest(t->data));
 	copy_name(facts.device, sizeof(facts.device), t->backend->name);
 	gethostname(facts.host, sizeof(facts.host) - 1);
 	return ranks_compare(t->ranks, &facts, err);
+}
+
+/* While what is compared is asked for, all find the same: each ends by itself, and the first says
+ * it. */
+static void all_find_the_same(struct ranks *ranks, bool same)
+{
+	ranks->all_know = same;
+	ranks->is_told = same && ranks->rank != 0;
 }
 
 /* Of all ranks: of each its GPU, or the cores of all machines, which some may share. */
@@ -407,16 +433,23 @@ int training_open(struct training *t, const struct config *config, struct ranks 
 				.report = report_open(ranks->rank == 0 ? getenv("LB_SOCKET") : NULL,
 						      ranks->size) };
 	report_setup(t->report, "device");
-	ranks->is_told = ranks->rank != 0; /* all find the same; the first says it */
+	if (compare_orders(t, err))
+		return -1;
+	all_find_the_same(ranks, true);
 	if (config_share(&t->config, ranks->size, &t->mesh, err))
 		return -1;
-	ranks->is_told = false;
+	all_find_the_same(ranks, false);
 	group_ranks(t);
-	if (open_device(t, err) || check_device(t, err))
+	if (open_device(t, err))
 		return -1;
 	report_setup(t->report, "data");
-	if (open_data(t, err) || compare_ranks(t, err) ||
-	    arrays_open(t->ranks, t->backend, t->device, err))
+	if (open_data(t, err) || compare_ranks(t, err))
+		return -1;
+	all_find_the_same(ranks, true);
+	if (check_device(t, err))
+		return -1;
+	all_find_the_same(ranks, false);
+	if (arrays_open(t->ranks, t->backend, t->device, err))
 		return -1;
 	choose(t);
 	if (plan_make(&plan, &t->config, err))
