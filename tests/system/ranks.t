@@ -221,6 +221,11 @@ if [ -e "$B/liblbmpi.so" ] && command -v mpiexec.mpich >"$T/out"; then
 		--parallelism.data_parallel_shard_degree 3 >"$T/out" 2>"$T/err"
 	[ "$? $(wc -l <"$T/err") $(grep -c "lbworker: .*degree 3 is 3, and there are 2" "$T/err")" = "2 1 1" ]
 	ok $? "nor over MPI, where all end by themselves"
+	set -- "$B/lbworker" train "$T/few.toml" --device cpu --comm.init_timeout_seconds $((4 * patience))
+	LB_CHECKPOINT_DIR=$T/refused timeout $((20 * patience)) mpiexec.mpich -n 1 "$@" : -n 1 "$@" \
+		--parallelism.data_parallel_shard_degree 3 >"$T/out" 2>"$T/err"
+	[ "$? $(grep -c "lbworker: .*rank 1 .* has another config than rank 0" "$T/err")" = "2 1" ]
+	ok $? "a rank that is to share the model in another way than others is named"
 fi
 refused "a recipe for one rank" "quantize.recipe: scales of past steps" --quantize.recipe delayed
 refused "a width that is no power of two" "reduction_width: must be a power of two" \

@@ -38,12 +38,27 @@ static void work_out_path(struct config *c)
 		c->checkpoint_path = path_join("%s/%s", c->dump_folder, c->checkpoint_folder);
 }
 
-static void work_out_digest(struct config *c)
+enum { DIGEST_BYTES = sizeof(((struct config *)0)->digest) };
+
+static void digest_of(const struct config *c, char out[DIGEST_BYTES])
 {
 	char *text = NULL;
 	size_t bytes = 0;
 	FILE *to = open_memstream(&text, &bytes);
 
+	if (!to)
+		return;
+	config_print(c, to);
+	if (fclose(to) == 0) {
+		XXH128_hash_t hash = XXH3_128bits(text, bytes);
+		snprintf(out, DIGEST_BYTES, "%016llx%016llx", (unsigned long long)hash.high64,
+			 (unsigned long long)hash.low64);
+	}
+	free(text);
+}
+
+static void work_out_digests(struct config *c)
+{
 	/* how many ranks there are changes nothing that a step computes */
 	struct config same = *c;
 	same.local_ranks = same.replicate_degree = 1;
@@ -57,16 +72,8 @@ static void work_out_digest(struct config *c)
 	same.pipeline_degree = same.pipeline_microbatch = 1;
 	same.layers_per_stage = -1;
 	same.first_stage_less = same.last_stage_less = 1;
-
-	if (!to)
-		return;
-	config_print(&same, to);
-	if (fclose(to) == 0) {
-		XXH128_hash_t hash = XXH3_128bits(text, bytes);
-		snprintf(c->digest, sizeof(c->digest), "%016llx%016llx",
-			 (unsigned long long)hash.high64, (unsigned long long)hash.low64);
-	}
-	free(text);
+	digest_of(&same, c->digest);
+	digest_of(c, c->digest_of_all);
 }
 
 /* Each key by itself, so that one that cannot be read does not hide the next; it counts as not
@@ -174,7 +181,7 @@ int config_load(struct config *out, const struct config_order *order, struct err
 		config_clear(out);
 		return -1;
 	}
-	work_out_digest(out);
+	work_out_digests(out);
 	return 0;
 }
 

@@ -388,7 +388,7 @@ static int compare_orders(struct training *t, struct err *err)
 {
 	struct ranks_facts facts = { .version = LB_VERSION };
 
-	copy_name(facts.config, sizeof(facts.config), t->config.digest);
+	copy_name(facts.config, sizeof(facts.config), t->config.digest_of_all);
 	gethostname(facts.host, sizeof(facts.host) - 1);
 	return ranks_compare(t->ranks, &facts, err);
 }
