@@ -196,6 +196,14 @@ LB_CHECKPOINT_DIR=$T/nan "$B/lbworker" train "$T/few.toml" --device cpu --ranks 
 [ "$? $(grep -c '^lbworker: ' "$T/err") $(grep -c 'lbworker: step 1: diverged' "$T/err")" = "3 1 1" ] &&
 	! ls "$T"/nan/step-* >"$T/out" 2>&1
 ok $? "what is no number on one rank ends all in the same step, with one line"
+for steps in 1 2; do # the last one, and one behind which there are others
+	LB_CONTROL=local-norm LB_CHECKPOINT_DIR=$T/apart "$B/lbworker" train "$T/few.toml" --device cpu --ranks 2 \
+		--training.steps $steps --checkpoint.interval 1 >"$T/out" 2>"$T/err"
+	[ "$? $(wc -l <"$T/err") $(grep -c 'rank 1 came to another end of step 1 than rank 0' "$T/err")" = "1 1 1" ] &&
+		[ -z "$(ls "$T/apart")" ] || echo "$steps"
+done >"$T/log"
+[ ! -s "$T/log" ]
+ok $? "ranks that came to other ends of a step leave no checkpoint of it"
 LB_CONTROL="exit"
 LB_CHECKPOINT_DIR=$T/exit "$B/lbworker" train "$T/few.toml" --device cpu --ranks 2 >"$T/out" 2>"$T/err"
 [ "$? $(cat "$T/err")" = "1 lbworker: rank 1 ended with status 1" ]

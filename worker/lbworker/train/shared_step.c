@@ -48,6 +48,16 @@ void shared_step_note(struct training *t, const struct step_control *d)
 	t->note.decision = (bits[0] * 31 + bits[1]) * 31 + bits[2];
 }
 
+/* All find the same, and the first says it. */
+static int say_apart(struct training *t, int rank, struct err *err)
+{
+	t->ranks->all_know = true;
+	t->ranks->is_told = t->ranks->rank != 0;
+	return err_set(err, ERR_INTERNAL,
+		       "rank %d came to another end of step %" PRId64 " than rank 0", rank,
+		       t->state.step);
+}
+
 /* Who came to another decision in the step before has other weights by now. */
 static int check_notes(struct training *t, struct err *err)
 {
@@ -55,12 +65,21 @@ static int check_notes(struct training *t, struct err *err)
 		const struct rank_note *n = &t->notes[r];
 		t->orders |= n->orders;
 		if (n->decision != t->notes[0].decision || n->step != t->notes[0].step)
-			return err_set(err, ERR_INTERNAL,
-				       "rank %d came to another end of step %" PRId64
-				       " than rank 0",
-				       r, t->state.step);
+			return say_apart(t, r, err);
 	}
 	return 0;
+}
+
+int shared_step_agree(struct training *t, struct err *err)
+{
+	uint64_t *all = xcalloc((size_t)t->ranks->size, sizeof(*all));
+	int rc = ranks_gather(t->ranks, &t->note.decision, sizeof(*all), all, err);
+
+	for (int r = 1; rc == 0 && r < t->ranks->size; r++)
+		if (all[r] != all[0])
+			rc = say_apart(t, r, err);
+	free(all);
+	return rc;
 }
 
 /* The sums over all ranks go into the control, then each updates what it holds. */

@@ -333,6 +333,8 @@ static unsigned orders(struct training *t)
 
 static int save(struct training *t, struct err *err)
 {
+	if (t->sharded && shared_step_agree(t, err))
+		return -1;
 	int rc = checkpointer_save(t->checkpointer, err);
 
 	report_phase(t->report, "train");
@@ -342,7 +344,7 @@ static int save(struct training *t, struct err *err)
 /* The last checkpoint must be there when we end. */
 static int end_well(struct training *t, const char *status, struct err *err)
 {
-	if (checkpointer_finish(t->checkpointer, err))
+	if ((t->sharded && shared_step_agree(t, err)) || checkpointer_finish(t->checkpointer, err))
 		return -1;
 	if (t->ranks->size > 1)
 		printf("rank 0 sent %.3f MiB to the other ranks, and waited %.1f s for them\n",
