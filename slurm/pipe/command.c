@@ -92,32 +92,69 @@ static char *read_back(int fd, size_t max, size_t *len)
 
 /* --- what it said ----------------------------------------------------------------------------- */
 
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+static const char *const programs[] = { "sbatch: ", "squeue: ", "scontrol: ", "scancel: " };
+enum { FAILURES = 2 }; /* of these say that it failed: */
+static const char *const kinds[] = { "error: ", "fatal: ", "warning: ", "allocation failure: " };
+
+static size_t head_of(const char *line, const char *const *heads, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (strncmp(line, heads[i], strlen(heads[i])) == 0)
+			return strlen(heads[i]);
+	}
+	return 0;
+}
+
 static const char *without_heads(const char *line)
 {
-	static const char *const heads[] = {
-		"sbatch: ", "squeue: ", "scontrol: ", "scancel: ",
-		"error: ",  "fatal: ",  "warning: ",  "allocation failure: ",
-	};
+	size_t len;
 
-	for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++) {
-		if (strncmp(line, heads[i], strlen(heads[i])) == 0)
-			line += strlen(heads[i]);
-	}
+	line += head_of(line, programs, COUNT(programs));
+	while ((len = head_of(line, kinds, COUNT(kinds))) > 0)
+		line += len;
 	return line;
 }
 
-/* A filter's reason stands before the line that says that there was one. */
-static void in_one_line(char *text, char out[COMMAND_SAID_BYTES])
+/* Behind the last line by which the program itself says that it failed. */
+static char *behind_failure(char *text)
+{
+	char *behind = text;
+
+	for (char *line = text, *end; *line; line = end) {
+		size_t head = head_of(line, programs, COUNT(programs));
+
+		end = line + strcspn(line, "\n");
+		end += *end == '\n';
+		if (head > 0 && head_of(line + head, kinds, FAILURES) > 0)
+			behind = end;
+	}
+	return behind;
+}
+
+static void add_lines(char *text, char out[COMMAND_SAID_BYTES])
 {
 	char *rest = text, *line;
-	size_t len = 0;
+	size_t len = strlen(out);
 
-	out[0] = '\0';
 	while ((line = strsep(&rest, "\n")) && len < COMMAND_SAID_BYTES) {
 		if (*line)
 			len += (size_t)snprintf(out + len, COMMAND_SAID_BYTES - len, "%s%s",
 						len ? "; " : "", without_heads(line));
 	}
+}
+
+/* A filter's reason stands before the line that says that there was one, and that comes last here,
+ * whatever a site's wrapper prints behind it. */
+static void in_one_line(char *text, char out[COMMAND_SAID_BYTES])
+{
+	char *behind = behind_failure(text);
+
+	out[0] = '\0';
+	add_lines(behind, out);
+	*behind = '\0';
+	add_lines(text, out);
 }
 
 static bool has_said(int errors, const char *says)

@@ -18,7 +18,8 @@ struct said {
 	int status; /* exit status, or one of the above */
 	char *out;  /* what it printed, NUL-terminated; owned, said_clear */
 	size_t len;
-	/* The end of its errors as one line, without the names of programs in front. */
+	/* The end of its errors as one line, without the names of programs in front; the last that
+	 * it says of its own failure is the end. */
 	char errors[COMMAND_SAID_BYTES];
 };
 

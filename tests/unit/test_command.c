@@ -72,6 +72,9 @@ static void test_sbatch(void **state)
 		{ SAYS(FAILED "Invalid qos specification"), SCHEDULER_REFUSED, "Invalid qos" },
 		{ GREETING("20") LIMIT, SCHEDULER_REFUSED, "accounting/QOS policy" },
 		{ GREETING("20") LIMIT, SCHEDULER_REFUSED, "AssocMaxSubmitJobLimit; " },
+		/* a wrapper may have more to say behind it */
+		{ "(" LIMIT ")\n" GREETING("20") "exit 1\n", SCHEDULER_REFUSED,
+		  "AssocMaxSubmitJobLimit; " FAILED },
 		{ GREETING("900") SAYS(FAILED "Socket timed out on send/recv operation"),
 		  SCHEDULER_UNCLEAR, "Socket timed out" },
 		{ SAYS(FAILED "Incompatible versions of client and server code"), SCHEDULER_UNCLEAR,
