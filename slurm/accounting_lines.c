@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/json.h"
 #include "common/base/mem.h"
 #include "slurm/batch/sbatch_values.h"
 #include "slurm/job_result.h"
@@ -93,10 +94,17 @@ static bool cut(char *line, char *fields[FIELDS])
 /* One line: a job, or a task of an array, or tasks that never had one of their own. */
 struct row {
 	struct job_status job; /* of one that is over */
+	char *nodes;           /* of it; owned */
 	struct slurm_word word;
 	struct sbatch_indices tasks; /* owned */
 	bool is_over;
 };
+
+static void row_free(struct row *row)
+{
+	free(row->tasks.items);
+	free(row->nodes);
+}
 
 static bool row_parse(const char *text, struct row *row)
 {
@@ -117,8 +125,8 @@ static bool row_parse(const char *text, struct row *row)
 		row->job.ref.job_id = (uint32_t)id;
 		row->job.start_time = time_of(fields[4]);
 		row->job.end_time = time_of(fields[5]);
-		if (strcmp(fields[6], "None assigned") != 0)
-			snprintf(row->job.nodes, sizeof(row->job.nodes), "%s", fields[6]);
+		row->nodes = xstrdup(strcmp(fields[6], "None assigned") != 0 ? fields[6] : "");
+		row->job.nodes = row->nodes;
 	}
 	free(line);
 	return is_good;
@@ -159,7 +167,7 @@ static struct rows rows_of(const char *text, const struct job_ref *job)
 		if (is_its && row.is_over)
 			add_row(&rows, &row);
 		else
-			free(row.tasks.items);
+			row_free(&row);
 		rows.is_more |= is_its && !row.is_over;
 		free(copy);
 		line += len + (line[len] == '\n');
@@ -168,9 +176,9 @@ static struct rows rows_of(const char *text, const struct job_ref *job)
 }
 
 /* The line that stands for all, as in a poll. */
-static struct job_status stands_for(const struct rows *rows, const struct job_ref *job)
+static const struct row *stands_for(const struct rows *rows)
 {
-	struct job_status found = { 0 };
+	const struct row *found = NULL;
 	int most = -1;
 
 	for (size_t i = 0; i < rows->count; i++) {
@@ -180,10 +188,9 @@ static struct job_status stands_for(const struct rows *rows, const struct job_re
 						 &rows->ends);
 
 		if (weight > most)
-			found = row->job;
+			found = row;
 		most = weight > most ? weight : most;
 	}
-	memcpy(found.ref.token, job->token, sizeof(found.ref.token));
 	return found;
 }
 
@@ -202,9 +209,9 @@ static void add_cancelled(json_t *list, const struct row *row)
 		json_array_append_new(list, json_pack("[I]", (json_int_t)row->tasks.items[i]));
 }
 
-static json_t *body_of(const struct rows *rows)
+static json_t *body_of(const struct rows *rows, const struct row *found)
 {
-	json_t *cancelled = json_array(), *known = json_array();
+	json_t *cancelled = json_array(), *known = json_array(), *body;
 
 	for (size_t i = 0; i < rows->count; i++) {
 		const struct sbatch_indices *tasks = &rows->items[i].tasks;
@@ -213,14 +220,16 @@ static json_t *body_of(const struct rows *rows)
 		for (size_t k = 0; k < tasks->count; k++)
 			json_array_append_new(known, json_integer(tasks->items[k]));
 	}
-	return json_pack("{s:o, s:o, s:b}", "cancelled", cancelled, "known", known, "more",
+	body = json_pack("{s:o, s:o, s:b}", "cancelled", cancelled, "known", known, "more",
 			 rows->is_more);
+	js_set_str(body, "nodes", found ? found->nodes : "");
+	return body;
 }
 
 static void rows_free(struct rows *rows)
 {
 	for (size_t i = 0; i < rows->count; i++)
-		free(rows->items[i].tasks.items);
+		row_free(&rows->items[i]);
 	free(rows->items);
 }
 
@@ -228,10 +237,12 @@ bool accounting_read(const char *text, const struct job_ref *job, struct job_sta
 		     json_t **body)
 {
 	struct rows rows = rows_of(text, job);
-	bool is_any_over = rows.count > 0;
+	const struct row *row = stands_for(&rows);
 
-	*found = stands_for(&rows, job);
-	*body = body_of(&rows);
+	*found = row ? row->job : (struct job_status){ 0 };
+	memcpy(found->ref.token, job->token, sizeof(found->ref.token));
+	*body = body_of(&rows, row);
+	found->nodes = js_str(*body, "nodes", "");
 	rows_free(&rows);
-	return is_any_over;
+	return row != NULL;
 }

@@ -14,8 +14,9 @@
 #define ACCOUNTING_FIELDS "JobID,State,ExitCode,Reason,Start,End,NodeList,Submit"
 
 /* What all that sacct printed says of this job, or of an array's tasks: *found stands for all of
- * it, *body (owned) is {"cancelled":[…],"known":[task…],"more":bool}, "cancelled" as in a poll
- * (wire.h), with who did it, "more": some of it is not over. False: nothing of it is over. */
+ * it, *body (owned) is {"cancelled":[…],"known":[task…],"more":bool,"nodes":names}, "cancelled" as
+ * in a poll (wire.h), with who did it, "more": some of it is not over; *found borrows its names of
+ * nodes from there. False: nothing of it is over. */
 bool accounting_read(const char *text, const struct job_ref *job, struct job_status *found,
 		     json_t **body);
 

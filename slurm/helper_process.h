@@ -14,8 +14,8 @@
 #include "common/base/err.h"
 
 struct helper_events {
-	void (*on_line)(void *arg, const char *line,
-			size_t len); /* a string, without its newline */
+	/* a string, without its newline; it may be changed */
+	void (*on_line)(void *arg, char *line, size_t len);
 	/* The process is gone, or sends no more; every line it had sent was delivered before. */
 	void (*on_end)(void *arg);
 };

@@ -2,9 +2,12 @@
 /* polled.c - rows are read where the last poll's were: ten thousand jobs are megabytes. */
 #include "slurm/polled.h"
 
+#include <stdlib.h>
+
 #include "common/base/clock.h"
 #include "common/base/json.h"
 #include "common/base/mem.h"
+#include "common/base/text.h"
 #include "slurm/wire.h"
 
 enum {
@@ -18,18 +21,38 @@ int64_t polled_have(struct polled *p)
 	return p->last && clock_mono_ms() - p->told_ms < FULL_POLL_MS ? p->last : 0;
 }
 
-bool polled_row(struct polled *p, const char *line)
+static void resize(struct polled *p, size_t cap)
 {
+	for (size_t i = cap; i < p->cap; i++) {
+		free(p->names[i].nodes);
+		free(p->names[i].failed_nodes);
+	}
+	p->jobs = xrealloc(p->jobs, cap * sizeof(p->jobs[0]));
+	p->names = xrealloc(p->names, cap * sizeof(p->names[0]));
+	for (size_t i = p->cap; i < cap; i++)
+		p->names[i] = (struct polled_names){ 0 };
+	p->cap = cap;
+}
+
+bool polled_row(struct polled *p, char *line)
+{
+	struct polled_names *names;
+	struct job_status *job;
+
 	if (p->coming == 0) {
 		p->count = 0;
 		p->last = 0;
 	}
-	if (p->coming == p->cap) {
-		p->cap = p->cap ? 2 * p->cap : FIRST_ROOM;
-		p->jobs = xrealloc(p->jobs, p->cap * sizeof(p->jobs[0]));
-	}
-	if (!wire_row_parse(line, &p->jobs[p->coming]))
+	if (p->coming == p->cap)
+		resize(p, p->cap ? 2 * p->cap : FIRST_ROOM);
+	job = &p->jobs[p->coming];
+	names = &p->names[p->coming];
+	if (!wire_row_parse(line, job))
 		return false;
+	text_keep(&names->nodes, job->nodes);
+	text_keep(&names->failed_nodes, job->failed_nodes);
+	job->nodes = names->nodes;
+	job->failed_nodes = names->failed_nodes;
 	p->coming++;
 	return true;
 }
@@ -39,8 +62,7 @@ static void fit(struct polled *p)
 {
 	if (p->cap / 2 <= p->count || p->cap <= FIRST_ROOM)
 		return;
-	p->cap = p->count > FIRST_ROOM ? p->count : FIRST_ROOM;
-	p->jobs = xrealloc(p->jobs, p->cap * sizeof(p->jobs[0]));
+	resize(p, p->count > FIRST_ROOM ? p->count : FIRST_ROOM);
 }
 
 int polled_answer(struct polled *p, const json_t *body)
@@ -54,4 +76,12 @@ int polled_answer(struct polled *p, const json_t *body)
 	p->told_ms = clock_mono_ms();
 	fit(p);
 	return 0;
+}
+
+void polled_clear(struct polled *p)
+{
+	resize(p, 0);
+	free(p->jobs);
+	free(p->names);
+	*p = (struct polled){ 0 };
 }

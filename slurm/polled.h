@@ -13,6 +13,10 @@
 /* All zero: there was none. */
 struct polled {
 	struct job_status *jobs; /* owned */
+	/* of each of `cap`, which its job borrows; owned. From poll to poll they are the same. */
+	struct polled_names {
+		char *nodes, *failed_nodes;
+	} * names;
 	size_t count, cap;
 	/* rows of the poll that is under way: they take the place of the last one's */
 	size_t coming;
@@ -24,9 +28,11 @@ struct polled {
 int64_t polled_have(struct polled *p);
 
 /* A line before its answer; false: it is no row (wire.h). */
-bool polled_row(struct polled *p, const char *line);
+bool polled_row(struct polled *p, char *line);
 
 /* Its answer: 0, or -1 when that is not what the rows before it amount to. */
 int polled_answer(struct polled *p, const json_t *body);
+
+void polled_clear(struct polled *p);
 
 #endif

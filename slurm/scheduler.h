@@ -29,8 +29,6 @@ struct job_ref {
 	int64_t submit_time; /* seconds since the epoch, as the scheduler tells it */
 };
 
-enum { JOB_NODES_BYTES = 256, JOB_FAILED_BYTES = 128 };
-
 enum job_phase {
 	JOB_HELD, /* accepted, will not start before release */
 	JOB_PENDING,
@@ -51,12 +49,14 @@ struct job_status {
 	/* of one that runs: when its time limit ends it; 0: never, or not known */
 	int64_t limit_time;
 	int64_t restart_count;
-	char state[24];              /* the scheduler's own word: "PENDING", "NODE_FAIL", … */
-	char reason[48];             /* "Resources", "JobHeldUser", … */
-	char nodes[JOB_NODES_BYTES]; /* as the scheduler prints it: "n[1-2]" */
-	/* of one that a failed node ended: nodes that are down now, others than its own among them;
-	 * "": that could not be told */
-	char failed_nodes[JOB_FAILED_BYTES];
+	char state[24];  /* the scheduler's own word: "PENDING", "NODE_FAIL", … */
+	char reason[48]; /* "Resources", "JobHeldUser", … */
+	/* Names of nodes, borrowed like the status itself; NULL or "": none, or not told. A large
+	 * job's are many, and few jobs are large. */
+	const char *nodes; /* as the scheduler prints it: "n[1-2]" */
+	/* of one that a failed node ended: nodes that are down now, others than its own among
+	 * them */
+	const char *failed_nodes;
 	/* of one that waits: idle nodes that it was told to keep away from */
 	int64_t idle_excluded;
 	/* of one that is held, or was cancelled without having nodes: when the controller was
@@ -65,6 +65,11 @@ struct job_status {
 	bool has_canceller; /* of a cancelled job, as accounting tells: */
 	uint32_t canceller; /* the uid of who cancelled it */
 };
+
+static inline const char *job_nodes(const struct job_status *job)
+{
+	return job->nodes ? job->nodes : "";
+}
 
 struct job_request {
 	const char *token;

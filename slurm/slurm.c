@@ -223,7 +223,7 @@ static void finish(struct slurm *s, const json_t *body)
 }
 
 /* --- the helper ------------------------------------------------------------------------------- */
-static void on_line(void *arg, const char *line, size_t len)
+static void on_line(void *arg, char *line, size_t len)
 {
 	struct slurm *s = arg;
 	struct err err = { 0 };
@@ -442,7 +442,7 @@ static void unref(struct slurm *s)
 
 	if (--s->open_handles > 0)
 		return;
-	free(s->polled.jobs);
+	polled_clear(&s->polled);
 	free(s);
 	closed(arg);
 }

@@ -135,17 +135,20 @@ void wire_row_add(struct buf *out, const struct wire_row *r)
 		r->exit_code,  r->is_held,     r->start_time,    r->end_time,
 		r->limit_time, r->restarts,    r->idle_excluded, r->controller_start,
 	};
-	char line[TOKEN_HEX + LEDGER_ID_HEX + NUMBERS * (DIGITS + 2) + JOB_FAILED_BYTES +
-		  JOB_NODES_BYTES + 3];
+	const char *failed = r->failed[0] ? r->failed : NO_NODES;
+	size_t failed_len = strlen(failed), nodes_len = strlen(r->nodes);
+	char *line = xmalloc(TOKEN_HEX + LEDGER_ID_HEX + NUMBERS * (DIGITS + 2) + failed_len +
+			     nodes_len + 4);
 	char *at = put_text(line, r->token, TOKEN_HEX);
 
 	at = put_text(at, r->ledger_id, LEDGER_ID_HEX);
 	for (int i = 0; i < NUMBERS; i++)
 		at = put_number(at, numbers[i]);
-	at = put_text(at, r->failed[0] ? r->failed : NO_NODES, JOB_FAILED_BYTES - 1);
-	at = put_text(at, r->nodes, JOB_NODES_BYTES - 1);
+	at = put_text(at, failed, failed_len);
+	at = put_text(at, r->nodes, nodes_len);
 	at[-1] = '\n';
 	buf_add(out, line, (size_t)(at - line));
+	free(line);
 }
 
 /* A number and the blank behind it. */
@@ -165,21 +168,11 @@ static bool take_number(const char **at, int64_t *out)
 	return true;
 }
 
-/* A word and the blank behind it, to out[size]. */
-static bool take_word(const char **at, char *out, size_t size)
-{
-	const char *end = strchr(*at, ' ');
-
-	if (!end || end == *at || (size_t)(end - *at) >= size)
-		return false;
-	text_copy(out, (size_t)(end - *at) + 1, *at);
-	*at = end + 1;
-	return true;
-}
-
 /* To its places in *job, and what is to be judged. */
-static bool take_row(const char *at, struct job_status *job, struct slurm_word *word)
+static bool take_row(char *row, struct job_status *job, struct slurm_word *word)
 {
+	const char *at = row;
+	char *end;
 	int64_t job_id = 0, state = 0, reason = 0, exit_code = 0, is_held = 0;
 	int64_t *const numbers[NUMBERS] = {
 		&job_id,
@@ -202,11 +195,12 @@ static bool take_row(const char *at, struct job_status *job, struct slurm_word *
 	for (int i = 0; i < NUMBERS; i++)
 		if (!take_number(&at, numbers[i]))
 			return false;
-	if (!take_word(&at, job->failed_nodes, sizeof(job->failed_nodes)))
+	end = strchr(at, ' ');
+	if (!end || end == at)
 		return false;
-	if (strcmp(job->failed_nodes, NO_NODES) == 0)
-		job->failed_nodes[0] = '\0';
-	text_copy(job->nodes, sizeof(job->nodes), at);
+	*end = '\0';
+	job->failed_nodes = strcmp(at, NO_NODES) == 0 ? "" : at;
+	job->nodes = end + 1;
 	job->ref.job_id = (uint32_t)job_id;
 	*word = (struct slurm_word){
 		.state = (uint32_t)state,
@@ -217,7 +211,7 @@ static bool take_row(const char *at, struct job_status *job, struct slurm_word *
 	return true;
 }
 
-bool wire_row_parse(const char *row, struct job_status *out)
+bool wire_row_parse(char *row, struct job_status *out)
 {
 	struct slurm_word word;
 

@@ -53,7 +53,14 @@
 #include "common/base/mem.h"
 #include "slurm/scheduler.h"
 
-enum { WIRE_MAX_REQUEST = 16 << 20, WIRE_MAX_REPLY = 64 << 20, WIRE_NAME_DIGITS = 12 };
+/* WIRE_FAILED_BYTES: a job whose node failed names no nodes that are down, where those would not
+ * fit: some of them say nothing of the others. */
+enum {
+	WIRE_MAX_REQUEST = 16 << 20,
+	WIRE_MAX_REPLY = 64 << 20,
+	WIRE_NAME_DIGITS = 12,
+	WIRE_FAILED_BYTES = 4096
+};
 
 /* One job of a poll reply, as Slurm tells it. It travels as a line, its members in this order with
  * blanks between them: ten thousand of those take a millisecond or two, as JSON they took ten. */
@@ -80,10 +87,10 @@ bool wire_comment_parse(const char *comment, char ledger_id[LEDGER_ID_HEX + 1],
 /* Does a poll for this ledger ("": for all) tell of such a job? */
 bool wire_is_asked(const struct wire_row *row, const char *ledger_id);
 
-/* Adds the row and a newline. Names of nodes beyond what struct job_status holds are cut off. */
+/* Adds the row and a newline. */
 void wire_row_add(struct buf *out, const struct wire_row *row);
-/* What such a row, without its newline, amounts to. False when it is malformed (*out is of no use
- * then). */
-bool wire_row_parse(const char *row, struct job_status *out);
+/* What such a row, without its newline, amounts to; names of nodes lie in `row`, which is cut for
+ * that. False when it is malformed: then it is as it was, and *out is of no use. */
+bool wire_row_parse(char *row, struct job_status *out);
 
 #endif

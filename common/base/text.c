@@ -132,6 +132,14 @@ void text_copy(char *out, size_t size, const char *text)
 	out[len] = '\0';
 }
 
+void text_keep(char **kept, const char *text)
+{
+	if (*kept && strcmp(*kept, text) == 0)
+		return;
+	free(*kept);
+	*kept = xstrdup(text);
+}
+
 void text_clean(char *text)
 {
 	for (char *tab = strchr(text, '\t'); tab; tab = strchr(tab, '\t'))

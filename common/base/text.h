@@ -29,6 +29,9 @@ void text_filter(char *text, text_fate_of *fate, unsigned how);
  * the time. */
 void text_copy(char *out, size_t size, const char *text);
 
+/* *kept, which is owned, becomes a copy of `text` unless it is one. */
+void text_keep(char **kept, const char *text);
+
 /* Replaces, in place, control characters (C0, DEL, C1) and bytes that are no UTF-8 by '?', but tabs
  * by blanks. */
 void text_clean(char *text);

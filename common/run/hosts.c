@@ -114,7 +114,7 @@ json_t *hosts_expand(const char *text)
 	const char *start = text;
 	bool in_brackets = false;
 
-	for (const char *at = text;; at++) {
+	for (const char *at = text; at; at++) {
 		if (*at == '[')
 			in_brackets = true;
 		else if (*at == ']')
@@ -123,9 +123,10 @@ json_t *hosts_expand(const char *text)
 			continue;
 		add_part(list, start, (size_t)(at - start));
 		if (!*at)
-			return list;
+			break;
 		start = at + 1;
 	}
+	return list;
 }
 
 /* --- back ------------------------------------------------------------------------------------- */
@@ -198,23 +199,4 @@ char *hosts_fold(const json_t *names, size_t limit)
 	}
 	add_row(&out, &first, &last);
 	return buf_take(&out);
-}
-
-/* Slurm has nothing behind the brackets: what has a number in the middle is written out. */
-char *hosts_whole(const char *list, size_t limit)
-{
-	bool in_brackets = false, closes = false;
-	size_t end = 0;
-
-	if (strlen(list) < limit)
-		return xstrdup(list);
-	for (size_t i = 0; list[i]; i++) {
-		if (list[i] == '[' || list[i] == ']')
-			in_brackets = list[i] == '[';
-		if (list[i] != ',')
-			continue;
-		end = i;
-		closes = in_brackets;
-	}
-	return xasprintf("%.*s%s", (int)end, list, closes ? "]" : "");
 }

@@ -5,20 +5,16 @@
 
 #include <jansson.h>
 
-enum { HOSTS_MAX = 4096 };
+enum { HOSTS_MAX = 4096, HOSTS_TEXT_BYTES = 1 << 18 };
 
 /* "a,n[1-3,07]x" → ["a","n1x","n2x","n3x","n07x"]; of several pairs of brackets in a name all. What
- * cannot be read ("n[3-1]", "n[x]") is kept as it is, brackets and all; at most HOSTS_MAX names. A
- * new reference. */
+ * cannot be read ("n[3-1]", "n[x]") is kept as it is, brackets and all; at most HOSTS_MAX names, which
+ * HOSTS_TEXT_BYTES hold as text. NULL: none. A new reference. */
 json_t *hosts_expand(const char *text);
 
 /* The way back, short: ["a","n1","n2","n3"] → "a,n[1-3]". Neighbours only, in their order. A name
  * that does not fit into `limit` bytes is left out whole: half of it would be another's. Items that
  * are no strings are passed over; NULL counts as empty. Owned by the caller. */
 char *hosts_fold(const json_t *names, size_t limit);
-
-/* A list as Slurm prints it, cut where it has `limit` bytes: without what may be half a name,
- * "n[1-3,5" → "n[1-3]". A shorter one as it is. Owned by the caller. */
-char *hosts_whole(const char *list, size_t limit);
 
 #endif

@@ -165,7 +165,7 @@ static void take_memory(struct engine *e, struct run *run, struct attempt *a,
 		.cause = job->cause,
 		.exit_code = job->exit_code,
 		.signal = job->signal,
-		.had_nodes = job->nodes[0] != '\0',
+		.had_nodes = job_nodes(job)[0] != '\0',
 		.start_time = job->start_time,
 		.end_time = job->end_time,
 		.has_canceller = job->has_canceller,
@@ -302,7 +302,7 @@ static void ask_room(struct engine *e, struct run *run)
 	struct run shadow = *run;
 	struct err err = { 0 };
 
-	shadow.excluded = xasprintf("%s%s%s", run->attempt.nodes,
+	shadow.excluded = xasprintf("%s%s%s", attempt_nodes(&run->attempt),
 				    is_patient && avoided[0] ? "," : "", is_patient ? avoided : "");
 	shadow.spec.nodes = run->attempt.leaving.draining > 0 ? run->attempt.leaving.draining
 							      : engine_missing_nodes(run);

@@ -138,8 +138,7 @@ static bool does_depend(const struct engine *e, const struct run *run, const str
 	return counts && e->world->depends && e->world->depends(e->world->self, run);
 }
 
-/* Did the job lose its first node, where lbrun is, and kept others? What is cut off says
- * nothing. */
+/* Did the job lose its first node, where lbrun is, and kept others? */
 static bool has_lost_host(const struct run *run, const struct facts *f)
 {
 	const struct attempt *a = f->a;
@@ -149,9 +148,8 @@ static bool has_lost_host(const struct run *run, const struct facts *f)
 	size_t i;
 
 	if (run->spec.spare_nodes <= 0 || !f->seen || f->seen->phase != JOB_RUNNING ||
-	    !f->seen->nodes[0] || !a->nodes[0] || strcmp(a->nodes, f->seen->nodes) == 0 ||
-	    strlen(f->seen->nodes) + 1 >= sizeof(f->seen->nodes) ||
-	    strlen(a->nodes) + 1 >= sizeof(a->nodes))
+	    !job_nodes(f->seen)[0] || !attempt_nodes(a)[0] ||
+	    strcmp(attempt_nodes(a), job_nodes(f->seen)) == 0)
 		return false;
 	host = engine_host(run);
 	has = hosts_expand(f->seen->nodes);

@@ -147,14 +147,14 @@ static void on_nothing(struct ingest *in, json_t *line)
 static void on_attempt_start(struct ingest *in, json_t *line)
 {
 	struct attempt *a = &in->run->attempt;
-	char *names = hosts_fold(json_object_get(line, "nodes"), sizeof(a->nodes) - 1);
+	char *names = hosts_fold(json_object_get(line, "nodes"), HOSTS_TEXT_BYTES);
 	struct err err = { 0 };
 
 	engine_note_nodes(in->engine, in->run, names[0] ? names : js_str(line, "host", ""));
 	/* While the job counts as held or queued, the decision to start it will write them. */
 	if (a->state == ATTEMPT_RUNNING)
 		engine_wrote(in->engine,
-			     ledger_attempt_started(in->engine->ledger, a->id, a->nodes,
+			     ledger_attempt_started(in->engine->ledger, a->id, attempt_nodes(a),
 						    in->spool->time_ms, &err),
 			     &err);
 	free(names);

@@ -11,6 +11,7 @@
 #include "common/run/hosts.h"
 #include "common/base/json.h"
 #include "common/base/mem.h"
+#include "common/base/text.h"
 #include "daemon/engine/state.h"
 
 enum { EXCLUDED_MAX_BYTES = 4096, HOST_MAX_BYTES = 64 };
@@ -22,7 +23,7 @@ static bool may_go_elsewhere(struct engine *e, const struct run *run)
 
 static bool has_name(const char *list, const char *name)
 {
-	json_t *names = hosts_expand(list ? list : ""), *item;
+	json_t *names = hosts_expand(list), *item;
 	bool found = false;
 	size_t i;
 
@@ -78,7 +79,7 @@ static void blame_node(struct engine *e, const struct run *run, const char *name
 
 static size_t names_in(const char *list)
 {
-	json_t *names = hosts_expand(list ? list : "");
+	json_t *names = hosts_expand(list);
 	size_t count = json_array_size(names);
 
 	json_decref(names);
@@ -90,17 +91,15 @@ char *engine_failed_nodes(const struct run *run)
 	const struct attempt *a = &run->attempt;
 	json_t *names = hosts_expand(a->seen_poll_ms > 0 ? a->last_seen.failed_nodes : ""), *name;
 	/* tasks of an array have nodes of their own, and what the attempt's are is one task's */
-	char *own = run_is_array(run) ? hosts_whole(a->last_seen.nodes, JOB_NODES_BYTES - 1)
-				      : xstrdup(a->nodes);
+	const char *own = run_is_array(run) ? job_nodes(&a->last_seen) : attempt_nodes(a);
 	struct buf out;
 	size_t i;
 
-	buf_init(&out, JOB_FAILED_BYTES);
+	buf_init(&out, HOSTS_TEXT_BYTES);
 	json_array_foreach(names, i, name) {
 		if (has_name(own, json_string_value(name)))
 			buf_addf(&out, "%s%s", out.len ? "," : "", json_string_value(name));
 	}
-	free(own);
 	json_decref(names);
 	buf_addf(&out, "%s", "");
 	return buf_take(&out);
@@ -349,14 +348,11 @@ void engine_note_nodes(struct engine *e, struct run *run, const char *nodes)
 {
 	struct attempt *a = &run->attempt;
 	json_t *names, *name;
-	char *whole;
 	size_t i;
 
-	if (nodes[0] == '\0' || a->nodes[0] != '\0')
+	if (nodes[0] == '\0' || attempt_nodes(a)[0] != '\0')
 		return;
-	whole = hosts_whole(nodes, sizeof(a->nodes) - 1);
-	snprintf(a->nodes, sizeof(a->nodes), "%s", whole);
-	free(whole);
+	text_keep(&a->nodes, nodes);
 	if (run->excluded[0] == '\0')
 		return;
 	names = hosts_expand(a->nodes);

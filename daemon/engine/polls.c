@@ -11,7 +11,7 @@
 
 #include "common/base/log.h"
 #include "common/base/mem.h"
-#include "common/run/hosts.h"
+#include "common/base/text.h"
 #include "daemon/engine/state.h"
 
 enum {
@@ -153,18 +153,24 @@ static bool still_waits(const struct attempt *a, const struct job_status *job)
 }
 
 /* Nodes that boot for it are its nodes: if one does not come, Slurm soon names the others only. */
-static void note_booting(struct engine *e, struct run *run, struct attempt *a,
-			 const struct job_status *job)
+static void note_booting(struct engine *e, struct run *run, struct attempt *a)
 {
-	char *nodes;
+	const char *nodes = job_nodes(&a->last_seen);
 
-	if (a != &run->attempt || job->phase != JOB_PENDING || job->nodes[0] == '\0')
+	if (a != &run->attempt || a->last_seen.phase != JOB_PENDING || nodes[0] == '\0')
 		return;
-	nodes = hosts_whole(job->nodes, sizeof(job->nodes) - 1);
-	if (strcmp(a->nodes, nodes) != 0) /* others, if it was put back in line meanwhile */
-		a->nodes[0] = '\0';
-	engine_note_nodes(e, run, job->nodes);
-	free(nodes);
+	if (strcmp(attempt_nodes(a), nodes) != 0) /* others, if it was put back in line meanwhile */
+		text_keep(&a->nodes, "");
+	engine_note_nodes(e, run, nodes);
+}
+
+static void keep_status(struct attempt *a, const struct job_status *job)
+{
+	text_keep(&a->seen_nodes, job_nodes(job));
+	text_keep(&a->seen_failed_nodes, job->failed_nodes ? job->failed_nodes : "");
+	a->last_seen = *job;
+	a->last_seen.nodes = a->seen_nodes;
+	a->last_seen.failed_nodes = a->seen_failed_nodes;
 }
 
 /* On the disk: a later lbd, too, is to know that whoever holds it then is somebody else. */
@@ -184,9 +190,9 @@ static void note_job(struct engine *e, struct run *run, struct attempt *a,
 			 strcmp(a->last_seen.reason, job->reason) != 0 ||
 			 (a->last_seen.idle_excluded > 0) != (job->idle_excluded > 0);
 
-	a->last_seen = *job;
+	keep_status(a, job);
 	a->seen_poll_ms = begun_ms;
-	note_booting(e, run, a, job);
+	note_booting(e, run, a);
 	if (job->phase != JOB_HELD && !a->was_waiting && is_settled(a, begun_ms))
 		note_waiting(e, a);
 	if ((job->phase >= JOB_ENDING || is_back_in_line(run, a, job, begun_ms)) &&

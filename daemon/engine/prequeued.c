@@ -84,6 +84,7 @@ void engine_drop_prequeued(struct engine *e, struct run *run)
 	if (run->prequeued == NULL)
 		return;
 	engine_wrote(e, ledger_prequeued_drop(e->ledger, run->prequeued->id, &err), &err);
+	attempt_clear(run->prequeued);
 	free(run->prequeued);
 	run->prequeued = NULL;
 	/* its job, if there is one, is a ghost now: look for it soon */
@@ -136,6 +137,7 @@ bool engine_take_prequeued(struct engine *e, struct run *run)
 		engine_drop_prequeued(e, run);
 	if (run->prequeued == NULL)
 		return false;
+	attempt_clear(&run->attempt);
 	run->attempt = *run->prequeued;
 	free(run->prequeued);
 	run->prequeued = NULL;

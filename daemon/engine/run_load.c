@@ -6,6 +6,7 @@
 
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "common/base/text.h"
 #include "daemon/engine/decide/doomed.h"
 #include "daemon/engine/decide/relaunch.h"
 #include "daemon/engine/state.h"
@@ -27,7 +28,10 @@ void run_destroy(struct run *run)
 	free(run->prequeued_excluded);
 	free(run->gpu_use);
 	free(run->failed_tasks);
+	if (run->prequeued)
+		attempt_clear(run->prequeued);
 	free(run->prequeued);
+	attempt_clear(&run->attempt);
 	free(run->suspects.items);
 	free(run);
 }
@@ -108,7 +112,7 @@ static int take_attempt(const struct ledger_attempt *row, void *arg)
 	struct attempt *a = &run->attempt;
 
 	/* rows come oldest first: the last one stays */
-	memset(a, 0, sizeof(*a));
+	attempt_clear(a);
 	a->id = row->id;
 	a->number = row->number;
 	a->state = row->state;
@@ -128,7 +132,7 @@ static int take_attempt(const struct ledger_attempt *row, void *arg)
 	run->is_short = row->is_short;
 	run->has_attempt = true;
 	know_checkpoint(run, row->resumed_from_step);
-	snprintf(a->nodes, sizeof(a->nodes), "%s", row->nodes);
+	text_keep(&a->nodes, row->nodes);
 	free(run->excluded);
 	run->excluded = xstrdup(row->excluded);
 	snprintf(a->end_text, sizeof(a->end_text), "%s", row->text);

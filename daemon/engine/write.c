@@ -75,7 +75,7 @@ static void write_new_attempt(struct engine *e, struct run *run)
 		a->was_moved = was_moved;
 		return;
 	}
-	memset(a, 0, sizeof(*a));
+	attempt_clear(a);
 	a->was_moved = was_moved;
 	a->number = number;
 	a->state = ATTEMPT_INTENT;
@@ -199,17 +199,18 @@ static void write_start(struct engine *e, struct run *run)
 	struct err err = { 0 };
 	char fewer[200];
 
-	engine_note_nodes(e, run, a->last_seen.nodes);
+	engine_note_nodes(e, run, job_nodes(&a->last_seen));
 	fewer_text(run, fewer, sizeof(fewer));
-	engine_wrote(e, ledger_attempt_started(e->ledger, a->id, a->nodes, engine_wall(e), &err),
-		     &err);
+	engine_wrote(
+		e, ledger_attempt_started(e->ledger, a->id, attempt_nodes(a), engine_wall(e), &err),
+		&err);
 	a->state = ATTEMPT_RUNNING;
 	a->started_ms = engine_wall(e);
 	run_waited(run);
 	run->has_no_eligible_node = false;
 	move_run(e, run, RUN_RUNNING, CAUSE_NONE, fewer);
 	engine_event(e, run, "running", "lbd", "attempt %lld runs%s%s", (long long)a->number,
-		     a->nodes[0] ? " on " : "", a->nodes);
+		     attempt_nodes(a)[0] ? " on " : "", attempt_nodes(a));
 	if (fewer[0])
 		engine_event(e, run, "fewer_nodes", "lbd", "%s", fewer);
 	watch_anew(run, engine_now(e));
@@ -259,7 +260,7 @@ static void write_end(struct engine *e, struct run *run, const struct decision *
 
 	if (a->seen_poll_ms > 0 && a->last_seen.phase >= JOB_ENDING &&
 	    !names_others) /* it may have been over before anybody saw it run */
-		engine_note_nodes(e, run, a->last_seen.nodes);
+		engine_note_nodes(e, run, job_nodes(&a->last_seen));
 	failed = d->is_host                    ? engine_host(run)
 		 : d->cause == CAUSE_NODE_FAIL ? engine_failed_nodes(run)
 					       : xstrdup("");

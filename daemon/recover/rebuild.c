@@ -26,6 +26,7 @@ static void read_spool(struct recovery *r, struct run *run, const struct ledger_
 {
 	struct attempt *now = &run->attempt;
 
+	attempt_clear(now);
 	*now = (struct attempt){ .id = a->id, .number = a->number, .state = ATTEMPT_INTENT };
 	snprintf(now->job.token, sizeof(now->job.token), "%s", a->token);
 	run->has_attempt = true;

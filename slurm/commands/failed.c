@@ -5,15 +5,18 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/mem.h"
 #include "slurm/job_result.h"
 #include "slurm/pipe/command.h"
 
 /* sinfo tells a node once for each of its partitions, one after the other. */
-static void read_down(char *rest, char out[JOB_FAILED_BYTES])
+static char *read_down(char *rest)
 {
 	char *line, *last = NULL;
-	size_t used = 0;
+	struct buf out;
 
+	buf_init(&out, WIRE_FAILED_BYTES);
+	buf_addf(&out, "%s", "");
 	while ((line = strsep(&rest, "\n"))) {
 		char *bar = strchr(line, '|');
 
@@ -23,41 +26,37 @@ static void read_down(char *rest, char out[JOB_FAILED_BYTES])
 		if (last && strcmp(last, line) == 0)
 			continue;
 		last = line;
-		if (used + strlen(line) + 2 > JOB_FAILED_BYTES) {
-			out[0] = '\0';
-			return;
+		if (buf_addf(&out, "%s%s", out.len ? "," : "", line) < 0) {
+			buf_drop(&out, out.len);
+			break;
 		}
-		used += (size_t)snprintf(out + used, JOB_FAILED_BYTES - used, "%s%s",
-					 used ? "," : "", line);
 	}
+	return buf_take(&out);
 }
 
-static void ask(struct seen *job)
+static char *ask(void)
 {
 	const char *const words[] = { "sinfo",          "-h", "-N", "-a", "-t", "down",
 				      "--format=%N|%T", NULL };
 	struct said said;
+	char *down;
 
 	command_ask(words, &said);
-	if (said.status == 0)
-		read_down(said.out, job->failed);
+	down = said.status == 0 ? read_down(said.out) : xstrdup("");
 	said_clear(&said);
+	return down;
 }
 
 /* Asked once for all jobs of a poll: tasks of an array end together, by hundreds. */
 void failed_tell(struct look *look)
 {
-	const struct seen *told = NULL;
-
 	for (size_t i = 0; i < look->count; i++) {
 		struct seen *job = &look->jobs[i];
 
 		if (!job->row.token[0] || (job->row.state & SJ_MASK) != SJ_NODE_FAIL)
 			continue;
-		if (told)
-			memcpy(job->failed, told->failed, sizeof(job->failed));
-		else
-			ask(job);
-		told = job;
+		if (!look->down)
+			look->down = ask();
+		job->row.failed = look->down;
 	}
 }

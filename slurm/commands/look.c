@@ -235,7 +235,7 @@ static int read_line(const char *line, struct seen *job)
 	value_of(line, COMMENT, text);
 	wire_comment_parse(text, row->ledger_id, row->token);
 	value_of(line, NODES, text);
-	snprintf(job->nodes, sizeof(job->nodes), "%s", text);
+	job->nodes = xstrdup(text);
 	return 0;
 }
 
@@ -295,7 +295,7 @@ static int read_answer(const struct said *said, struct look *look)
 	}
 	for (size_t i = 0; i < look->count; i++) {
 		look->jobs[i].row.nodes = look->jobs[i].nodes;
-		look->jobs[i].row.failed = look->jobs[i].failed;
+		look->jobs[i].row.failed = "";
 	}
 	return look->count == records ? WHOLE : may_be_joined(look) ? JOINED : CUT;
 }
@@ -310,6 +310,69 @@ static void ask(const char *option, const char *which, struct said *said)
 	command_ask(words, said);
 	free(fields);
 	free(names);
+}
+
+/* --- long lists of nodes ---------------------------------------------------------------------- */
+
+static bool may_be_cut(const struct seen *job)
+{
+	return (int)strlen(job->nodes) >= columns[NODES].width;
+}
+
+/* "7 n[1-3]" */
+static void take_list(struct look *look, char *line)
+{
+	char *blank = strchr(line, ' ');
+	uint32_t id = (uint32_t)strtoul(line, NULL, 10);
+
+	for (size_t i = 0; blank && i < look->count; i++) {
+		struct seen *job = &look->jobs[i];
+
+		if (job->job_id != id)
+			continue;
+		free(job->nodes);
+		job->row.nodes = job->nodes = xstrndup(blank + 1, strcspn(blank + 1, " "));
+		job->is_listed = true;
+	}
+}
+
+static char *ids_of_cut(const struct look *look)
+{
+	struct buf ids;
+
+	buf_init(&ids, 1 << 20);
+	for (size_t i = 0; i < look->count; i++)
+		if (may_be_cut(&look->jobs[i]))
+			buf_addf(&ids, "%s%u", ids.len ? "," : "", look->jobs[i].job_id);
+	return buf_take(&ids);
+}
+
+/* What fills its column was cut, perhaps within a name: of those jobs squeue prints the list once
+ * more, as long as it is. */
+static int look_whole(struct answer *a, struct look *look)
+{
+	char *ids = ids_of_cut(look), *rest, *line;
+	const char *const words[] = {
+		"squeue", "-h", "-a", "--states=all", "-j", ids, "--format=%A %N", NULL,
+	};
+	struct said said = { 0 };
+	int rc = 0;
+
+	if (ids[0])
+		command_ask(words, &said);
+	rest = said.out;
+	if (said.status != 0)
+		rc = said_failed(a, &said, false, "squeue");
+	while (rc == 0 && (line = strsep(&rest, "\n")))
+		take_list(look, line);
+	said_clear(&said);
+	free(ids);
+	for (size_t i = 0; i < look->count && rc == 0; i++)
+		if (may_be_cut(&look->jobs[i]) && !look->jobs[i].is_listed)
+			rc = answer_set(a, SCHEDULER_DOWN,
+					"squeue does not tell all nodes of job %u",
+					look->jobs[i].job_id);
+	return rc;
 }
 
 static int look(struct answer *a, const char *option, const char *which, struct look *look)
@@ -332,7 +395,7 @@ static int look(struct answer *a, const char *option, const char *which, struct 
 	}
 	said_clear(&said);
 	said_clear(&again);
-	return rc;
+	return rc ? rc : look_whole(a, look);
 }
 
 int look_all(struct answer *a, struct look *out)
@@ -353,7 +416,10 @@ int look_at(struct answer *a, uint32_t job_id, struct look *out)
 
 void look_clear(struct look *l)
 {
+	for (size_t i = 0; i < l->count; i++)
+		free(l->jobs[i].nodes);
 	free(l->jobs);
+	free(l->down);
 	*l = (struct look){ 0 };
 }
 

@@ -9,12 +9,13 @@
 
 #include "slurm/pipe/answer.h"
 
-enum { LOOK_NODES_BYTES = 260, LOOK_TASKS_BYTES = 28 };
+enum { LOOK_TASKS_BYTES = 28 };
 
-struct seen {                /* a record of squeue: a job, or one or more tasks of an array */
-	struct wire_row row; /* token "": not ours */
-	char nodes[LOOK_NODES_BYTES], failed[JOB_FAILED_BYTES];
+struct seen {                 /* a record of squeue: a job, or one or more tasks of an array */
+	struct wire_row row;  /* token "": not ours */
+	char *nodes;          /* owned */
 	uint32_t uid, job_id; /* its own; row.job_id is the array's */
+	bool is_listed;       /* `nodes` was asked for by itself */
 	bool is_task;
 	char tasks[LOOK_TASKS_BYTES]; /* which; "...": more than squeue printed */
 	bool is_ending; /* over, but its nodes are not free yet: it counts as running */
@@ -23,6 +24,7 @@ struct seen {                /* a record of squeue: a job, or one or more tasks 
 struct look {
 	struct seen *jobs;
 	size_t count;
+	char *down;   /* nodes; owned, NULL: nobody asked */
 	int64_t time; /* of the controller's last change, seconds since the epoch; 0: not told */
 };
 

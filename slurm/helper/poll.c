@@ -99,29 +99,27 @@ static int64_t idle_excluded(const slurm_job_info_t *job, node_info_msg_t **node
 /* Slurm tells that a node ended the job, not which, and while the job completes it tells no more of
  * what was down: all nodes that went down since it began, as long as their names fit; lbd knows
  * which it had. They are looked at once for all jobs of a poll. */
-static const char *failed_nodes(const slurm_job_info_t *job, node_info_msg_t **nodes,
-				char out[JOB_FAILED_BYTES])
+static char *failed_nodes(const slurm_job_info_t *job, node_info_msg_t **nodes)
 {
-	size_t used = 0;
+	struct buf out;
 
-	out[0] = '\0';
+	buf_init(&out, WIRE_FAILED_BYTES);
+	buf_addf(&out, "%s", "");
 	if ((job->job_state & SJ_MASK) != SJ_NODE_FAIL ||
 	    (*nodes == NULL && slurm_load_node(0, nodes, SHOW_ALL) != 0))
-		return out;
+		return buf_take(&out);
 	for (uint32_t i = 0; i < (*nodes)->record_count; i++) {
 		const node_info_t *node = &(*nodes)->node_array[i];
 		bool is_down = (node->node_state & NODE_STATE_BASE) == NODE_STATE_DOWN;
 
 		if (!node->name || !is_down || node->reason_time < job->start_time)
 			continue;
-		if (used + strlen(node->name) + 2 > JOB_FAILED_BYTES) {
-			out[0] = '\0';
+		if (buf_addf(&out, "%s%s", out.len ? "," : "", node->name) < 0) {
+			buf_drop(&out, out.len);
 			break;
 		}
-		used += (size_t)snprintf(out + used, JOB_FAILED_BYTES - used, "%s%s",
-					 used ? "," : "", node->name);
 	}
-	return out;
+	return buf_take(&out);
 }
 
 /* A controller that died may have forgotten that it had given the job nodes, and one of them that,
@@ -257,8 +255,8 @@ static void tell_jobs(struct answer *a, const job_info_msg_t *list, const char *
 	array.of = NULL;
 	for (uint32_t i = 0; i < list->record_count; i++) {
 		const slurm_job_info_t *job = &list->job_array[i];
-		char failed[JOB_FAILED_BYTES];
 		struct wire_row row = { 0 };
+		char *failed;
 
 		if (job->user_id != me)
 			continue;
@@ -273,8 +271,9 @@ static void tell_jobs(struct answer *a, const job_info_msg_t *list, const char *
 			continue;
 		known_note(&row);
 		row.idle_excluded = idle_excluded(job, &nodes);
-		row.failed = failed_nodes(job, &nodes, failed);
+		row.failed = failed = failed_nodes(job, &nodes);
 		answer_row(a, &row);
+		free(failed);
 	}
 	slurm_free_node_info_msg(nodes);
 	libslurm_free_conf(conf);

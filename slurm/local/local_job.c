@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* local_job.c - one job of the local scheduler, and the phases of its life. */
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,15 @@
 #include "common/base/strv.h"
 #include "slurm/local/local_jobs.h"
 
+static const char *own_host(void)
+{
+	static char name[HOST_NAME_MAX + 1];
+
+	if (!name[0])
+		gethostname(name, sizeof(name) - 1);
+	return name;
+}
+
 struct local_job *local_job_create(const char *token, const char *ledger_id, uint32_t job_id)
 {
 	struct local_job *job = xcalloc(1, sizeof(*job));
@@ -19,7 +29,7 @@ struct local_job *local_job_create(const char *token, const char *ledger_id, uin
 	snprintf(st->ledger_id, sizeof(st->ledger_id), "%s", ledger_id);
 	st->ref.job_id = job_id;
 	st->exit_code = -1;
-	gethostname(st->nodes, sizeof(st->nodes) - 1);
+	st->nodes = own_host();
 	local_job_hold(job);
 	return job;
 }

@@ -33,11 +33,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 		fuzz_check(strlen(job->ref.token) == TOKEN_HEX &&
 			   strlen(job->ledger_id) == LEDGER_ID_HEX);
-		fuzz_check(strlen(job->nodes) < sizeof(job->nodes) &&
-			   strlen(job->failed_nodes) < sizeof(job->failed_nodes));
+		fuzz_check(strlen(job->nodes) + strlen(job->failed_nodes) < size);
 		fuzz_check(job->phase < JOB_PHASE_COUNT && job->cause < CAUSE_COUNT);
 	}
-	free(polled.jobs);
+	polled_clear(&polled);
 	free(text);
 	return 0;
 }

@@ -161,7 +161,7 @@ void array_cancel_some(struct sim *sim)
 
 static int weight_of(const struct job *job, const struct array_ends *ends)
 {
-	return array_record_weight(job->state, job->reason, job->status.nodes[0] != '\0',
+	return array_record_weight(job->state, job->reason, job_nodes(&job->status)[0] != '\0',
 				   job->status.end_time, ends);
 }
 
@@ -203,10 +203,10 @@ static void note(const struct sim *sim, const struct job *job)
 		.reason = job->reason,
 		.start_time = job->status.start_time,
 		.end_time = job->status.end_time,
-		.controller_start = job->status.nodes[0]
+		.controller_start = job_nodes(&job->status)[0]
 					    ? 0
 					    : EPOCH_S + sim->slurm.down_until_ms / SECOND,
-		.nodes = job->status.nodes,
+		.nodes = job_nodes(&job->status),
 	};
 	char number[16] = "";
 

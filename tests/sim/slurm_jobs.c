@@ -174,7 +174,7 @@ static void on_warning(struct sim *sim, void *arg, uint64_t stamp)
 }
 
 /* The nodes behind the first, on which nothing but ranks runs: those have no slots. */
-static void spread(const struct sim *sim, struct job *job)
+static char *spread(const struct sim *sim, struct job *job)
 {
 	int node, count = 0;
 
@@ -184,20 +184,21 @@ static void spread(const struct sim *sim, struct job *job)
 		    (job->excluded >> node & 1) == 0)
 			job->others[count++] = node;
 	}
-	snprintf(job->status.nodes, sizeof(job->status.nodes), "n%d,n%d,n%d", job->node,
-		 job->others[0], job->others[1]);
+	return xasprintf("n%d,n%d,n%d", job->node, job->others[0], job->others[1]);
 }
 
 static void be_running(struct sim *sim, struct job *job, int node)
 {
+	char *nodes;
+
 	job->node = node;
 	job->is_counted = true;
 	sim->slurm.nodes[node].busy++;
 	job->started_ms = sim->now_ms;
 	job->status.start_time = EPOCH_S + sim->now_ms / SECOND;
-	snprintf(job->status.nodes, sizeof(job->status.nodes), "n%d", node);
-	if (sim->people[job->run].is_spread)
-		spread(sim, job);
+	nodes = sim->people[job->run].is_spread ? spread(sim, job) : xasprintf("n%d", node);
+	strv_add(&sim->slurm.node_lists, nodes);
+	job->status.nodes = nodes;
 	job_set_word(job, SJ_RUNNING, SR_NONE, 0);
 	job->stamp++;
 	job_fact(sim, FACT_JOB_STARTED, job);
@@ -431,7 +432,7 @@ void job_unstart(struct sim *sim, struct job *job, bool is_released)
 
 	job->is_doubled = is_released && job->lbrun && !is_unconfirmed &&
 			  rng_chance(&sim->rng, 0.5);
-	job->status.nodes[0] = '\0';
+	job->status.nodes = "";
 	job->status.start_time = 0;
 	leave_node(sim, job);
 	if (is_released)

@@ -495,5 +495,6 @@ void slurm_fini(struct slurm_model *s)
 		s->jobs = job->next;
 		free(job);
 	}
+	strv_free(s->node_lists.items);
 	free(s->known);
 }

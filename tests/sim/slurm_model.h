@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/base/strv.h"
 #include "slurm/job_result.h"
 #include "slurm/scheduler.h"
 #include "tests/sim/far_ranks.h"
@@ -68,6 +69,7 @@ struct slurm_model {
 	struct job *jobs;
 	struct job **known; /* in the order of submission */
 	size_t known_count, known_cap;
+	struct strv node_lists; /* that jobs had, and answers that are under way borrow */
 	uint32_t next_id;
 	int64_t down_until_ms, frozen_until_ms;
 	struct node nodes[NODES];

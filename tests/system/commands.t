@@ -29,6 +29,11 @@ garbage) head -c 3000 /dev/urandom; exit 0 ;;
 node-fail) \$real "\$@" | sed 's/PENDING  /NODE_FAIL/'; exit 0 ;;
 slow)	sleep 60 ;;
 backup)	\$real "\$@" | sed 's/^\(Slurmctld(primary) at .*\) is UP/\1 is DOWN/'; exit 0 ;;
+long)	# a list of nodes, in its column and without one
+	case "\$*" in
+	*NodeList*) \$real "\$@" | sed "s/.\{256\}\$/\$(head -c 256 "$T/list")/"; exit 0 ;;
+	*%N*) \$real "\$@" | sed "s/ .*/ \$(cat "$T/list")/"; exit 0 ;;
+	esac ;;
 other-*) echo "\${fault#other-}"; exit 0 ;;
 partly)	[ "\$1" = release ] || exec \$real "\$@"
 	printf '%s\n' '7_0: Job has already finished' '7_1,3: No error' '7_2: Access/permission denied' >&2
@@ -93,6 +98,13 @@ fault squeue node-fail
 ask poll
 is "$(field_of "$a" 10) $(field_of "$b" 10) $(wc -l <"$T/asked.sinfo")" "NODE_FAIL NODE_FAIL 1" \
 	"which nodes failed is asked once for all jobs that they ended"
+mend
+
+# A large job's nodes, which are not in a row, do not fit into a column.
+printf 'n[%s]' "$(seq -s , 1 2 999)" >"$T/list"
+fault squeue long
+ask poll
+is "$(field_of "$a" 12)" "$(cat "$T/list")" "squeue tells all nodes of a large job"
 mend
 
 # --- commands that change something ---------------------------------------------------------------

@@ -90,7 +90,7 @@ static void print_job(const struct call *c, const struct job_status *job)
 	printf("job %ld %s %" PRIu32 " %" PRId64 " %s %s %d %d %s %s %s %" PRId64 "\n", c->number,
 	       job->ref.token, job->ref.job_id, job->ref.submit_time, phases[job->phase],
 	       cause_name(job->cause), job->exit_code, job->signal, job->state, reason_word(job),
-	       job->nodes[0] ? job->nodes : "-", job->controller_start);
+	       job_nodes(job)[0] ? job->nodes : "-", job->controller_start);
 }
 
 static void on_done(void *arg, const struct scheduler_reply *reply);

@@ -69,6 +69,7 @@ static bool read_line(const char *line, int64_t submit_time, struct job_status *
 	json_t *body;
 	bool is_over = accounting_read(line, &job, out, &body);
 
+	out->nodes = is_over && out->nodes[0] ? "some" : "";
 	json_decref(body);
 	return is_over;
 }
@@ -260,23 +261,23 @@ static void test_arrays(void **state)
 	} cases[] = {
 		{ "7_1|COMPLETED|0:0|None|1|200|n1|1000\n7_2|CANCELLED by 1000|0:15|None|1|90|n1|1000\n"
 		  "7_3|CANCELLED by 0|0:15|None|1|91|n1|1000\n7_4|CANCELLED|0:15|None|1|92|n1|1000", CAUSE_COMPLETED,
-		  "{\"cancelled\":[[2,true,1,90,0,1000],[3,true,1,91,0,0]],\"known\":[1,2,3,4],\"more\":false}" },
+		  "{\"cancelled\":[[2,true,1,90,0,1000],[3,true,1,91,0,0]],\"known\":[1,2,3,4],\"more\":false,\"nodes\":\"n1\"}" },
 		{ "7_1|FAILED|1:0|NonZeroExitCode|1|20|n1|1000\n7_2|CANCELLED by 1000|0:15|None|1|90|n1|1000\n"
 		  "7_[3-9%2]|CANCELLED by 1000|0:0|None|None|89|None assigned|1000", CAUSE_KILLED,
 		  "{\"cancelled\":[[2,true,1,90,0,1000],[3],[4],[5],[6],[7],[8],[9]],"
-		  "\"known\":[1,2,3,4,5,6,7,8,9],\"more\":false}" },
+		  "\"known\":[1,2,3,4,5,6,7,8,9],\"more\":false,\"nodes\":\"\"}" },
 		{ "7_1|FAILED|1:0|NonZeroExitCode|1|20|n1|1000\n7_2|RUNNING|0:0|None|1|Unknown|n1|1000", CAUSE_ERROR,
-		  "{\"cancelled\":[],\"known\":[1],\"more\":true}" },
+		  "{\"cancelled\":[],\"known\":[1],\"more\":true,\"nodes\":\"n1\"}" },
 		/* what Slurm cancels for its dependency is nobody's wish */
 		{ "7_1|COMPLETED|0:0|None|1|20|n1|1000\n"
 		  "7_2|CANCELLED by 1000|0:0|DependencyNeverSatisfied|None|90|None assigned|1000", CAUSE_LAUNCH_FAIL,
-		  "{\"cancelled\":[],\"known\":[1,2],\"more\":false}" },
+		  "{\"cancelled\":[],\"known\":[1,2],\"more\":false,\"nodes\":\"\"}" },
 		/* another job of that number */
 		{ "7_1|COMPLETED|0:0|None|1|20|n1|1000\n7_2|CANCELLED by 1000|0:15|None|1|9|n1|999", CAUSE_COMPLETED,
-		  "{\"cancelled\":[],\"known\":[1],\"more\":false}" },
+		  "{\"cancelled\":[],\"known\":[1],\"more\":false,\"nodes\":\"n1\"}" },
 		/* a list that was cut */
 		{ "7_1|COMPLETED|0:0|None|1|20|n1|1000\n7_[2,...]|CANCELLED by 1000|0:0|None|None|9|None assigned|1000",
-		  CAUSE_COMPLETED, "{\"cancelled\":[],\"known\":[1],\"more\":false}" },
+		  CAUSE_COMPLETED, "{\"cancelled\":[],\"known\":[1],\"more\":false,\"nodes\":\"n1\"}" },
 	};
 	/* clang-format on */
 

@@ -35,6 +35,7 @@ static void test_hosts(void **state)
 		{ "n[1", "[\"n[1\"]" },
 		{ "n[a-b]", "[\"n[a-b]\"]" },
 		{ ",,", "[]" },
+		{ NULL, "[]" },
 	};
 
 	(void)state;
@@ -73,31 +74,6 @@ static void test_hosts_folded(void **state)
 		assert_string_equal(text, cases[i].text);
 		free(text);
 		json_decref(list);
-	}
-}
-
-static void test_hosts_cut(void **state)
-{
-	static const struct {
-		const char *list, *whole;
-		size_t limit;
-	} cases[] = {
-		{ "n[1-3,5", "n[1-3,5", 8 },
-		{ "n[1-3,5", "n[1-3]", 7 },
-		{ "a,b,gam", "a,b", 7 },
-		{ "a[1,2],b[3-4,5],c", "a[1,2],b[3-4,5]", 17 },
-		{ "a[1,2],b[3-4", "a[1,2]", 12 },
-		{ "n[1-3", "", 5 },
-		{ "node", "", 4 },
-		{ "", "", 0 },
-	};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		char *whole = hosts_whole(cases[i].list, cases[i].limit);
-
-		assert_string_equal(whole, cases[i].whole);
-		free(whole);
 	}
 }
 
@@ -256,7 +232,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_hosts),
 		cmocka_unit_test(test_hosts_folded),
-		cmocka_unit_test(test_hosts_cut),
 		cmocka_unit_test(test_hosts_bounded),
 		cmocka_unit_test(test_oom),
 		cmocka_unit_test(test_order),

@@ -6,6 +6,8 @@
 
 #include <signal.h>
 
+#include "common/base/mem.h"
+#include "common/run/hosts.h"
 #include "daemon/engine/engine.h"
 #include "daemon/engine/state.h"
 
@@ -210,11 +212,12 @@ enum { START_S = 900 };
 
 static struct run run_on_two_nodes(void)
 {
+	static char two[] = "n[1-2]";
 	struct run run = { .scheduler = &scheduler, .state = RUN_RUNNING, .has_attempt = true };
 
 	run.attempt.state = ATTEMPT_RUNNING;
 	run.attempt.last_seen.start_time = START_S;
-	snprintf(run.attempt.nodes, sizeof(run.attempt.nodes), "n[1-2]");
+	run.attempt.nodes = two;
 	return run;
 }
 
@@ -256,9 +259,8 @@ static void test_blame_of_arrays(void **state)
 	engine_blame_nodes(e, &run, &crash, "");
 	assert_int_equal(run.suspects.count, 0);
 	run.attempt.seen_poll_ms = 1;
-	snprintf(run.attempt.last_seen.nodes, sizeof(run.attempt.last_seen.nodes), "n3");
-	snprintf(run.attempt.last_seen.failed_nodes, sizeof(run.attempt.last_seen.failed_nodes),
-		 "n3,n4");
+	run.attempt.last_seen.nodes = "n3";
+	run.attempt.last_seen.failed_nodes = "n3,n4";
 	failed = engine_failed_nodes(&run);
 	assert_string_equal(failed, "n3");
 	engine_blame_nodes(e, &run, &fire, failed);
@@ -296,17 +298,17 @@ static void test_blame_of_what_did_not_boot(void **state)
 		run.state = RUN_QUEUED;
 		run.excluded = none;
 		run.attempt.state = ATTEMPT_QUEUED;
-		run.attempt.nodes[0] = '\0';
+		run.attempt.nodes = NULL;
 		run.attempt.job = job.ref;
 		e->runs = &run;
 		snprintf(job.ledger_id, sizeof(job.ledger_id), "%s", ledger_id(ledger));
-		snprintf(job.nodes, sizeof(job.nodes), "n[1-2]");
+		job.nodes = "n[1-2]";
 		pause_ms(e);
 		if (cases[i].was_seen)
 			answer_with(&job);
 		job.phase = cases[i].phase;
-		snprintf(job.nodes, sizeof(job.nodes), job.phase == JOB_ENDED ? "n[1-2]" : "n1");
-		snprintf(job.failed_nodes, sizeof(job.failed_nodes), "n2,n9");
+		job.nodes = job.phase == JOB_ENDED ? "n[1-2]" : "n1";
+		job.failed_nodes = "n2,n9";
 		pause_ms(e);
 		answer_with(&job);
 		engine_write(e, &run, &end);
@@ -317,52 +319,62 @@ static void test_blame_of_what_did_not_boot(void **state)
 		answer = NULL;
 		engine_destroy(e);
 		ledger_close(ledger);
+		attempt_clear(&run.attempt);
 	}
 }
 
-/* n[1,3,5,…: as much of it as a poll's row holds, of which the last number may be half. */
-static void cut_list(char out[JOB_NODES_BYTES])
+/* n[1,3,5,…]: what Slurm prints of a large job whose nodes are not in a row. */
+static char *odd_nodes(int count)
 {
-	size_t len = (size_t)snprintf(out, JOB_NODES_BYTES, "n[1");
+	struct buf out;
 
-	for (int i = 3; len < JOB_NODES_BYTES - 1; i += 2)
-		len += (size_t)snprintf(out + len, JOB_NODES_BYTES - len, ",%d", i);
+	buf_init(&out, HOSTS_TEXT_BYTES);
+	for (int i = 0; i < count; i++)
+		buf_addf(&out, "%s%d", i ? "," : "n[", 2 * i + 1);
+	buf_addf(&out, "]");
+	return buf_take(&out);
 }
 
-/* Names that nobody has are none for Slurm to keep away from: it refuses such a job. */
-static void test_names_that_were_cut(void **state)
+/* All its nodes count, and no name that nobody has: a job that is to keep away from such a one
+ * would be refused. */
+static void test_many_nodes(void **state)
 {
+	enum { MANY = 1000 };
 	struct decision end = { .kind = DECISION_END, .cause = CAUSE_NODE_FAIL, .text = "" };
 	struct job_status job = { .ref = { "t1", 7, 1 }, .phase = JOB_PENDING };
 	struct ledger *ledger = open_ledger();
 	struct engine *e = engine_create(ledger, &scheduler, NULL, &world, &times);
 	struct run run = run_on_two_nodes();
-	char excluded[] = "n3";
+	char excluded[] = "n3,n1999", *names = odd_nodes(MANY);
 
 	(void)state;
 	run.id = add_run(ledger, "r", RUN_QUEUED);
 	run.attempt.id = add_attempt(ledger, run.id, 1);
 	run.state = RUN_QUEUED;
 	run.excluded = excluded;
+	run.spec.nodes = MANY + 1;
 	run.attempt.state = ATTEMPT_QUEUED;
-	run.attempt.nodes[0] = '\0';
+	run.attempt.nodes = NULL;
 	run.attempt.job = job.ref;
 	e->runs = &run;
 	snprintf(job.ledger_id, sizeof(job.ledger_id), "%s", ledger_id(ledger));
-	cut_list(job.nodes);
+	job.nodes = names;
 	for (int i = 0; i < 2; i++) {
 		pause_ms(e);
 		answer_with(&job);
 	}
+	assert_int_equal(engine_missing_nodes(&run), 1);
 	engine_write(e, &run, &end);
-	assert_true(score_of(ledger, "n5") > 0);
+	assert_true(score_of(ledger, "n1999") > 0);
 	e->runs = NULL;
 	answer = NULL;
 	engine_destroy(e);
 	commit(ledger);
 	ledger_close(ledger);
-	assert_int_equal(ask_int("SELECT count(*) FROM events WHERE kind = 'node_again'"), 1);
+	assert_int_equal(ask_int("SELECT count(*) FROM events WHERE kind = 'node_again'"), 2);
 	assert_int_equal(ask_int("SELECT count(*) FROM nodes WHERE name LIKE '%[%'"), 0);
+	attempt_clear(&run.attempt);
+	free(names);
 }
 
 static size_t told_cancelled(struct engine *e, struct run *run)
@@ -736,7 +748,7 @@ int main(void)
 		TEST(test_no_word_of_outages),
 		TEST(test_blame_of_arrays),
 		TEST(test_blame_of_what_did_not_boot),
-		TEST(test_names_that_were_cut),
+		TEST(test_many_nodes),
 		TEST(test_cancelled_tasks),
 		TEST(test_an_order_asks_anew),
 		TEST(test_a_restart_is_not_forgotten),

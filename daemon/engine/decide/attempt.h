@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* attempt.h - an attempt in lbd's memory: its row of the ledger, what this lbd has asked of the
- * scheduler for it, and what polls and its files have shown. Plain data. */
+ * scheduler for it, and what polls and its files have shown. */
 #ifndef DAEMON_ENGINE_DECIDE_ATTEMPT_H
 #define DAEMON_ENGINE_DECIDE_ATTEMPT_H
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include "common/run/attempt.h"
 #include "common/run/run_state.h"
@@ -56,6 +57,7 @@ struct host_unheard {
 	char text[200];
 };
 
+/* All zero: none. attempt_clear is due. */
 struct attempt {
 	int64_t id, number;
 	enum attempt_state state;
@@ -67,8 +69,8 @@ struct attempt {
 	bool blame_run; /* ended by lbrun's own word, not the scheduler's */
 	bool is_final;  /* and that word is that only a user can help */
 	char end_text[512];
-	/* comma-separated, or as the scheduler prints them; "" = not known */
-	char nodes[256];
+	/* comma-separated, or as the scheduler prints them; owned; NULL or "" = not known */
+	char *nodes;
 	bool is_settled;  /* its newest launch was counted, or made progress */
 	bool asks_fewer;  /* nodes than the spec names: the one before it had waited too long */
 	bool was_waiting; /* some poll well after the release showed it not held */
@@ -99,6 +101,7 @@ struct attempt {
 
 	/* valid while seen_poll_ms is that of the newest poll */
 	struct job_status last_seen;
+	char *seen_nodes, *seen_failed_nodes; /* which it borrows; owned */
 	/* begin of the last poll that showed the job; 0 = never */
 	int64_t seen_poll_ms;
 	/* a person wants it released, whoever holds it or tasks of it, and the scheduler has not
@@ -127,6 +130,19 @@ struct attempt {
 	bool is_node_named;
 	bool is_limit_reported;
 };
+
+static inline void attempt_clear(struct attempt *a)
+{
+	free(a->nodes);
+	free(a->seen_nodes);
+	free(a->seen_failed_nodes);
+	*a = (struct attempt){ 0 };
+}
+
+static inline const char *attempt_nodes(const struct attempt *a)
+{
+	return a->nodes ? a->nodes : "";
+}
 
 /* lbrun has written how that launch ended: what its ranks said of lbrun's node is no news any more,
  * however long the next one takes to begin. */

@@ -30,7 +30,7 @@ static bool is_users_cancel(const struct facts *f)
 	};
 
 	if (f->seen) {
-		c.had_nodes = f->seen->nodes[0] != '\0';
+		c.had_nodes = job_nodes(f->seen)[0] != '\0';
 		c.submit_time = f->seen->ref.submit_time;
 		c.start_time = f->seen->start_time;
 		c.controller_start = f->seen->controller_start;

@@ -186,6 +186,7 @@ static void end(struct sim *sim)
 		for (size_t n = 0; n < sim->jobs[i]->line_count; n++)
 			free(sim->jobs[i]->lines[n].text);
 		free(sim->jobs[i]->lines);
+		free(sim->jobs[i]->nodes);
 		free(sim->jobs[i]);
 	}
 	live_drop_calls(sim);

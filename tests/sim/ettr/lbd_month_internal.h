@@ -27,6 +27,7 @@ struct said {
 /* and its attempt's folder */
 struct job {
 	struct job_status status;
+	char *nodes; /* which it borrows; owned */
 	int64_t number,
 		made_ms; /* of the attempt; when it got its place in line, where held jobs age */
 	bool avoided[NODE_COUNT], held[NODE_COUNT];

@@ -92,7 +92,6 @@ static void on_job_starts(struct sim *sim, void *arg, uint64_t stamp)
 {
 	struct job *job = arg;
 	json_t *names;
-	char *nodes;
 
 	if (job->status.phase != JOB_PENDING)
 		return;
@@ -103,9 +102,8 @@ static void on_job_starts(struct sim *sim, void *arg, uint64_t stamp)
 	set_spares_apart(sim, job);
 	live_spent(sim, WHERE_WAIT);
 	names = live_names_of(job);
-	nodes = hosts_fold(names, sizeof(job->status.nodes) - 1);
-	snprintf(job->status.nodes, sizeof(job->status.nodes), "%s", nodes);
-	free(nodes);
+	free(job->nodes);
+	job->status.nodes = job->nodes = hosts_fold(names, HOSTS_TEXT_BYTES);
 	json_decref(names);
 	job->status.start_time = EPOCH_S + sim->now_ms / SECOND;
 	set_status(&job->status, SJ_RUNNING, SR_NONE, 0);
