@@ -14,7 +14,7 @@
 #include "ctl/report/advice.h"
 #include "ctl/team/ask.h"
 
-enum { READ_BYTES = 1024 * 1024, MONTH_HOURS = 30 * 24, DEAR_START_S = 60 };
+enum { READ_BYTES = 1024 * 1024, MONTH_HOURS = 30 * 24, DEAR_START_S = 60, DAY_S = 86400 };
 
 static int on_line(const struct spool_line *line, void *arg)
 {
@@ -73,13 +73,15 @@ static const struct troubles *troubles_of(const json_t *hours, struct troubles *
 
 static void print_advice(const struct advice *a, const struct troubles *seen, int64_t gpus)
 {
-	char cost[CLOCK_TEXT_MAX], now[CLOCK_TEXT_MAX], mtbf[CLOCK_TEXT_MAX], best[CLOCK_TEXT_MAX];
+	char cost[CLOCK_TEXT_MAX], now[CLOCK_TEXT_MAX], mtbf[CLOCK_TEXT_MAX], best[CLOCK_TEXT_MAX],
+		nodes[CLOCK_TEXT_MAX];
 	double month = (a->lost_now - a->lost_best) * MONTH_HOURS * (double)(gpus > 0 ? gpus : 1);
 
-	printf("troubles:  %lld in %.1f node-days", (long long)a->troubles, a->node_days);
+	printf("troubles:  %lld in %s of node time", (long long)a->troubles,
+	       span_text(a->node_days * DAY_S, nodes));
 	if (seen)
-		printf(" (all runs: %.1f in %.1f, those of late weighed more)", seen->count,
-		       seen->node_days);
+		printf(" (all runs: %.1f in %s, those of late weighed more)", seen->count,
+		       span_text(seen->node_days * DAY_S, nodes));
 	printf(", so one in %s is to be expected\n", span_text(a->mtbf_s, mtbf));
 	if (isnan(a->save_s)) {
 		printf("saving:    what it costs cannot be told from %lld saves and the steps "

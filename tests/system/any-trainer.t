@@ -54,7 +54,7 @@ is "$(json_run staged checkpoint.step)" 60 "what came from there is known"
 like "$(json_run staged checkpoint.path)" "runs/staged/checkpoints/ckpt_60.npz" "and lies where it is shared"
 ok "the node keeps nothing" wait_for '[ -z "$(find "$T/stage" -mindepth 2)" ]' 20
 unlike "$(lbctl events staged)" stage_off "and did use the node's folder"
-like "$(lbctl advise staged)" 'troubles: *1 in .* one in [0-9]+d' "lbctl advise tells how often trouble came"
+like "$(lbctl advise staged)" 'troubles: *1 in [0-9.]*[1-9][0-9.]*[smh].* of node time.* one in [0-9]+d' "lbctl advise tells how often trouble came"
 like "$(lbctl advise staged)" '[(]all runs: [1-9][0-9.]* in ' "by what all runs of the ledger met"
 like "$(lbctl advise staged --json)" '"best_interval_s"' "and is there for programs"
 
