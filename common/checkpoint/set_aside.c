@@ -2,10 +2,12 @@
 /* set_aside.c - moves later checkpoints into a folder beside the others. */
 #include "common/checkpoint/set_aside.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/base/files.h"
 #include "common/base/mem.h"
@@ -74,26 +76,72 @@ static bool is_called_alike(const char *path, const char *other)
 	}
 }
 
+/* The one to which what names `named` turns; NULL: there is none. */
+static const struct checkpoint *stays_for(const struct checkpoint_list *list, const char *named,
+					  int64_t step)
+{
+	for (size_t i = 0; step >= 0 && i < list->count; i++) {
+		if (list->items[i].step == step && is_called_alike(named, list->items[i].path))
+			return &list->items[i];
+	}
+	return NULL;
+}
+
 /* The file that names the newest names the one that stays from now on, or goes, too: a trainer that
  * asks it would die of a folder that is gone, and of the next ones a torn one count as finished. */
 static int turn_pointer(const char *parent, const struct checkpoint_rules *rules,
 			const struct checkpoint_list *list, size_t index, int64_t step,
 			const char *aside, struct err *err)
 {
-	const char *named = list->items[index].path;
+	const struct checkpoint *stays = stays_for(list, list->items[index].path, step);
 	char *pointer = checkpoint_named_by(rules, &list->items[index]), *text = NULL;
 	int rc = 0;
 
-	for (size_t i = 0; pointer && step >= 0 && !text && i < list->count; i++) {
-		if (list->items[i].step == step && is_called_alike(named, list->items[i].path))
-			text = checkpoint_pointer_text(pointer, &list->items[i]);
-	}
+	if (pointer && stays)
+		text = checkpoint_pointer_text(pointer, stays);
 	if (text)
 		rc = file_write_named(pointer, text, strlen(text), POINTER_MODE, err);
 	else if (pointer)
 		rc = move(parent, pointer, aside, err);
 	free(text);
 	free(pointer);
+	return rc;
+}
+
+static int turn_link(const char *link, const char *to, struct err *err)
+{
+	char *next = path_join("%s.lb-new", link);
+	int rc = 0;
+
+	unlink(next);
+	if (symlink(to, next) < 0 || rename(next, link) < 0)
+		rc = err_errno(err, "%s", link);
+	free(next);
+	return rc;
+}
+
+/* Links beside it that lead to it: a trainer that finds nothing there begins anew. */
+static int turn_links(const char *parent, const struct checkpoint_list *list, size_t index,
+		      int64_t step, const char *aside, struct err *err)
+{
+	const char *named = list->items[index].path;
+	const struct checkpoint *stays = stays_for(list, named, step);
+	char *folder = xstrndup(named, (size_t)(path_base(named) - named));
+	DIR *dir = opendir(folder);
+	const struct dirent *entry;
+	int rc = 0;
+
+	while (rc == 0 && dir && (entry = readdir(dir)) != NULL) {
+		char *link = path_join("%s%s", folder, entry->d_name);
+
+		if (file_is_link(link) && file_is_same(link, named))
+			rc = stays ? turn_link(link, path_base(stays->path), err)
+				   : move(parent, link, aside, err);
+		free(link);
+	}
+	if (dir)
+		closedir(dir);
+	free(folder);
 	return rc;
 }
 
@@ -112,6 +160,7 @@ checkpoints_set_aside(const char *parent, const struct checkpoint_rules *rules, 
 		    (is_meant && !is_meant(arg, &list, i)))
 			continue;
 		if (turn_pointer(parent, rules, &list, i, step, aside, err) < 0 ||
+		    turn_links(parent, &list, i, step, aside, err) < 0 ||
 		    move_all(parent, &list.items[i], aside, err) < 0)
 			moved = -1;
 		else

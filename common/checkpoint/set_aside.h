@@ -14,8 +14,8 @@
 /* Moves every checkpoint of `parent` of a step after `step` (all of them where it is -1), as
  * `rules` tell them, into `aside`, a folder on the same file system that is made when there is
  * something to move. `is_meant` (NULL: all are) is asked of each, and may check it. The number of
- * them, or -1 with err. A file that names such a one as the newest names that of `step` then, or is
- * moved as well. Doing it twice is fine. */
+ * them, or -1 with err. A file that names such a one as the newest, or a link to it, names that of
+ * `step` then, or is moved as well. Doing it twice is fine. */
 int64_t
 checkpoints_set_aside(const char *parent, const struct checkpoint_rules *rules, int64_t step,
 		      bool (*is_meant)(void *arg, struct checkpoint_list *list, size_t index),

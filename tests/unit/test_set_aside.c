@@ -114,12 +114,56 @@ static void what_names_the_newest_names_the_one_that_stays(void **state)
 	checkpoint_rules_destroy(rules);
 }
 
+static void assert_leads(const char *link, const char *expected)
+{
+	char target[100];
+	ssize_t len = readlink(link, target, sizeof(target) - 1);
+
+	assert_true(len > 0);
+	target[len] = '\0';
+	assert_string_equal(target, expected);
+}
+
+/* Composer and Lightning resume from where it leads, and begin anew where it leads nowhere. */
+static void what_leads_to_the_newest_leads_to_the_one_that_stays(void **state)
+{
+	struct checkpoint_rules *rules = checkpoint_rules_create("auto", NULL, NULL, NULL);
+	struct err err = { 0 };
+
+	(void)state;
+	assert_int_equal(mkdir("ln", 0755) | mkdir("ln/step-10", 0755) | mkdir("ln/step-20", 0755) |
+				 symlink("step-20/", "ln/newest") |
+				 symlink("./step-20", "ln/latest") | symlink("step-10", "ln/best") |
+				 symlink("nowhere", "ln/torn"),
+			 0);
+	assert_int_equal(checkpoints_set_aside("ln", rules, 10, NULL, NULL, "ln/set-aside-2", &err),
+			 1);
+	assert_leads("ln/newest", "step-10");
+	assert_leads("ln/latest", "step-10");
+	assert_leads("ln/best", "step-10");
+	assert_leads("ln/torn", "nowhere");
+	assert_int_equal(checkpoints_set_aside("ln", rules, -1, NULL, NULL, "ln/set-aside-2", &err),
+			 1);
+	assert_leads("ln/torn", "nowhere");
+	assert_leads("ln/set-aside-2/latest", "step-10");
+	assert_false(file_exists("ln/best"));
+	assert_int_equal(mkdir("pl", 0755), 0);
+	write_text("pl/epoch=0-step=10.ckpt", "weights");
+	write_text("pl/epoch=1-step=20.ckpt", "weights");
+	assert_int_equal(symlink("epoch=1-step=20.ckpt", "pl/last.ckpt"), 0);
+	assert_int_equal(checkpoints_set_aside("pl", rules, 10, NULL, NULL, "pl/set-aside-2", &err),
+			 1);
+	assert_leads("pl/last.ckpt", "epoch=0-step=10.ckpt");
+	checkpoint_rules_destroy(rules);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(later_ones_are_moved_and_nothing_else),
 		cmocka_unit_test(what_cannot_be_moved_is_told_with_what_helps),
 		cmocka_unit_test(what_names_the_newest_names_the_one_that_stays),
+		cmocka_unit_test(what_leads_to_the_newest_leads_to_the_one_that_stays),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
