@@ -77,7 +77,7 @@ daemon/notify   common/* ./base ./control ./runs
 daemon/control  common/* sql ./base ./process
 daemon/job      common/* slurm slurm/batch ./base ./engine
 daemon/runs     common/* sql slurm slurm/batch ./base ./control ./engine ./job
-daemon/recover  common/* sql slurm/pipe ./base ./engine ./job ./runs
+daemon/recover  common/* sql slurm/pipe ./base ./engine ./job ./process ./runs
 daemon/cron     common/* ./calendar ./control ./runs
 daemon          common/* sql slurm slurm/pipe daemon/base daemon/control daemon/job daemon/runs daemon/cron daemon/notify daemon/process daemon/recover
 ctl/base        common/* slurm/batch

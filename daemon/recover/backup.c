@@ -13,6 +13,7 @@
 #include "common/base/mem.h"
 #include "common/base/paths.h"
 #include "common/manifest/sealed_file.h"
+#include "daemon/process/lock.h"
 
 enum {
 	FIRST_MS = 10 * 1000, /* who ended badly may have left damage */
@@ -35,7 +36,8 @@ struct backup {
 	int64_t checked_ms;
 };
 
-/* What is found in the copy decides whether it takes the place of the one before. */
+/* What is found in the copy decides whether it takes the place of the one before. Of who was taken
+ * over meanwhile it is the older one. */
 static void place_if_sound(uv_work_t *work)
 {
 	struct backup *b = work->data;
@@ -43,7 +45,7 @@ static void place_if_sound(uv_work_t *work)
 	err_clear(&b->found);
 	err_clear(&b->trouble);
 	if (ledger_check_file(b->copy, &b->found) == 0 && !atomic_load(&b->is_stopping) &&
-	    file_sync(b->copy, &b->trouble) == 0)
+	    file_sync(b->copy, &b->trouble) == 0 && lock_check(b->lbd->lock, &b->trouble) == 0)
 		sealed_file_place(b->copy, b->path, &b->trouble);
 }
 
