@@ -6,7 +6,6 @@
 
 enum {
 	MINUTE_S = 60,
-	LATE_S = 5 * 60, /* a tick that is found this late is still on time, as for cron */
 	SET_ANEW_S = 3 * 3600,
 };
 
@@ -55,14 +54,14 @@ struct cron_plan cron_plan(const struct cron_expr *expr, const struct zone *zone
 			   enum cron_catch_up catch_up, const struct cron_span *span)
 {
 	struct cron_plan plan = { .seen_s = span->now_s };
-	int64_t seen_s = span->seen_s, fresh_s = span->now_s - LATE_S, jumped_s;
+	int64_t seen_s = span->seen_s, fresh_s = span->now_s - CRON_LATE_S, jumped_s;
 
 	if (seen_s > span->now_s) {
 		/* set back: what has run does not run again, unless the clock was plainly wrong */
 		plan.seen_s = seen_s - span->now_s < SET_ANEW_S ? seen_s : span->now_s;
 		return plan;
 	}
-	if (span->jump_s >= LATE_S) {
+	if (span->jump_s >= CRON_LATE_S) {
 		jumped_s = span->now_s - span->jump_s > seen_s ? span->now_s - span->jump_s
 							       : seen_s;
 		take(&plan, expr, zone, catch_up, seen_s, jumped_s);

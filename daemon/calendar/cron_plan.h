@@ -18,6 +18,9 @@ enum cron_catch_up { CATCH_UP_NONE, CATCH_UP_ONE, CATCH_UP_ALL };
 /* More than this is not made up for: somebody who was away for a month does not want 720 jobs. */
 enum { CRON_MAX_TICKS = 24 };
 
+/* A tick that is found this late is still on time, as for cron. */
+enum { CRON_LATE_S = 5 * 60 };
+
 struct cron_span {
 	int64_t seen_s; /* ticks up to here have been dealt with */
 	int64_t now_s;  /* less the job's jitter */

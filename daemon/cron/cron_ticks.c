@@ -299,29 +299,50 @@ void cron_tick(struct cron *cron, const struct cron_entry *entry, int64_t schedu
 	       is_free ? "" : "the one before it still runs");
 }
 
-/* The oldest one that waits; with OVERLAP=replace only the newest still matters. */
+/* It waited for nothing, but the lbd that was about to submit it died, long ago: a time that was
+ * missed like others. */
+static bool is_left_over(const struct ledger_cron_tick *tick)
+{
+	return tick->text[0] == '\0' && clock_wall_ms() - tick->time_ms > CRON_LATE_S * 1000;
+}
+
+/* Why the oldest one that waits is not submitted; NULL: it is. */
+static const char *passed_by(const struct cron_entry *entry, bool is_disabled, bool is_left_over,
+			     bool has_newer)
+{
+	enum cron_catch_up catch_up = (enum cron_catch_up)entry->settings.catch_up;
+
+	if (is_disabled)
+		return "it is disabled";
+	if (has_newer && entry->settings.overlap == OVERLAP_REPLACE)
+		return "a newer one took its place";
+	if (is_left_over && (catch_up == CATCH_UP_NONE || (has_newer && catch_up == CATCH_UP_ONE)))
+		return "lbd ended as it submitted it, and CATCH_UP says not to make up for that";
+	return NULL;
+}
+
 static void submit_waiting(struct cron *cron, const struct cron_entry *entry, bool is_disabled)
 {
-	struct ledger_cron_tick tick, newest;
+	struct ledger *ledger = cron->lbd->ledger;
+	struct ledger_cron_tick tick;
+	char run[NAME_MAX_BYTES + 1];
 
-	if (ledger_cron_tick_waiting(cron->lbd->ledger, entry->name, &tick, NULL) < 0)
-		return;
-	if (is_disabled) {
-		settle(cron, entry->name, tick.scheduled_s, "skipped", "it is disabled");
-		return;
-	}
-	while (entry->settings.overlap == OVERLAP_REPLACE) {
+	while (ledger_cron_tick_waiting(ledger, entry->name, &tick, NULL) == 0) {
 		int64_t scheduled_s = tick.scheduled_s;
+		bool is_old = is_left_over(&tick);
+		bool has_newer = ledger_cron_tick_newest(ledger, entry->name, "waiting", &tick,
+							 NULL) == 0 &&
+				 tick.scheduled_s > scheduled_s;
+		const char *why = passed_by(entry, is_disabled, is_old, has_newer);
 
-		if (ledger_cron_tick_newest(cron->lbd->ledger, entry->name, "waiting", &newest,
-					    NULL) < 0 ||
-		    newest.scheduled_s == scheduled_s)
-			break;
-		settle(cron, entry->name, scheduled_s, "skipped", "a newer one took its place");
-		if (ledger_cron_tick_waiting(cron->lbd->ledger, entry->name, &tick, NULL) < 0)
+		if (!why) {
+			cron_submit(cron, entry, scheduled_s, NULL, NULL);
 			return;
+		}
+		settle(cron, entry->name, scheduled_s, "skipped", why);
+		name_run(entry->name, scheduled_s, run);
+		remove_rest(cron, run);
 	}
-	cron_submit(cron, entry, tick.scheduled_s, NULL, NULL);
 }
 
 /* Whatever the wall clock was set to since it was first seen. Not by its id, which the next run may

@@ -6,7 +6,7 @@
 
 faketime=$(ls /usr/lib/*/faketime/libfaketime.so.1 2>/dev/null)
 [ -n "$faketime" ] || bail_out "libfaketime is missing: apt-get install libfaketime"
-plan 64
+plan 68
 export ASAN_OPTIONS="$ASAN_OPTIONS:verify_asan_link_order=0:detect_leaks=0"
 export TZ=Europe/Berlin
 cron=$LB_HOME/cron
@@ -98,6 +98,28 @@ lbd_at "2026-11-02 11:01:10" 1
 ok "what lbd died over is submitted by the next one" wait_for 'has_run night-20261102T1001Z' 20
 run_reaches night-20261102T1001Z completed 30
 lbd_stop
+# Days later that is a time at which nobody was there.
+days_later() {	# CATCH_UP DAY WANTED
+	printf 'CATCH_UP=%s\n6 11 * * * night.toml\n' $1 >"$cron/crontab"
+	: >"$T/asks"
+	rm "$T/asked"
+	lbd_at "2026-11-$2 11:05:56" 1
+	wait_for '[ -e "$T/asked" ]' 30
+	lbctl cron >/dev/null
+	lbd_dies
+	rm "$T/asks"
+	lbd_at "2026-11-$(($2 + 2)) 11:00:10" 1
+	case $3 in
+	"") wait_for '[ "$(job 0.last.state)" = skipped ]' 30 ;;
+	*) run_reaches "$3" completed 30 ;;
+	esac
+	is "$(runs night-202611$2T1006)$(runs night-202611$(($2 + 1)))" "$3" \
+		"days later it is for CATCH_UP=$1 to say"
+	ok "what there was of it is gone" [ ! -e "$LB_HOME/runs/night-202611$2T1006Z" ]
+	lbd_stop
+}
+days_later none 12 ""
+days_later one 14 night-20261115T1006Z
 
 # --- one that came while the one before was being submitted ---------------------------------------
 cat >"$T/beside/lbworker" <<END
