@@ -94,6 +94,15 @@ char *file_read(const char *path, size_t max_bytes, size_t *out_len, struct err 
 	return text;
 }
 
+/* Some kernels insist on the flag (vm.memfd_noexec=2), older ones do not know it. */
+int file_in_memory(const char *name)
+{
+	enum { NOEXEC_SEAL = 8 };
+	int fd = memfd_create(name, MFD_CLOEXEC | NOEXEC_SEAL);
+
+	return fd < 0 && errno == EINVAL ? memfd_create(name, MFD_CLOEXEC) : fd;
+}
+
 void *file_map(const char *path, size_t *out_bytes, struct err *err)
 {
 	struct stat st = { 0 };

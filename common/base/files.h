@@ -16,6 +16,9 @@ char *file_read(const char *path, size_t max_bytes, size_t *out_len, struct err 
 /* The same of a regular file that is open at its beginning; `path` is for messages. */
 char *file_read_fd(int fd, const char *path, size_t max_bytes, size_t *out_len, struct err *err);
 
+/* A file in memory, closed on exec; -1 with errno. */
+int file_in_memory(const char *name);
+
 /* The whole of a regular file for reading, as munmap(2) with *out_bytes takes it back; it must not
  * be empty. NULL with err: ERR_NOT_FOUND if there is none, else ERR_IO. */
 void *file_map(const char *path, size_t *out_bytes, struct err *err);

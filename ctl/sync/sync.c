@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "common/base/bytes.h"
@@ -177,7 +176,7 @@ static json_t *head_of(const struct transfer *t)
 /* A file in memory, from its beginning: /tmp may be full, or not ours. */
 static FILE *input_of(const struct transfer *t, const struct curve *c, struct err *err)
 {
-	int fd = memfd_create("curve", MFD_CLOEXEC);
+	int fd = file_in_memory("curve");
 	FILE *f = fd < 0 ? NULL : fdopen(fd, "w+");
 	json_t *head = head_of(t);
 	char *text = js_line(head);

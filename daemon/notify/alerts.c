@@ -6,11 +6,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "common/base/clock.h"
 #include "common/base/failpoint.h"
+#include "common/base/files.h"
 #include "common/base/json.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
@@ -356,7 +356,7 @@ static void tell_hook(struct alerts *a)
 	uv_pipe_init(a->lbd->loop, &a->input, 0);
 	a->process.data = a->input.data = a->write.data = a;
 	a->open_hooks = 2;
-	a->said_fd = memfd_create("complaints", MFD_CLOEXEC);
+	a->said_fd = file_in_memory("complaints");
 	if (a->said_fd >= 0)
 		stdio[2] = (uv_stdio_container_t){ UV_INHERIT_FD, { .fd = a->said_fd } };
 	rc = uv_spawn(a->lbd->loop, &a->process, &options);

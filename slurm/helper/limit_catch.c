@@ -5,15 +5,16 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
+
+#include "common/base/files.h"
 
 enum { CAUGHT_BYTES = 4096 };
 
 void limit_catch_begin(struct limit_catch *c)
 {
 	fflush(stderr);
-	c->caught_fd = memfd_create("stderr", MFD_CLOEXEC);
+	c->caught_fd = file_in_memory("stderr");
 	c->saved_fd = c->caught_fd < 0 ? -1
 				       : fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 	if (c->saved_fd >= 0)

@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -19,6 +18,7 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
+#include "common/base/files.h"
 #include "common/base/mem.h"
 #include "common/base/strv.h"
 #include "common/host/limits.h"
@@ -194,7 +194,7 @@ static int await_once(pid_t pid, const sigset_t *chld, int errors, const char *s
 void command_run_once(char *const *words, char *const *env, const char *folder, const char *says,
 		      struct said *said)
 {
-	int out = memfd_create("out", MFD_CLOEXEC), errors = memfd_create("errors", MFD_CLOEXEC);
+	int out = file_in_memory("out"), errors = file_in_memory("errors");
 	sigset_t chld, before;
 	char *text;
 	size_t len;

@@ -16,6 +16,7 @@
 #include "common/run/hosts.h"
 #include "common/checkpoint/interval.h"
 #include "worker/lbrun/checkpoint/asking.h"
+#include "worker/lbrun/trainer/slurm_command.h"
 #include "worker/lbrun/watch/oom.h"
 
 static void test_hosts(void **state)
@@ -227,6 +228,20 @@ static void test_asking_in_vain(void **state)
 	assert_int_equal(asking_due_ms(&a), 41 * MINUTE);
 }
 
+/* More than a pipe holds. */
+static void test_long_output(void **state)
+{
+	char *text = slurm_command_output((const char *[]){ "seq", "100000", NULL }, "/");
+	char *none = slurm_command_output((const char *[]){ "sh", "-c", "echo no; exit 1", NULL },
+					  "/");
+
+	(void)state;
+	assert_int_equal(strlen(text), 588895);
+	assert_string_equal(none, "");
+	free(text);
+	free(none);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -238,6 +253,7 @@ int main(void)
 		cmocka_unit_test(test_asking_by_the_clock),
 		cmocka_unit_test(test_asking_as_loses_least),
 		cmocka_unit_test(test_asking_in_vain),
+		cmocka_unit_test(test_long_output),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,12 +12,13 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
+#include "common/base/files.h"
 #include "common/base/mem.h"
 #include "common/config/amounts.h"
 #include "worker/lbrun/trainer/trainer.h"
 
 enum {
-	PIPE_BYTES = 64 * 1024,
+	OUTPUT_BYTES = 16 * 1024 * 1024,
 	LONGEST_MS = 10 * 1000,
 	ENDING_MS = 3 * 1000, /* KillWait leaves us 5 s behind our own SIGKILL, mostly */
 	WAIT_STEP_MS = 20,
@@ -88,19 +89,15 @@ void slurm_command_start(const char *const *argv)
 
 static char *output_of(const char *const *argv, const char *folder, int64_t longest_ms)
 {
-	char *text = xcalloc(1, PIPE_BYTES + 1); /* nobody waits for us to read */
-	int out[2];
-	ssize_t n;
+	int out = file_in_memory("output"); /* a pipe would be full, and nobody reads meanwhile */
+	char *text = NULL;
 
-	if (pipe2(out, O_CLOEXEC) < 0)
-		return text;
-	n = await(start(argv, folder, out[1]), longest_ms) == 0 ? 1 : 0;
-	close(out[1]);
-	if (n > 0)
-		n = read(out[0], text, PIPE_BYTES);
-	text[n > 0 ? n : 0] = '\0';
-	close(out[0]);
-	return text;
+	if (out >= 0 && await(start(argv, folder, out), longest_ms) == 0 &&
+	    lseek(out, 0, SEEK_SET) == 0)
+		text = file_read_fd(out, argv[0], OUTPUT_BYTES, NULL, NULL);
+	if (out >= 0)
+		close(out);
+	return text ? text : xstrdup("");
 }
 
 char *slurm_command_output(const char *const *argv, const char *folder)

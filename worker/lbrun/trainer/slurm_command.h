@@ -10,7 +10,7 @@
 int slurm_command(const char *const *argv, const char *folder);
 /* The same anywhere, and nobody waits. */
 void slurm_command_start(const char *const *argv);
-/* What it printed, as much as a pipe holds; "" where it failed. Owned by the caller. */
+/* What it printed; "" where it failed. Owned by the caller. */
 char *slurm_command_output(const char *const *argv, const char *folder);
 /* The job that we are in, for squeue and scancel: of an array this task alone, for one of them has
  * the number that means all. Owned by the caller; NULL: none of Slurm's. */
