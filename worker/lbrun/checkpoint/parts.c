@@ -2,7 +2,6 @@
 /* parts.c - the step of srun that has all nodes copy their parts. */
 #include "worker/lbrun/checkpoint/parts.h"
 
-#include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
@@ -26,33 +25,6 @@
 enum { RESULT_BYTES = 16 * 1024 * 1024, WAIT_STEP_MS = 20, CLEAR_WAIT_MS = 10 * 1000 };
 
 static const char request_name[] = ".lb-request.json";
-
-/* The steps of the trainer are full; --overlap shares their resources. A node that fails ends no
- * other. */
-static pid_t start_on_nodes(int64_t nodes, const char *option, const char *arg)
-{
-	pid_t parent = getpid(), pid;
-	char self[PATH_MAX], count[24];
-	int null;
-
-	if (path_own_program(self, NULL) < 0)
-		return -1;
-	snprintf(count, sizeof(count), "%" PRId64, nodes);
-	pid = fork();
-	if (pid != 0)
-		return pid;
-	child_begin(parent);
-	null = open("/dev/null", O_RDWR);
-	if (null >= 0) {
-		dup2(null, 0);
-		dup2(null, 1);
-		dup2(null, 2);
-	}
-	execlp("srun", "srun", "--overlap", "--quiet", "--input=none", "--kill-on-bad-exit=0",
-	       "--ntasks-per-node=1", "--cpus-per-task=1", "--mem=0", "--gres=none",
-	       allocation_option(), "-N", count, "-n", count, self, option, arg, (char *)NULL);
-	_exit(127);
-}
 
 static json_t *describe(const struct parts_request *q, const struct manifest *m, const char *id)
 {
@@ -148,7 +120,7 @@ static int gather(const struct parts_request *q, struct manifest *m, struct err 
 	o = describe(q, m, id);
 	text = js_line(o);
 	rc = file_write_atomic(path, text, strlen(text), 0640, err);
-	if (rc == 0 && (srun = start_on_nodes(q->nodes, "--stage-part", path)) < 0)
+	if (rc == 0 && (srun = allocation_start(q->nodes, "--stage-part", path, -1)) < 0)
 		rc = err_errno(err, "srun");
 	if (rc == 0)
 		waitpid(srun, NULL, 0);
@@ -174,7 +146,7 @@ int parts_gather(const struct parts_request *q, struct manifest *m, struct err *
 
 void parts_clear(const char *stage, int64_t nodes)
 {
-	pid_t srun = start_on_nodes(nodes, "--stage-clear", stage);
+	pid_t srun = allocation_start(nodes, "--stage-clear", stage, -1);
 	int64_t until_ms = clock_mono_ms() + CLEAR_WAIT_MS;
 
 	while (srun > 0 && waitpid(srun, NULL, WNOHANG) == 0) {

@@ -3,6 +3,8 @@
  * job smaller. */
 #include "worker/lbrun/trainer/allocation.h"
 
+#include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +15,7 @@
 #include "common/base/strv.h"
 #include "common/run/hosts.h"
 #include "worker/lbrun/trainer/slurm_command.h"
+#include "worker/lbrun/trainer/trainer.h"
 
 enum { LIST_BYTES = 64 * 1024 };
 
@@ -23,9 +26,30 @@ const char *allocation_nodelist(void)
 	return nodelist;
 }
 
-char *allocation_option(void)
+/* The steps of the trainer are full; --overlap shares their resources. A node that fails ends no
+ * other. */
+pid_t allocation_start(int64_t nodes, const char *option, const char *arg, int out)
 {
-	return nodelist ? xasprintf("--nodelist=%s", nodelist) : xstrdup("--quiet");
+	pid_t parent = getpid(), pid;
+	char self[PATH_MAX], count[24];
+	char *where = nodelist ? xasprintf("--nodelist=%s", nodelist) : xstrdup("--quiet");
+	int null;
+
+	snprintf(count, sizeof(count), "%lld", (long long)nodes);
+	pid = path_own_program(self, NULL) < 0 ? -1 : fork();
+	if (pid == 0) {
+		child_begin(parent);
+		null = open("/dev/null", O_RDWR);
+		for (int fd = 0; fd <= STDERR_FILENO && null >= 0; fd++)
+			dup2(fd != STDIN_FILENO && out >= 0 ? out : null, fd);
+		execlp("srun", "srun", "--overlap", "--quiet", "--input=none",
+		       "--kill-on-bad-exit=0", "--ntasks-per-node=1", "--cpus-per-task=1",
+		       "--mem=0", "--gres=none", where, "-N", count, "-n", count, self, option, arg,
+		       (char *)NULL);
+		_exit(127);
+	}
+	free(where);
+	return pid;
 }
 
 static void set_number(const char *name, int64_t n)

@@ -125,29 +125,6 @@ int stacks_node_main(const char *path)
 	return out ? 0 : 1;
 }
 
-/* The steps of the trainer are full; --overlap shares their resources. Returns srun's pid. */
-static pid_t start_on_nodes(const char *path, int out)
-{
-	const char *nodes = getenv("SLURM_JOB_NUM_NODES");
-	pid_t parent = getpid();
-	char self[PATH_MAX];
-	pid_t pid;
-
-	if (!getenv("SLURM_JOB_ID") || path_own_program(self, NULL) < 0)
-		return -1;
-	pid = fork();
-	if (pid != 0)
-		return pid;
-	child_begin(parent);
-	if (dup2(out, 1) < 0 || dup2(out, 2) < 0)
-		_exit(127);
-	execlp("srun", "srun", "--overlap", "--quiet", "--input=none", "--ntasks-per-node=1",
-	       "--cpus-per-task=1", "--mem=0", "--gres=none", allocation_option(), "-N",
-	       nodes ? nodes : "1", "-n", nodes ? nodes : "1", self, "--stacks", path,
-	       (char *)NULL);
-	_exit(127);
-}
-
 /* What NCCL and the ranks' recorders on this node say, beside the stacks at `path`. */
 static void add_dossier(const char *path)
 {
@@ -165,6 +142,7 @@ static void add_dossier(const char *path)
 static void __attribute__((noreturn)) child(const char *path, bool is_srun, pid_t shepherd)
 {
 	int64_t until_ms = clock_mono_ms() + STACKS_WORK_MS;
+	const char *nodes = getenv("SLURM_JOB_NUM_NODES");
 	char *file = path_join("%s.txt", path);
 	pid_t srun = -1;
 	FILE *out;
@@ -177,7 +155,10 @@ static void __attribute__((noreturn)) child(const char *path, bool is_srun, pid_
 	if (is_srun) {
 		fprintf(out, "\nthe ranks: in the files beside this one, one for each node\n");
 		fflush(out);
-		srun = start_on_nodes(path, fileno(out));
+		srun = getenv("SLURM_JOB_ID")
+			       ? allocation_start(nodes ? strtoll(nodes, NULL, 10) : 1, "--stacks",
+						  path, fileno(out))
+			       : -1;
 	}
 	fflush(out);
 	add_dossier(path);
