@@ -302,7 +302,8 @@ static void tell_job(const struct state *s)
 		js_set_int(body, "start", q->job.start);
 }
 
-static void add_figures(const struct state *s)
+/* True: its own account or QOS is what it waits for. Slurm's plans know nothing of that. */
+static bool add_figures(const struct state *s)
 {
 	struct limit_of of = {
 		.reason = s->q->reason,
@@ -314,6 +315,7 @@ static void add_figures(const struct state *s)
 
 	if (figures)
 		json_array_insert_new(s->limits, 0, figures);
+	return figures != NULL;
 }
 
 /* Without a plan of Slurm's own: when it could start if it were first. */
@@ -348,8 +350,7 @@ void inquire(const struct inquiry *q)
 	cluster_each(q->cluster, js_str(s.fields, "partition", NULL), see_partition, &s);
 	if (!q->is_pending)
 		return;
-	add_figures(&s);
-	if (q->job.priority == 0)
+	if (add_figures(&s) || q->job.priority == 0)
 		return;
 	choose_reference(&s);
 	try_times(&s);

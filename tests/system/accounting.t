@@ -8,7 +8,9 @@ need mariadbd mariadb-server-core
 
 MC_ACCOUNTING=1
 MC_CPUS=4
-export MC_ACCOUNTING MC_CPUS
+echo 'PartitionName=other Nodes=n1,n2 MaxTime=240 State=UP' >"$T/partitions"
+MC_CONF_EXTRA=$T/partitions
+export MC_ACCOUNTING MC_CPUS MC_CONF_EXTRA
 cluster_start 2
 me=$(id -un)
 manage() { sacctmgr -iQ "$@" >"$T/sacctmgr" 2>&1 || bail_out "sacctmgr $*: $(cat "$T/sacctmgr")"; }
@@ -65,6 +67,7 @@ waits() {	# RUN REASON SENTENCE FIELD VALUE FIGURES
 	is "$(lbctl why "$1" --json | json "$4")" "$5" "of $4 $5"
 	like "$(lbctl why "$1")" "^ +$4 +$5" "which people read, too"
 	like "$(lbctl why "$1")" "^ +limits +$6\$" "and how much of it is used"
+	is "$(lbctl why "$1" --json | json sooner)" "[]" "which holds in any partition"
 }
 waits one2 QOSMaxJobsPerUserLimit 'its QOS allows no more running jobs for one user' qos one 'QOS one, for each user: 1 of 1 running jobs taken'
 waits narrow2 QOSGrpCpuLimit 'its QOS allows no more CPUs for all its jobs together' qos narrow \
