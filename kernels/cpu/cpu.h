@@ -42,19 +42,22 @@ struct vec16 {
 /* Weights that an operation sees at one time, in bf16. */
 enum rounded_piece { ROUNDED_MATRIX, ROUNDED_VECTOR, ROUNDED_BIAS, ROUNDED_PIECES };
 
+/* Memory that is as large as the most that was asked for. */
+struct cpu_room {
+	float *at;
+	size_t bytes;
+};
+
 struct device {
 	struct pool *pool;
 	unsigned threads;
 	char **scratch; /* one area per worker, of scratch_bytes each */
 	size_t scratch_bytes;
-	float *packed; /* of packed_bytes, shared by all workers */
-	size_t packed_bytes;
-	float *quantized[2]; /* operands of a product of few bits, each of quantized_bytes */
-	size_t quantized_bytes[2];
-	bool rounds; /* computes in bf16: device/rounded.h */
+	struct cpu_room packed;       /* shared by all workers */
+	struct cpu_room quantized[2]; /* operands of a product of few bits */
+	bool rounds;                  /* computes in bf16: device/rounded.h */
 	bool has_vnni;
-	float *rounded[ROUNDED_PIECES];
-	size_t rounded_bytes[ROUNDED_PIECES];
+	struct cpu_room rounded[ROUNDED_PIECES];
 	char text[BACKEND_TEXT_BYTES];  /* describe() */
 	char error[BACKEND_TEXT_BYTES]; /* first failure; "" = none */
 };
@@ -64,9 +67,12 @@ void cpu_fail(struct device *dev, const char *what);
 /* tasks.c: makes every worker's scratch at least this large; false (and a failure) without
  * memory. */
 bool cpu_scratch(struct device *dev, size_t bytes);
-bool cpu_packed(struct device *dev, size_t bytes); /* the same for what workers share */
-/* Memory for operand 0 or 1 of a product as numbers of few bits; NULL (and a failure) without. */
+/* The same for what workers share, and for operand 0 or 1 of a product as numbers of few bits; NULL
+ * (and a failure) without memory. */
+float *cpu_packed(struct device *dev, size_t bytes);
 float *cpu_quantized(struct device *dev, int side, size_t bytes);
+/* So much room; without memory NULL, and `lacking` is the failure. */
+float *cpu_room(struct device *dev, struct cpu_room *room, size_t bytes, const char *lacking);
 
 /* Tasks for `count` rows of `row_bytes`: large enough to be worth a task, small enough to share.
  * Depends on the shape only. */

@@ -29,30 +29,27 @@ bool cpu_scratch(struct device *dev, size_t bytes)
 	return true;
 }
 
-bool cpu_packed(struct device *dev, size_t bytes)
+float *cpu_room(struct device *dev, struct cpu_room *room, size_t bytes, const char *lacking)
+{
+	if (bytes > room->bytes) {
+		free(room->at);
+		room->at = cpu_aligned(bytes);
+		room->bytes = room->at ? bytes : 0;
+	}
+	if (!room->at)
+		cpu_fail(dev, lacking);
+	return room->at;
+}
+
+float *cpu_packed(struct device *dev, size_t bytes)
 {
 	const size_t large_pages = 4 << 20; /* cpu_aligned() takes them for so much */
 
-	bytes = bytes < large_pages ? large_pages : bytes;
-	if (bytes <= dev->packed_bytes)
-		return true;
-	free(dev->packed);
-	dev->packed = cpu_aligned(bytes);
-	dev->packed_bytes = dev->packed ? bytes : 0;
-	if (!dev->packed)
-		cpu_fail(dev, "no memory for packed operands");
-	return dev->packed;
+	return cpu_room(dev, &dev->packed, bytes < large_pages ? large_pages : bytes,
+			"no memory for packed operands");
 }
 
 float *cpu_quantized(struct device *dev, int side, size_t bytes)
 {
-	bytes = (bytes + CPU_ALIGN_BYTES - 1) / CPU_ALIGN_BYTES * CPU_ALIGN_BYTES;
-	if (bytes > dev->quantized_bytes[side]) {
-		free(dev->quantized[side]);
-		dev->quantized[side] = aligned_alloc(CPU_ALIGN_BYTES, bytes);
-		dev->quantized_bytes[side] = dev->quantized[side] ? bytes : 0;
-	}
-	if (!dev->quantized[side])
-		cpu_fail(dev, "no memory for operands of few bits");
-	return dev->quantized[side];
+	return cpu_room(dev, &dev->quantized[side], bytes, "no memory for operands of few bits");
 }

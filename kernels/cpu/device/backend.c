@@ -34,11 +34,11 @@ static void cpu_close(struct device *dev)
 	for (unsigned i = 0; dev->scratch && i < dev->threads; i++)
 		free(dev->scratch[i]);
 	free(dev->scratch);
-	free(dev->packed);
-	free(dev->quantized[0]);
-	free(dev->quantized[1]);
+	free(dev->packed.at);
+	free(dev->quantized[0].at);
+	free(dev->quantized[1].at);
 	for (int i = 0; i < ROUNDED_PIECES; i++)
-		free(dev->rounded[i]);
+		free(dev->rounded[i].at);
 	free(dev);
 }
 

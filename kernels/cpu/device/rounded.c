@@ -7,8 +7,6 @@
  * On a device that computes in fp32 these are the operations themselves. */
 #include "kernels/cpu/device/rounded.h"
 
-#include <stdlib.h>
-
 #include "kernels/cpu/round.h"
 
 enum { PIECE = 1 << 14 };
@@ -63,20 +61,13 @@ static void stored(struct device *dev, void *x, size_t count)
 static const float *seen(struct device *dev, enum rounded_piece piece, const float *weights,
 			 size_t rows, size_t columns, size_t ld)
 {
-	size_t bytes = cpu_round_up(rows * columns * sizeof(float), CPU_ALIGN_BYTES);
-
 	if (!dev->rounds || !weights)
 		return weights;
-	if (bytes > dev->rounded_bytes[piece]) {
-		free(dev->rounded[piece]);
-		dev->rounded[piece] = aligned_alloc(CPU_ALIGN_BYTES, bytes);
-		dev->rounded_bytes[piece] = dev->rounded[piece] ? bytes : 0;
-	}
-	if (!dev->rounded[piece])
-		cpu_fail(dev, "no memory for weights in bf16");
-	else
-		round_rows(dev, dev->rounded[piece], columns, weights, ld, rows, columns);
-	return dev->rounded[piece];
+	float *to = cpu_room(dev, &dev->rounded[piece], rows * columns * sizeof(float),
+			     "no memory for weights in bf16");
+	if (to)
+		round_rows(dev, to, columns, weights, ld, rows, columns);
+	return to;
 }
 
 void rounded_gemm(struct device *dev, const struct gemm *g)

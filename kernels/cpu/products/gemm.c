@@ -245,7 +245,7 @@ static void multiply(struct device *dev, struct product *w)
 	    !cpu_packed(dev, padded * range * sizeof(float)))
 		return;
 	w->scratch = dev->scratch;
-	w->shared = dev->packed;
+	w->shared = dev->packed.at;
 	w->threads = dev->threads;
 	cut(w);
 	do {

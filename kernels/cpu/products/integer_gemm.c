@@ -134,7 +134,7 @@ static void multiply(struct device *dev, struct product *w)
 	if (!cpu_scratch(dev, own) || !cpu_packed(dev, shared))
 		return;
 	w->scratch = dev->scratch;
-	w->shared = (uint32_t *)(void *)dev->packed;
+	w->shared = (uint32_t *)(void *)dev->packed.at;
 	cut(w, dev->threads);
 	pool_run(dev->pool, cpu_tasks(w->shared_count, STRIP), share_task, w);
 	pool_run(dev->pool, cpu_tasks(w->own_count, w->strip) * cpu_tasks(w->shared_count, w->part),
