@@ -25,8 +25,8 @@ void allocation_close(struct allocation *a);
  * Takes seconds at most; scontrol leaves files in `folder`, which are removed. -1 with err: no
  * spare is left, it is the batch script's own node, or Slurm refuses. */
 int allocation_drop(struct allocation *a, const char *node, const char *folder, struct err *err);
-/* Starts this program with that option and argument once on each of them, `nodes` in all, beside the
- * trainer's steps. What it says goes to `out`; -1 = nowhere. The pid of srun, or -1. */
+/* Starts this program with that option and argument once on each of them, `nodes` in all, beside
+ * the trainer's steps. What it says goes to `out`; -1 = nowhere. The pid of srun, or -1. */
 pid_t allocation_start(int64_t nodes, const char *option, const char *arg, int out);
 /* "n1,n3": those of a launch, for srun, which knows all of the job's; NULL = there are no
  * spares. */
