@@ -135,21 +135,26 @@ is "$(tail -n 1 "$T/stopped.log")" "stopped" "and it says so"
 newest=$(listing "$T/stopped/checkpoints" | sed "s/.* //")
 step=$(sed -n 's/^step \([0-9]*\)\/.*/\1/p' "$T/stopped.log" | tail -n 1)
 is "$newest" "$(printf 'step-%08d' "$step")" "the checkpoint is of the last step"
-# Who is asked before the first step ends, which is the last.
-python3 - "$T/asked.socket" "$B/lbworker" train "$T/small.toml" --job.dump_folder "$T/asked" --training.steps 1 \
-	>"$T/out" 2>"$T/err" <<-'END'
-	import os, socket, subprocess, sys
-	path, *words = sys.argv[1:]
-	server = socket.socket(socket.AF_UNIX)
-	server.bind(path)
-	server.listen()
-	trainer = subprocess.Popen(words, env=dict(os.environ, LB_SOCKET=path))
-	client = server.accept()[0]
-	client.sendall(b'{"type":"stop"}\n')
-	told = client.makefile().read()
-	assert trainer.wait() == 0 and '{"type":"bye","status":"done"}' in told, told
-END
-is "$? $(tail -n 1 "$T/out")" "0 done" "a training that is asked to stop behind its last step is done"
+# Who is asked before the first step ends, which is the last; how long it took others than rank 0 is
+# told in the next one.
+for ranks in 1 2; do
+	python3 - "$T/asked.socket" "$B/lbworker" train "$T/small.toml" --job.dump_folder "$T/asked" --training.steps 1 \
+		--ranks $ranks >"$T/out" 2>"$T/err" <<-'END'
+		import os, socket, subprocess, sys
+		path, *words = sys.argv[1:]
+		server = socket.socket(socket.AF_UNIX)
+		server.bind(path)
+		server.listen()
+		trainer = subprocess.Popen(words, env=dict(os.environ, LB_SOCKET=path))
+		client = server.accept()[0]
+		client.sendall(b'{"type":"stop"}\n')
+		told = client.makefile().read()
+		assert trainer.wait() == 0 and '{"type":"bye","status":"done"}' in told, told
+		assert '"type":"step"' in told and '"step_ms":0.0' not in told, told
+	END
+	is "$? $(tail -n 1 "$T/out")" "0 done" "a training that is asked to stop behind its last step is done ($ranks of us)"
+	rm -rf "$T/asked" "$T/asked.socket"
+done
 
 LB_CHECKPOINT_DIR=$T/given/deep train --training.steps 5 >"$T/out" 2>"$T/err"
 [ -d "$T/given/deep/step-00000005" ] && [ ! -e "$T/unused/checkpoints" ]

@@ -172,7 +172,7 @@ static int tell(struct training *t, struct report_step *s, struct err *err)
 	take_rank_times(t, s);
 	if (t->progress)
 		progress_step(t->progress, s);
-	for (int r = 1; r < t->ranks->size && t->progress; r++) /* of the step before */
+	for (int r = 1; r < s->ranks.count; r++) /* of the step before */
 		report_pace(t->report, s->step, r, t->notes[r].own_ms, t->notes[r].data_ms);
 	return 0;
 }
