@@ -121,7 +121,7 @@ traced none &&
 	grep -q '"rank": 0,"world_size": 2' "$T"/dump/profile_traces/iteration_3/rank0.*.json
 ok $? "each rank's times and trace"
 for rank in 0 1; do # each is whole, and has the set-up and four steps
-	[ "$(sed -n '$p' "$T/dump/memory_snapshot/iteration_1/rank${rank}_memory.json")" = ] ] &&
+	[ "$(sed -n '$p' "$T/dump/memory_snapshot/iteration_1/rank${rank}_memory.json")" = "]" ] &&
 		[ "$(grep -c '"name":"memory (MiB)"' "$T/dump/memory_snapshot/iteration_1/rank${rank}_memory.json")" -ge 5 ] &&
 		grep -q "\"name\":\"rank $rank\"" "$T/dump/memory_snapshot/iteration_1/rank${rank}_memory.json" || echo "rank $rank"
 done >"$T/log" 2>"$T/err"
