@@ -13,6 +13,7 @@
 #include "common/base/mem.h"
 #include "common/base/paths.h"
 #include "common/base/text.h"
+#include "common/checkpoint/checkpoint_parts.h"
 
 enum { POINTER_MODE = 0644 };
 
@@ -120,7 +121,8 @@ static int turn_link(const char *link, const char *to, struct err *err)
 	return rc;
 }
 
-/* Links beside it that lead to it: a trainer that finds nothing there begins anew. */
+/* Links beside it that lead to it: a trainer that finds nothing there begins anew. What is called
+ * the best is that no more, and goes along. */
 static int turn_links(const char *parent, const struct checkpoint_list *list, size_t index,
 		      int64_t step, const char *aside, struct err *err)
 {
@@ -135,8 +137,9 @@ static int turn_links(const char *parent, const struct checkpoint_list *list, si
 		char *link = path_join("%s%s", folder, entry->d_name);
 
 		if (file_is_link(link) && file_is_same(link, named))
-			rc = stays ? turn_link(link, path_base(stays->path), err)
-				   : move(parent, link, aside, err);
+			rc = stays && !checkpoint_is_best(entry->d_name)
+				     ? turn_link(link, path_base(stays->path), err)
+				     : move(parent, link, aside, err);
 		free(link);
 	}
 	if (dir)

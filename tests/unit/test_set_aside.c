@@ -134,7 +134,7 @@ static void what_leads_to_the_newest_leads_to_the_one_that_stays(void **state)
 	assert_int_equal(mkdir("ln", 0755) | mkdir("ln/step-10", 0755) | mkdir("ln/step-20", 0755) |
 				 symlink("step-20/", "ln/newest") |
 				 symlink("./step-20", "ln/latest") | symlink("step-10", "ln/best") |
-				 symlink("nowhere", "ln/torn"),
+				 symlink("nowhere", "ln/torn") | symlink("step-20", "ln/best-loss"),
 			 0);
 	assert_int_equal(checkpoints_set_aside("ln", rules, 10, NULL, NULL, "ln/set-aside-2", &err),
 			 1);
@@ -142,6 +142,7 @@ static void what_leads_to_the_newest_leads_to_the_one_that_stays(void **state)
 	assert_leads("ln/latest", "step-10");
 	assert_leads("ln/best", "step-10");
 	assert_leads("ln/torn", "nowhere");
+	assert_leads("ln/set-aside-2/best-loss", "step-20");
 	assert_int_equal(checkpoints_set_aside("ln", rules, -1, NULL, NULL, "ln/set-aside-2", &err),
 			 1);
 	assert_leads("ln/torn", "nowhere");
