@@ -374,6 +374,11 @@ data = (b"\x80\x02}X\x15\0\0\0tok_embeddings.weightctorch._utils\n_rebuild_tenso
         b"ctorch\nFloatStorage\nX\x01\0\0\x000X\x03\0\0\0cpuK\x04tQK\0K\x04K\x04\x86K\x04K\x01\x86\x89}tRs.")
 archive(data, [("data/0", b"\0" * 16)])
 PY
+bad "the bytes of another machine" "byteorder is big, must be little" <<'PY'
+data = (b"\x80\x02}X\x15\0\0\0tok_embeddings.weightctorch._utils\n_rebuild_tensor_v2\n((X\x07\0\0\0storage"
+        b"ctorch\nFloatStorage\nX\x01\0\0\x000X\x03\0\0\0cpuK\x04tQK\0K\x02K\x02\x86K\x02K\x01\x86\x89}tRs.")
+archive(data, [("byteorder", b"big"), ("data/0", b"\0" * 16)])
+PY
 bad "a tensor of 2^62 rows" "tok_embeddings.weight is not stored row by row" <<'PY'
 data = (b"\x80\x02}X\x15\0\0\0tok_embeddings.weightctorch._utils\n_rebuild_tensor_v2\n((X\x07\0\0\0storage"
         b"ctorch\nFloatStorage\nX\x01\0\0\x000X\x03\0\0\0cpuK\x04tQK\0\x8a\x08\0\0\0\0\0\0\0\x40K\x04\x86K\x04K\x01"

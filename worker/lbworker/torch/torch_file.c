@@ -115,11 +115,14 @@ static int read_archive(struct torch_file *f, struct err *err)
 	if (f->entries > 0)
 		qsort(f->entry, f->entries, sizeof(*f->entry), by_name);
 	const struct stored *pickle = entry_named(f, "data.pkl");
+	const struct stored *order = entry_named(f, "byteorder"); /* which older files lack */
 	if (!pickle)
 		return bad(f, "data.pkl",
 			   "is not in it: it is no file of torch.save, or one of "
 			   "before 2020",
 			   err);
+	if (order && order->bytes == 3 && memcmp(f->map + order->at, "big", 3) == 0)
+		return bad(f, "byteorder", "is big, must be little", err);
 	f->pickle = pickle_read(f->map + pickle->at, (size_t)pickle->bytes, err);
 	return f->pickle ? 0 : err_wrap(err, "%s", f->path);
 }
