@@ -34,14 +34,12 @@ cp "$T/out" "$T/trained.log"
 ours=$T/run/checkpoints/step-00000040
 echo '{"version":"1.0"}' >"$T/tokenizer.json"
 
-if strace -qq -e trace=none true 2>/dev/null; then
-	strace -qq -y -o "$T/strace" -e trace=fsync,rename "$B/lbworker" convert "$ours" "$T/synced" --max-shard-size 100KB >"$T/out" 2>"$T/err"
-	[ "$(sed '/^rename("[^"]*synced.tmp-[0-9]*",/,$d' "$T/strace" | grep -c '<.*/model-0.*safetensors>)')" = \
-		"$(find "$T/synced" -name '*.safetensors' | wc -l)" ]
-	ok $? "all weights are on the disk when the folder gets its name"
-	tail -n 1 "$T/strace" | grep -q "^fsync([0-9]*<$T>)"
-	ok $? "and then its name is"
-fi
+strace -qq -y -o "$T/strace" -e trace=fsync,rename "$B/lbworker" convert "$ours" "$T/synced" --max-shard-size 100KB >"$T/out" 2>"$T/err"
+[ "$(sed '/^rename("[^"]*synced.tmp-[0-9]*",/,$d' "$T/strace" | grep -c '<.*/model-0.*safetensors>)')" = \
+	"$(find "$T/synced" -name '*.safetensors' | wc -l)" ]
+ok $? "all weights are on the disk when the folder gets its name"
+tail -n 1 "$T/strace" | grep -q "^fsync([0-9]*<$T>)"
+ok $? "and then its name is"
 
 lbworker convert "$ours" "$T/exported"
 ok $? "convert writes the layout of Hugging Face"

@@ -91,14 +91,14 @@ exits 0 "what another program unpacks, through a pipe" sh -c 'cat "$1" | "$B/lbw
 tokens "$T/piped/train" >"$T/tokens"
 ok "is read from its beginning" cmp "$T/tokens" "$gold/gpt2.tokens.txt"
 is "$(find "$T/l" -name '*.tokens*')" "" "and nothing lies under the final name, nor beside it"
-if strace -qq -e trace=none true 2>/dev/null; then
+need strace strace
+ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 \
 	strace -qq -y -o "$T/strace" -e trace=fsync,rename "$B/lbworker" tokenize --tokenizer "$gold/llama3.json" --validation 0.5 \
-		"$gold/documents.jsonl" -o "$T/synced" >"$T/said" 2>&1
-	is "$(sed -n 's/^fsync([0-9]*<\(.*\)>).*/\1/p; s/^rename("\(.*\)", .*/-> \1/p' "$T/strace" | sed "s|$T/synced/||; s/tmp-.*/tmp/" |
-		grep -e validation -e train | tr '\n' ' ')" \
-		"validation/00000.tokens.tmp -> validation/00000.tokens.tmp validation train/00000.tokens.tmp -> train/00000.tokens.tmp train " \
-		"what validates is on the disk, by its name, before the file that says that the part is done"
-fi
+	"$gold/documents.jsonl" -o "$T/synced" >"$T/said" 2>&1
+is "$(sed -n 's/^fsync([0-9]*<\(.*\)>).*/\1/p; s/^rename("\(.*\)", .*/-> \1/p' "$T/strace" | sed "s|$T/synced/||; s/tmp-.*/tmp/" |
+	grep -e validation -e train | tr '\n' ' ')" \
+	"validation/00000.tokens.tmp -> validation/00000.tokens.tmp validation train/00000.tokens.tmp -> train/00000.tokens.tmp train " \
+	"what validates is on the disk, by its name, before the file that says that the part is done"
 
 # --- on from where it was interrupted, on any number of threads
 awk 'BEGIN { for (i = 0; i < 60000; i++) printf "{\"text\": \"line %d of a text that is not short\"}\n", i }' \
