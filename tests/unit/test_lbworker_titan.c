@@ -180,6 +180,9 @@ static void test_recipes(void **state)
 	expect_recipe("[model]\nconverters = [\"mx\"]" DATA
 		      "[mx]\nrecipe_name = \"mxfp8_cublas\"\n",
 		      "mxfp8_cublas", "output");
+	/* as the files before August 2025 call it; ours of that name rounds scales up */
+	expect_recipe("[model]\nconverters = [\"mx\"]" DATA "[mx]\nrecipe_name = \"mxfp8\"\n",
+		      "mxfp8_cublas", "output");
 	expect_recipe("[model]\nconverters = \"float8\"" DATA, "tensorwise", "output");
 	expect_recipe("[float8]\nenable_float8_linear = true" DATA, "tensorwise", "output");
 	/* without a converter a name does nothing there */

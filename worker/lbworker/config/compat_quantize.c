@@ -14,9 +14,10 @@ static const struct {
 	const char *name;   /* of the converter, and of its section in files of 2025 */
 	const char *longer; /* as 0.2 has them */
 	const char *recipe; /* when recipe_name is not given */
+	const char *called; /* what recipe_name had for that until August 2025 */
 } converters[] = {
-	{ "float8", "quantize.linear.float8", "tensorwise" },
-	{ "mx", "quantize.linear.mx", "mxfp8_cublas" },
+	{ "float8", "quantize.linear.float8", "tensorwise", "" },
+	{ "mx", "quantize.linear.mx", "mxfp8_cublas", "mxfp8" },
 };
 
 static json_t *quantize_of(struct toml *toml)
@@ -63,9 +64,10 @@ static void take_converter(struct toml *toml, size_t i, const char *asked_by)
 	char *path;
 	json_t *recipe = setting(toml, i, "recipe_name", &path);
 	bool named = json_is_string(recipe) && json_string_length(recipe) > 0;
+	bool is_usual = !named || strcmp(json_string_value(recipe), converters[i].called) == 0;
 	json_t *fallback = json_string(converters[i].recipe);
 
-	give(toml, "recipe", named ? recipe : fallback, named ? path : asked_by);
+	give(toml, "recipe", is_usual ? fallback : recipe, named ? path : asked_by);
 	json_decref(fallback);
 	free(path);
 	json_t *gather = setting(toml, i, "enable_fsdp_float8_all_gather", &path);
