@@ -78,6 +78,7 @@ exits 0 "an adapter is merged" lbworker convert "$T/plain" "$T/merged" --adapter
 is "$(perplexity "$T/merged")" "$(perplexity "$T/adapted")" "into the model of its checkpoint"
 exits 2 "not into one that has it already" lbworker convert "$T/adapted" "$T/never" --adapter "$T/adapted"
 like "$err" "^lbworker: --adapter: what is trained in .*adapted/$last has it in its weights already" "it is said"
+exits 2 "by another name" lbworker convert "$T/adapted" "$T/never" --adapter "$T/adapted/$last/"
 mkdir "$T/base" && cp "$T/plain/$last"/*.json "$T/plain/$last"/model.safetensors "$T/base"
 python3 - "$T/base/model.safetensors" <<'PY'
 import sys

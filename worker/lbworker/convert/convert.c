@@ -95,7 +95,7 @@ static int open_source(struct conversion *c, struct model **m, const struct conv
 
 	if (w->moments && w->adapter) /* they are of the weights without it */
 		return err_set(err, ERR_USAGE, "--moments on goes without --adapter");
-	if (w->adapter && strcmp(w->adapter, w->from) == 0)
+	if (w->adapter && file_is_same(w->adapter, w->from))
 		return err_set(err, ERR_USAGE,
 			       "--adapter: what is trained in %s has it in its weights already",
 			       w->from);
