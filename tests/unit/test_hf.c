@@ -57,6 +57,28 @@ static void test_config_both_ways(void **state)
 	assert_comes_back(&small, "the smallest");
 }
 
+/* An audit holds the file of a checkpoint against that of the version before, byte for byte. */
+static void test_order_of_keys(void **state)
+{
+	static const char *const names[] = {
+		"vocab_size",        "hidden_size",         "intermediate_size",
+		"num_hidden_layers", "num_attention_heads", "num_key_value_heads",
+		"rms_norm_eps",      "rope_theta",          "tie_word_embeddings",
+	};
+
+	(void)state;
+	for (int f = 0; f < MODEL_FAMILY_COUNT; f++) {
+		if (f == MODEL_NEOX || f == MODEL_GPT2)
+			continue;
+		const struct model_flavor *flavor = model_flavor_find(f, "debugmodel", NULL);
+		json_t *o = hf_config_json(&flavor->shape, 9, "float32");
+		void *at = json_object_iter_at(o, names[0]);
+		for (size_t i = 0; i < COUNT(names); i++, at = json_object_iter_next(o, at))
+			assert_string_equal(at ? json_object_iter_key(at) : "", names[i]);
+		json_decref(o);
+	}
+}
+
 static void test_defaults_of_transformers(void **state)
 {
 	struct model_shape s;
@@ -395,6 +417,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_config_both_ways),
+		cmocka_unit_test(test_order_of_keys),
 		cmocka_unit_test(test_defaults_of_transformers),
 		cmocka_unit_test(test_published_gemma3),
 		cmocka_unit_test(test_query_scalar),

@@ -8,13 +8,13 @@
 
 /* clang-format off */
 #define LLAMA_KEYS(KV_HEADS, EPS, THETA, TIED) \
-	{ "vocab_size", HF_SIZE, FIELD(vocab), NAN }, \
-	{ "num_attention_heads", HF_SIZE, FIELD(heads), NAN }, \
-	LLAMA_KEYS_BUT(KV_HEADS, EPS, THETA, TIED)
-#define LLAMA_KEYS_BUT(KV_HEADS, EPS, THETA, TIED) \
+	LLAMA_KEYS_BUT(NAN, NAN, KV_HEADS, EPS, THETA, TIED)
+#define LLAMA_KEYS_BUT(VOCAB, HEADS, KV_HEADS, EPS, THETA, TIED) \
+	{ "vocab_size", HF_SIZE, FIELD(vocab), (VOCAB) }, \
 	{ "hidden_size", HF_SIZE, FIELD(dim), NAN }, \
 	{ "intermediate_size", HF_SIZE, FIELD(ffn), NAN }, \
 	{ "num_hidden_layers", HF_SIZE, FIELD(layers), NAN }, \
+	{ "num_attention_heads", HF_SIZE, FIELD(heads), (HEADS) }, \
 	{ "num_key_value_heads", HF_SIZE, FIELD(kv_heads), (KV_HEADS) }, \
 	{ "rms_norm_eps", HF_FLOAT, FIELD(norm_eps), (EPS) }, \
 	{ "rope_theta", HF_DOUBLE, FIELD(rope_theta), (THETA) }, \
@@ -69,9 +69,7 @@ static const struct hf_key gemma2_keys[] = {
 
 /* The published files of those that also see leave out what is so by default. */
 static const struct hf_key gemma3_keys[] = {
-	{ "vocab_size", HF_SIZE, FIELD(vocab), 262208 },
-	{ "num_attention_heads", HF_SIZE, FIELD(heads), 8 },
-	LLAMA_KEYS_BUT(4, 1e-6, 1000000, 1),
+	LLAMA_KEYS_BUT(262208, 8, 4, 1e-6, 1000000, 1),
 	GEMMA_KEYS(0, 0),
 	{ "rope_local_base_freq", HF_DOUBLE, FIELD(local_theta), 10000 },
 	{ .name = NULL },
