@@ -148,6 +148,11 @@ for key in "attn_bias: true" "rope_condense_ratio: 4" "attention_scores_scalar: 
 	exits 2 "LitGPT's $key" lbworker convert "$T/other" "$T/never"
 	like "$err" "model_config.yaml: ${key%%:*} must be [a-z0-9]+, it is ${key#*: }$" "is refused"
 done
+printf '[checkpoint]\ninitial_load_path = "%s"\n' "$T/other" >"$T/large.toml"
+rm -rf "$T/other" && cp -r "$gold/litgpt" "$T/other"
+sed -i "s/^n_layer: .*/n_layer: 1000000000000/" "$T/other/model_config.yaml"
+exits 2 "more layers than a model can have" lbworker plan "$T/large.toml"
+like "$err" "^lbworker: $T/large.toml:2: checkpoint.initial_load_path: model: layers 1000000000000 must be 1 to 1024$" "are refused"
 scaled() { # scaled LOW ORIGINAL: the model of transformers with such rope scaling
 	rm -rf "$T/scaled" && cp -r "$gold/hf" "$T/scaled"
 	sed -i "s/\"rope_type\": .*/\"rope_type\": \"llama3\", \"factor\": 8.0, \"low_freq_factor\": $1, \"high_freq_factor\": 4.0/

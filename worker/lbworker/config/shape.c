@@ -10,6 +10,7 @@
 #include "common/base/files.h"
 #include "common/base/mem.h"
 #include "worker/lbworker/families/hf_config.h"
+#include "worker/lbworker/model/limits.h"
 #include "worker/lbworker/torch/foreign.h"
 
 /* Where neither flavor nor file says otherwise; as torchtitan and transformers have them. */
@@ -83,7 +84,8 @@ static int from_hf(struct config *c, const struct toml *toml, const char *folder
 	struct err err = { 0 };
 	size_t positions;
 
-	if (hf_config_read(&c->shape, &positions, folder, &err))
+	if (hf_config_read(&c->shape, &positions, folder, &err) ||
+	    limits_check_sizes(&c->shape, &err))
 		return refuse(r, toml, "checkpoint.initial_load_path", xstrdup(err.text));
 	if (is_given(toml, "model.name") && (int)c->shape.family != c->model_name)
 		return refuse(r, toml, "model.name",
@@ -105,7 +107,7 @@ static int from_foreign(struct config *c, const struct toml *toml,
 	struct foreign *f = foreign_open(layout, c->initial_load_path, &c->shape, &positions, &err);
 
 	foreign_close(f);
-	if (!f)
+	if (!f || limits_check_sizes(&c->shape, &err))
 		return refuse(r, toml, "checkpoint.initial_load_path", xstrdup(err.text));
 	if (is_given(toml, "model.name") && (int)c->shape.family != c->model_name)
 		return refuse(r, toml, "model.name",

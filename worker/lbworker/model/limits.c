@@ -13,7 +13,7 @@ static bool within(size_t value, size_t max)
 	return value >= 1 && value <= max;
 }
 
-static int check_sizes(const struct model_shape *s, struct err *err)
+int limits_check_sizes(const struct model_shape *s, struct err *err)
 {
 	const struct {
 		const char *name;
@@ -96,7 +96,7 @@ static int check_experts(const struct model_shape *s, const struct model_options
 
 int limits_check(const struct model_shape *s, const struct model_options *o, struct err *err)
 {
-	if (check_sizes(s, err) || check_heads(s, err))
+	if (limits_check_sizes(s, err) || check_heads(s, err))
 		return -1;
 	if (!within(o->batch, MAX_ROWS) || !within(o->seq, MAX_ROWS / o->batch))
 		return err_set(err, ERR_USAGE, "model: batch %zu x seq_len %zu is out of range",
