@@ -39,6 +39,7 @@ FEATURES = [
     (r"^fault_tolerance\.", "torchft"),
     (r"^checkpoint\.(interval_type|load_step|create_seed|enable_first)", "a form of checkpoints"),
     (r"^training\.warmup_pct", "warm-up as a share of all steps"),
+    (r": is \S+ by another name, which says otherwise", "a key by two names that differ"),
 ]
 
 
