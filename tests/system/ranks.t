@@ -234,6 +234,9 @@ if [ -e "$B/liblbmpi.so" ] && command -v mpiexec.mpich >"$T/out"; then
 		--parallelism.data_parallel_shard_degree 3 >"$T/out" 2>"$T/err"
 	[ "$? $(grep -c "lbworker: .*rank 1 .* has another config than rank 0" "$T/err")" = "2 1" ]
 	ok $? "a rank that is to share the model in another way than others is named"
+	LB_CHECKPOINT_DIR=$T/staged timeout $((20 * patience)) mpiexec.mpich -n 1 "$@" : -n 1 "$@" \
+		--checkpoint.stage "$T/of-this-node" >"$T/out" 2>"$T/err"
+	ok $? "where each node saves first is its own affair"
 fi
 refused "a recipe for one rank" "quantize.recipe: scales of past steps" --quantize.recipe delayed
 refused "a width that is no power of two" "reduction_width: must be a power of two" \

@@ -59,21 +59,21 @@ static void digest_of(const struct config *c, char out[DIGEST_BYTES])
 
 static void work_out_digests(struct config *c)
 {
-	/* how many ranks there are changes nothing that a step computes */
 	struct config same = *c;
+	same.timeout_ms = 0;
+	same.stage = same.stage_rate = same.save_every = NULL; /* a node's own affair */
+	digest_of(&same, c->digest_of_all);
+	/* how many ranks there are changes nothing that a step computes */
 	same.local_ranks = same.replicate_degree = 1;
 	same.shard_degree = same.zero_stage = -1;
 	same.reshard = RESHARD_DEFAULT;
 	same.fp8_gather = false;
-	same.timeout_ms = 0;
-	same.stage = same.stage_rate = same.save_every = NULL; /* nor where it is saved first */
 	if (c->pipeline_degree > 1)
 		config_cut_batches(&same);
 	same.pipeline_degree = same.pipeline_microbatch = 1;
 	same.layers_per_stage = -1;
 	same.first_stage_less = same.last_stage_less = 1;
 	digest_of(&same, c->digest);
-	digest_of(c, c->digest_of_all);
 }
 
 /* Each key by itself, so that one that cannot be read does not hide the next; it counts as not

@@ -139,7 +139,8 @@ struct config {
 	int64_t recompute_every; /* layers; 0: by operation */
 	int64_t accumulate;      /* micro-batches in a step, once the batch is full */
 	char *checkpoint_path;   /* LB_CHECKPOINT_DIR, or dump_folder/folder */
-	/* of the effective values: of those that change what a step computes, and of all */
+	/* of the effective values: of those that change what a step computes, and of those that all
+	 * ranks must have */
 	char digest[33], digest_of_all[33];
 };
 
