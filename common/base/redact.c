@@ -17,12 +17,12 @@ static const char stars[] = "***";
 /* What a name ends in that says so by itself. Other keys are often those of a table: of them an
  * option's counts, where its value has a digit. */
 #define SECRET_WORD \
-	"(?:token|password|passwd|passphrase|secret|credentials?" \
+	"(?:" TOKEN "|password|passwd|passphrase|secret|credentials?" \
 	"|(?:api|access|private|wandb)[_-]?key)['\"]?"
-/* No "<|endoftext|>" and no "[MASK]": such tokens are no secrets. */
-#define SECRET_BEGIN "(?![<\\[])"
+/* "<|endoftext|>" and "[MASK]" are tokens and no secrets. */
+#define TOKEN "token(?!['\"]?\\s*[=:,]?\\s*['\"]?[<\\[])"
 #define OPTION "(?i)(?<![\\w.-])--?[\\w.-]*"
-#define OPTION_VALUE "[=,\\s]\\s*['\"]?(?<s>" SECRET_BEGIN "[^\\s'\",*-][^\\s'\"]{5,})"
+#define OPTION_VALUE "[=,\\s]\\s*['\"]?(?<s>[^\\s'\",*-][^\\s'\"]{5,})"
 
 static const char *const patterns[] = {
 	"(?<s>\\b(?:hf_|sk-|gh[pousr]_|github_pat_|glpat-|xox[abprs]-|AKIA|ya29\\.|eyJ)[\\w.+/=-]{12,})",
@@ -30,7 +30,7 @@ static const char *const patterns[] = {
 	/* an option and its value, as words of a line or texts of a list */
 	OPTION SECRET_WORD OPTION_VALUE,
 	OPTION "[_.-]key['\"]?(?=[=,\\s]\\s*['\"]?[^\\s'\"]*\\d)" OPTION_VALUE,
-	"(?i)" SECRET_WORD "\\s*[=:]\\s*['\"]?(?<s>" SECRET_BEGIN "[^\\s'\"&,*]{6,})",
+	"(?i)" SECRET_WORD "\\s*[=:]\\s*['\"]?(?<s>[^\\s'\"&,*]{6,})",
 	"://(?<s>[^/\\s@*]+)@",
 };
 

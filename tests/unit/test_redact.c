@@ -38,6 +38,8 @@ static void test_redact(void **state)
 		  "private_key: ***, WANDB_KEY=***, credential = ***" },
 		{ "pad_token=<|endoftext|>, state_key=layers.12.weight, missing key: layers.12.weight",
 		  "pad_token=<|endoftext|>, state_key=layers.12.weight, missing key: layers.12.weight" },
+		{ "train.py --password <p4ssword --api-key [abcdef] secret=<abcdef token = <unk><unk>",
+		  "train.py --password *** --api-key *** secret=*** token = <unk><unk>" },
 		{ "unexpected token in line 3, the password is wrong",
 		  "unexpected token in line 3, the password is wrong" },
 	};
