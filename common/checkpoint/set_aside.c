@@ -121,25 +121,77 @@ static int turn_link(const char *link, const char *to, struct err *err)
 	return rc;
 }
 
+/* From its last number on: of a rank's file that is the rank. */
+static const char *last_number(const char *name)
+{
+	const char *found = name;
+
+	for (size_t digits; *name; name += digits ? digits : 1) {
+		digits = text_digits(name);
+		found = digits ? name : found;
+	}
+	return found;
+}
+
+/* The name of what of `stays` takes that file's place, or folder's; NULL: nothing does. */
+static const char *place_taker(const struct checkpoint *stays, const char *path)
+{
+	for (size_t i = 0; stays && stays->is_file && i < stays->part_count; i++) {
+		const char *part = stays->parts[i].name;
+
+		if (strcmp(last_number(part), last_number(path)) == 0 &&
+		    is_called_alike(path_base(path), part))
+			return part;
+	}
+	return stays && is_called_alike(path, stays->path) ? path_base(stays->path) : NULL;
+}
+
+/* To which file of it, or its folder, the link leads; NULL: to none. Owned by the caller. One of its
+ * own name is what is set aside itself, and lies elsewhere. */
+static char *led_to(const struct checkpoint *c, const char *link)
+{
+	size_t count = c->is_file ? c->part_count : 1;
+	char *base = checkpoint_base(c), *found = NULL;
+
+	for (size_t i = 0; i < count && !found && file_is_link(link); i++) {
+		char *path = c->is_file ? path_join("%s/%s", base, c->parts[i].name)
+					: xstrdup(c->path);
+
+		if (strcmp(link, path) != 0 && file_is_same(link, path))
+			found = path;
+		else
+			free(path);
+	}
+	free(base);
+	return found;
+}
+
 /* Links beside it that lead to it: a trainer that finds nothing there begins anew. What is called
  * the best is that no more, and goes along. */
 static int turn_links(const char *parent, const struct checkpoint_list *list, size_t index,
 		      int64_t step, const char *aside, struct err *err)
 {
-	const char *named = list->items[index].path;
-	const struct checkpoint *stays = stays_for(list, named, step);
-	char *folder = xstrndup(named, (size_t)(path_base(named) - named));
+	const struct checkpoint *c = &list->items[index];
+	const struct checkpoint *stays = stays_for(list, c->path, step);
+	char *folder = xstrndup(c->path, (size_t)(path_base(c->path) - c->path));
 	DIR *dir = opendir(folder);
 	const struct dirent *entry;
 	int rc = 0;
 
 	while (rc == 0 && dir && (entry = readdir(dir)) != NULL) {
-		char *link = path_join("%s%s", folder, entry->d_name);
+		char *link, *path;
+		const char *to;
 
-		if (file_is_link(link) && file_is_same(link, named))
-			rc = stays && !checkpoint_is_best(entry->d_name)
-				     ? turn_link(link, path_base(stays->path), err)
+		if (entry->d_type != DT_LNK && entry->d_type != DT_UNKNOWN)
+			continue;
+		link = path_join("%s%s", folder, entry->d_name);
+		path = led_to(c, link);
+		to = path ? place_taker(stays, path) : NULL;
+		if (path)
+			rc = to && !checkpoint_is_best(entry->d_name)
+				     ? turn_link(link, to, err)
 				     : move(parent, link, aside, err);
+		free(path);
 		free(link);
 	}
 	if (dir)

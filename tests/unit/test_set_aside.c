@@ -155,6 +155,28 @@ static void what_leads_to_the_newest_leads_to_the_one_that_stays(void **state)
 	assert_int_equal(checkpoints_set_aside("pl", rules, 10, NULL, NULL, "pl/set-aside-2", &err),
 			 1);
 	assert_leads("pl/last.ckpt", "epoch=0-step=10.ckpt");
+	/* of each rank, as Composer has them */
+	assert_int_equal(mkdir("co", 0755), 0);
+	write_text("co/ep0-ba10-rank0.pt", "weights");
+	write_text("co/ep0-ba10-rank1.pt", "weights");
+	write_text("co/ep1-ba20-rank0.pt", "weights");
+	write_text("co/ep1-ba20-rank1.pt", "weights");
+	assert_int_equal(symlink("ep1-ba20-rank0.pt", "co/latest-rank0.pt") |
+				 symlink("ep1-ba20-rank1.pt", "co/latest-rank1.pt"),
+			 0);
+	assert_int_equal(checkpoints_set_aside("co", rules, 10, NULL, NULL, "co/set-aside-2", &err),
+			 1);
+	assert_leads("co/latest-rank0.pt", "ep0-ba10-rank0.pt");
+	assert_leads("co/latest-rank1.pt", "ep0-ba10-rank1.pt");
+	/* one that lies elsewhere is a link itself, and stays what it is */
+	assert_int_equal(mkdir("st", 0755) | mkdir("st/step-10", 0755) |
+				 symlink("/proc/self/fd", "st/step-20") |
+				 symlink("step-20", "st/latest"),
+			 0);
+	assert_int_equal(checkpoints_set_aside("st", rules, 10, NULL, NULL, "st/set-aside-2", &err),
+			 1);
+	assert_leads("st/set-aside-2/step-20", "/proc/self/fd");
+	assert_leads("st/latest", "step-10");
 	checkpoint_rules_destroy(rules);
 }
 
