@@ -53,8 +53,8 @@ bool cron_last_is_over(struct cron *cron, const char *entry, struct ledger_run *
 	       run_state_is_final(run->state);
 }
 
-static void settle(struct cron *cron, const char *entry, int64_t scheduled_s, const char *state,
-		   const char *text)
+static int settle(struct cron *cron, const char *entry, int64_t scheduled_s, const char *state,
+		  const char *text)
 {
 	struct ledger_cron_tick tick = {
 		.entry = entry,
@@ -65,7 +65,7 @@ static void settle(struct cron *cron, const char *entry, int64_t scheduled_s, co
 		.time_ms = clock_wall_ms(),
 	};
 
-	ledger_cron_tick_put(cron->lbd->ledger, &tick, NULL);
+	return ledger_cron_tick_put(cron->lbd->ledger, &tick, NULL);
 }
 
 static void end_run(struct cron *cron, const struct ledger_run *run, const char *reason)
@@ -291,16 +291,18 @@ void cron_tick(struct cron *cron, const struct cron_entry *entry, int64_t schedu
 	       bool one_of_many)
 {
 	struct ledger_run before = { 0 };
+	struct ledger_cron_tick first;
 	bool is_free = !cron_state_of(cron, entry->name)->busy &&
 		       cron_last_is_over(cron, entry->name, &before);
 	bool is_skipped = !is_free && !one_of_many && entry->settings.overlap == OVERLAP_SKIP;
 
+	is_free &= ledger_cron_tick_waiting(cron->lbd->ledger, entry->name, &first, NULL) < 0;
 	settle(cron, entry->name, scheduled_s, is_skipped ? "skipped" : "waiting",
 	       is_free ? "" : "the one before it still runs");
 }
 
-/* It waited for nothing, but the lbd that was about to submit it died, long ago: a time that was
- * missed like others. */
+/* It waited for nothing, but the lbd that was about to submit it died, long ago, or its disk was
+ * full: a time that was missed like others. */
 static bool is_left_over(const struct ledger_cron_tick *tick)
 {
 	return tick->text[0] == '\0' && clock_wall_ms() - tick->time_ms > CRON_LATE_S * 1000;
@@ -317,7 +319,7 @@ static const char *passed_by(const struct cron_entry *entry, bool is_disabled, b
 	if (has_newer && entry->settings.overlap == OVERLAP_REPLACE)
 		return "a newer one took its place";
 	if (is_left_over && (catch_up == CATCH_UP_NONE || (has_newer && catch_up == CATCH_UP_ONE)))
-		return "lbd ended as it submitted it, and CATCH_UP says not to make up for that";
+		return "it was not submitted in time, and CATCH_UP says not to make up for that";
 	return NULL;
 }
 
@@ -339,7 +341,8 @@ static void submit_waiting(struct cron *cron, const struct cron_entry *entry, bo
 			cron_submit(cron, entry, scheduled_s, NULL, NULL);
 			return;
 		}
-		settle(cron, entry->name, scheduled_s, "skipped", why);
+		if (settle(cron, entry->name, scheduled_s, "skipped", why) < 0)
+			return; /* a full disk: it waits until there is room */
 		name_run(entry->name, scheduled_s, run);
 		remove_rest(cron, run);
 	}

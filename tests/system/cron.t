@@ -6,7 +6,7 @@
 
 faketime=$(ls /usr/lib/*/faketime/libfaketime.so.1 2>/dev/null)
 [ -n "$faketime" ] || bail_out "libfaketime is missing: apt-get install libfaketime"
-plan 68
+plan 71
 export ASAN_OPTIONS="$ASAN_OPTIONS:verify_asan_link_order=0:detect_leaks=0"
 export TZ=Europe/Berlin
 cron=$LB_HOME/cron
@@ -120,6 +120,33 @@ days_later() {	# CATCH_UP DAY WANTED
 }
 days_later none 12 ""
 days_later one 14 night-20261115T1006Z
+
+# --- more than one at a time ----------------------------------------------------------------------
+printf 'CATCH_UP=none\nOVERLAP=queue\nNAME=burst\n* * * * * sleep 1000\n' >"$cron/crontab"
+lbd_at "2026-11-18 11:00:05" 1
+wait_for 'lbctl cron | grep -q "^burst"' 20
+lbd_stop
+lbd_at "2026-11-18 11:03:30" 1
+wait_for 'has_run burst-20261118T1001Z' 20
+lbd_dies
+is "$(sqlite3 "$LB_HOME/ledger.db" "SELECT count(*) > 1, min(text) FROM cron_ticks
+	WHERE entry = 'burst' AND state = 'waiting'")" "1|the one before it still runs" \
+	"of those that came together all but the first wait for another, and are no left-overs"
+
+# --- nothing can be written -----------------------------------------------------------------------
+printf 'CATCH_UP=none\nNAME=full\n6 11 * * * true\n' >"$cron/crontab"
+sqlite3 "$LB_HOME/ledger.db" "INSERT INTO cron_ticks (entry, scheduled_s, state, run, text, time_ms)
+		VALUES ('full', 1795000000, 'waiting', '', '', 1795000000000);
+	CREATE TRIGGER no_room BEFORE UPDATE ON cron_ticks WHEN NEW.state = 'skipped'
+		BEGIN SELECT RAISE(ABORT, 'no room'); END"
+lbd_at "2026-11-20 11:00:10" 1
+wait_for '[ "$(timeout 5 lbctl cron --json | json entries.0.last.state)" = waiting ]' 20
+ok "who cannot write what passes by does not try for ever" timeout 10 lbctl cron
+lbd_dies
+sqlite3 "$LB_HOME/ledger.db" "DROP TRIGGER no_room"
+lbd_at "2026-11-20 11:00:30" 1
+ok "it passes by once there is room" wait_for '[ "$(job 0.last.state)" = skipped ]' 20
+lbd_stop
 
 # --- one that came while the one before was being submitted ---------------------------------------
 cat >"$T/beside/lbworker" <<END
