@@ -146,8 +146,8 @@ static const char *place_taker(const struct checkpoint *stays, const char *path)
 	return stays && is_called_alike(path, stays->path) ? path_base(stays->path) : NULL;
 }
 
-/* To which file of it, or its folder, the link leads; NULL: to none. Owned by the caller. One of its
- * own name is what is set aside itself, and lies elsewhere. */
+/* To which file of it, or its folder, the link leads; NULL: to none. Owned by the caller. One of
+ * its own name is what is set aside itself, and lies elsewhere. */
 static char *led_to(const struct checkpoint *c, const char *link)
 {
 	size_t count = c->is_file ? c->part_count : 1;
