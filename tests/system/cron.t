@@ -100,7 +100,7 @@ run_reaches night-20261102T1001Z completed 30
 lbd_stop
 # Days later that is a time at which nobody was there.
 days_later() {	# CATCH_UP DAY WANTED
-	printf 'CATCH_UP=%s\n6 11 * * * night.toml\n' $1 >"$cron/crontab"
+	printf 'CATCH_UP=%s\n6 11 * * * night.toml\n' "$1" >"$cron/crontab"
 	: >"$T/asks"
 	rm "$T/asked"
 	lbd_at "2026-11-$2 11:05:56" 1
@@ -113,7 +113,7 @@ days_later() {	# CATCH_UP DAY WANTED
 	"") wait_for '[ "$(job 0.last.state)" = skipped ]' 30 ;;
 	*) run_reaches "$3" completed 30 ;;
 	esac
-	is "$(runs night-202611$2T1006)$(runs night-202611$(($2 + 1)))" "$3" \
+	is "$(runs night-202611"$2"T1006)$(runs night-202611$(($2 + 1)))" "$3" \
 		"days later it is for CATCH_UP=$1 to say"
 	ok "what there was of it is gone" [ ! -e "$LB_HOME/runs/night-202611$2T1006Z" ]
 	lbd_stop
