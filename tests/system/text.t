@@ -226,6 +226,9 @@ for kind in 'd.utf16: is text in UTF-16 (iconv -f UTF-16 -t UTF-8 helps)' 'e.arr
 	exits 2 "${kind%%:*}, which is named" lbworker tokenize --tokenizer "$T/tekken.json" -o "$T/of-others" "$T/mixed/${kind%%:*}"
 	is "$err" "lbworker: $T/mixed/$kind, which is not read: text, JSON lines, .gz and .zst are" "is refused"
 done
+exits 2 "g.gz through a pipe" sh -c 'cat "$1" | "$B/lbworker" tokenize --tokenizer "$2" -o "$3" /dev/stdin' sh \
+	"$T/mixed/g.gz" "$T/tekken.json" "$T/of-others"
+is "$err" "lbworker: /dev/stdin: is a Parquet file, which is not read: text, JSON lines, .gz and .zst are" "is refused, too"
 exits 2 "h.zstd, which is named" lbworker tokenize --tokenizer "$T/tekken.json" -o "$T/of-others" "$T/mixed/h.zstd"
 is "$err" "lbworker: $T/mixed/h.zstd: is zstd by another name than *.zst" "is refused"
 exits 0 "and in a folder" lbworker tokenize --tokenizer "$T/tekken.json" -o "$T/of-many" "$T/mixed"

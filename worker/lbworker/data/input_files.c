@@ -14,37 +14,7 @@
 #include "common/base/text.h"
 #include "worker/lbworker/text/documents.h"
 
-/* What begins so is read by nobody here, whatever it is called, and within .gz and .zst, too. */
-static const struct magic {
-	const char *bytes;
-	size_t at;
-	const char *what;
-} magics[] = {
-	{ "PAR1", 0, "a Parquet file" },
-	{ "PK\3\4", 0, "a ZIP archive" },
-	{ "%PDF-", 0, "a PDF file" },
-	{ "\xFD"
-	  "7zXZ",
-	  0, "an xz file" },
-	{ "BZh", 0, "a bzip2 file" },
-	{ "ARROW1", 0, "an Arrow file" },
-	{ "\xFF\xFF\xFF\xFF", 0, "an Arrow file" }, /* as datasets.save_to_disk writes them */
-	{ "ustar", 257, "a tar archive" },
-	{ "\xFF\xFE", 0, "text in UTF-16 (iconv -f UTF-16 -t UTF-8 helps)" },
-	{ "\xFE\xFF", 0, "text in UTF-16 (iconv -f UTF-16 -t UTF-8 helps)" },
-};
-
 enum { LOOK_BYTES = 8192 };
-
-static const char *what_is(const char *bytes, size_t count)
-{
-	for (size_t i = 0; i < sizeof(magics) / sizeof(magics[0]); i++) {
-		size_t len = strlen(magics[i].bytes), at = magics[i].at;
-		if (count >= at + len && memcmp(bytes + at, magics[i].bytes, len) == 0)
-			return magics[i].what;
-	}
-	return NULL;
-}
 
 /* In a folder lie programs and pictures, too: texts have no zero bytes. */
 static bool is_text(const char *path)
@@ -52,18 +22,15 @@ static bool is_text(const char *path)
 	char bytes[LOOK_BYTES];
 	size_t count = documents_begin(path, bytes, LOOK_BYTES);
 
-	return !what_is(bytes, count) && !memchr(bytes, '\0', count);
+	return !documents_alien(bytes, count) && !memchr(bytes, '\0', count);
 }
 
 static int check_named(const char *path, struct err *err)
 {
 	char bytes[LOOK_BYTES];
-	const char *what = what_is(bytes, documents_begin(path, bytes, LOOK_BYTES));
+	const char *what = documents_alien(bytes, documents_begin(path, bytes, LOOK_BYTES));
 
-	return what ? err_set(err, ERR_USAGE,
-			      "%s: is %s, which is not read: text, JSON lines, .gz and .zst are",
-			      path, what)
-		    : 0;
+	return what ? err_set(err, ERR_USAGE, DOCUMENTS_ALIEN, path, what) : 0;
 }
 
 static int by_name(const FTSENT **a, const FTSENT **b)
@@ -152,7 +119,7 @@ int input_check_plain(const char *path, const char *bytes, size_t count, const c
 {
 	bool is_gzip = count >= 2 && memcmp(bytes, "\x1f\x8b", 2) == 0;
 	bool is_zstd = count >= 4 && memcmp(bytes, "\x28\xb5\x2f\xfd", 4) == 0;
-	const char *what = what_is(bytes, count);
+	const char *what = documents_alien(bytes, count);
 
 	if (what)
 		return err_set(err, ERR_USAGE, "%s: is %s, %s takes plain text", path, what, who);

@@ -26,6 +26,11 @@ struct document {
 /* A file's first bytes, unpacked, at most `room`; how many. What cannot be read has none. */
 size_t documents_begin(const char *path, char *bytes, size_t room);
 
+/* What bytes are, from the first of a file's on, unpacked, that are no text: "a PDF file"; NULL:
+ * nothing that is known. And how people are told: of a path. */
+const char *documents_alien(const char *bytes, size_t count);
+#define DOCUMENTS_ALIEN "%s: is %s, which is not read: text, JSON lines, .gz and .zst are"
+
 /* Hands each document of the file, from number `from` on, to `each`, which ends it by returning
  * non-zero. *.gz and *.zst are read as what they hold. -1 with err; else what `each` returned
  * last, or 0. */
