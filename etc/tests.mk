@@ -35,11 +35,16 @@
 # How fast the machine multiplies is not what sanitizers make of it: those of peak.c took three
 # seconds of each training.
 $(if $(SAN),$(eval $(B)/obj/kernels/machine/peak.o: CFLAGS := $(filter-out $(SANFLAGS),$(CFLAGS)) -O2))
+# They start some thousand times: sooner with the sanitizers' libraries in them. (lbworker opens
+# libraries that share its own.)
+$(if $(SAN),$(eval $(B)/lbd $(B)/lbctl $(B)/lbrun: LDFLAGS += $(call takes,-static-libasan -static-libubsan)))
 # --- tests ----------------------------------------------------------------------------------
+# So many of them: the linker that takes half as long, where there is one.
+GOLD      := $(if $(shell command -v ld.gold),-fuse-ld=gold)
 UNIT_LIBS := -lcmocka -lncursesw -ltinfo -luv -lsqlite3 -ljansson -lpcre2-8 -lzstd -lz -lstdc++ -ldl -lm -lpthread
 $(B)/unit/%: $(B)/obj/tests/unit/%.o $(B)/obj/tests/unit/scratch.o $(ARCHIVES)
 	@mkdir -p $(@D)
-	$(call say,LINK) $(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) -Wl,--start-group $(ARCHIVES) -Wl,--end-group $(UNIT_LIBS)
+	$(call say,LINK) $(CC) $(LDFLAGS) $(GOLD) -o $@ $(filter %.o,$^) -Wl,--start-group $(ARCHIVES) -Wl,--end-group $(UNIT_LIBS)
 
 # lbd and lbworker each have a config of their own, under the same names.
 $(B)/unit/test_lbworker_config $(B)/unit/test_lbworker_titan: ARCHIVES := $(B)/lbworker.a $(B)/kernels.a $(B)/common.a
@@ -372,21 +377,23 @@ check: all
 	$(if $(HAVE_HIP),$(MAKE) check-hip)
 	$(MAKE) SAN=1 B=$(B)-san all unit gpu-parts
 	$(MAKE) SAN=1 B=$(B)-san check-unit
-	$(MAKE) --jobs=3 check-sanitized check-plain check-beside
+	$(MAKE) --jobs=3 check-sanitized check-plain check-linted check-simulated check-fuzzed
 # System tests mostly wait, so both kinds run at once; what only computes takes what they leave of
-# the processors. 60 worlds here, 500 with `make sim`. Conditions are asked
-# by the lbctl that starts faster: the sanitized one has a thousand other occasions to show what is
-# wrong.
+# the processors, and what is left of it when they are done is done side by side. 60 worlds here,
+# 500 with `make sim`. Conditions are asked by the lbctl that starts faster: the sanitized one has a
+# thousand other occasions to show what is wrong.
 check-sanitized:
 	LB_ASKER=$(abspath $(B))/lbctl $(MAKE) SAN=1 B=$(B)-san TESTS='$(filter-out $(HEAVY),$(TESTS))' check-system
 check-plain:
 	$(MAKE) TESTS='$(PLAIN)' PROVE_JOBS=4 check-system
-check-beside:
+check-linted:
 	nice $(MAKE) lint check-headers SLURM_SUITES='bullseye bookworm trixie sid'
+check-simulated:
 	nice $(MAKE) SAN=1 B=$(B)-san SEEDS=12 sim
 	nice $(MAKE) SEEDS=60 sim
+check-fuzzed:
 	nice $(MAKE) SECONDS=1 fuzz
-.PHONY: check-sanitized check-plain check-beside
+.PHONY: check-sanitized check-plain check-linted check-simulated check-fuzzed
 
 # For daily work: plain programs, and the tests that find the most in the least time.
 QUICK    := $(foreach t,lbd lbrun kill crash submit-with,tests/system/$(t).t)
