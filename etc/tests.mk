@@ -35,9 +35,6 @@
 # How fast the machine multiplies is not what sanitizers make of it: those of peak.c took three
 # seconds of each training.
 $(if $(SAN),$(eval $(B)/obj/kernels/machine/peak.o: CFLAGS := $(filter-out $(SANFLAGS),$(CFLAGS)) -O2))
-# They start some thousand times: sooner with the sanitizers' libraries in them. (lbworker opens
-# libraries that share its own.)
-$(if $(SAN),$(eval $(B)/lbd $(B)/lbctl $(B)/lbrun: LDFLAGS += $(call takes,-static-libasan -static-libubsan)))
 # --- tests ----------------------------------------------------------------------------------
 # So many of them: the linker that takes half as long, where there is one.
 GOLD      := $(if $(shell command -v ld.gold),-fuse-ld=gold)
