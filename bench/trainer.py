@@ -38,6 +38,8 @@ def run(arguments, environment):
     done = subprocess.run(arguments, capture_output=True, text=True, env=os.environ | environment)
     with open(folder + "/log", "a") as f:
         f.write(done.stderr)
+    if done.returncode != 0:    # a peer that died would be missing without a word
+        print(f"# {' '.join(arguments)} ended with {done.returncode}", flush=True)
     return done.stdout
 
 
