@@ -153,7 +153,7 @@ static char *led_to(const struct checkpoint *c, const char *link)
 	size_t count = c->is_file ? c->part_count : 1;
 	char *base = checkpoint_base(c), *found = NULL;
 
-	for (size_t i = 0; i < count && !found && file_is_link(link); i++) {
+	for (size_t i = 0; i < count && !found; i++) {
 		char *path = c->is_file ? path_join("%s/%s", base, c->parts[i].name)
 					: xstrdup(c->path);
 
@@ -185,7 +185,7 @@ static int turn_links(const char *parent, const struct checkpoint_list *list, si
 		if (entry->d_type != DT_LNK && entry->d_type != DT_UNKNOWN)
 			continue;
 		link = path_join("%s%s", folder, entry->d_name);
-		path = led_to(c, link);
+		path = file_is_link(link) ? led_to(c, link) : NULL;
 		to = path ? place_taker(stays, path) : NULL;
 		if (path)
 			rc = to && !checkpoint_is_best(entry->d_name)

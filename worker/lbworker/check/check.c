@@ -30,28 +30,35 @@ struct words {
 		search;
 };
 
+enum kind { WORD, NUMBER, WHOLE_NUMBER };
+/* clang-format off */
+#define WORD(name, member) { name, offsetof(struct words, member), WORD, 0, 0 }
+#define NUMBER(name, member, least, most) { name, offsetof(struct words, member), NUMBER, least, most }
+#define WHOLE(name, member, least, most) { name, offsetof(struct words, member), WHOLE_NUMBER, least, most }
+/* clang-format on */
+
 static const struct {
 	const char *name;
 	size_t at;
-	bool is_number, is_whole;
+	enum kind kind;
 	double least, most;
 } options[] = {
-	{ "--folder", offsetof(struct words, folder), false, false, 0, 0 },
-	{ "--device", offsetof(struct words, device), false, false, 0, 0 },
-	{ "--reports", offsetof(struct words, reports), false, false, 0, 0 },
-	{ "--svg", offsetof(struct words, svg), false, false, 0, 0 },
-	{ "--sys", offsetof(struct words, sys), false, false, 0, 0 },
-	{ "--kernel-log", offsetof(struct words, kernel_log), false, false, 0, 0 },
-	{ "--xid-hours", offsetof(struct words, xid_hours), true, false, 0, 1e6 },
-	{ "--ranks", offsetof(struct words, ranks), true, true, 1, COMM_RANKS_MAX },
-	{ "--slow", offsetof(struct words, slow), true, false, 0, 1 },
-	{ "--least-product", offsetof(struct words, product), true, false, 0, 1e12 },
-	{ "--least-memory", offsetof(struct words, memory), true, false, 0, 1e12 },
-	{ "--search", offsetof(struct words, search), true, true, 0, 1 },
-	{ "--clock", offsetof(struct words, clock_s), true, false, 0, 1e9 },
-	{ "--timeout", offsetof(struct words, timeout_s), true, false, 1, 1e6 },
-	{ "--memory-mib", offsetof(struct words, memory_mib), true, true, 1, 1 << 20 },
-	{ "--disk-mib", offsetof(struct words, disk_mib), true, true, 1, 1 << 20 },
+	WORD("--folder", folder),
+	WORD("--device", device),
+	WORD("--reports", reports),
+	WORD("--svg", svg),
+	WORD("--sys", sys),
+	WORD("--kernel-log", kernel_log),
+	NUMBER("--xid-hours", xid_hours, 0, 1e6),
+	WHOLE("--ranks", ranks, 1, COMM_RANKS_MAX),
+	NUMBER("--slow", slow, 0, 1),
+	NUMBER("--least-product", product, 0, 1e12),
+	NUMBER("--least-memory", memory, 0, 1e12),
+	WHOLE("--search", search, 0, 1),
+	NUMBER("--clock", clock_s, 0, 1e9),
+	NUMBER("--timeout", timeout_s, 1, 1e6),
+	WHOLE("--memory-mib", memory_mib, 1, 1 << 20),
+	WHOLE("--disk-mib", disk_mib, 1, 1 << 20),
 };
 enum { OPTIONS = sizeof(options) / sizeof(options[0]) };
 
@@ -66,17 +73,17 @@ static int take(struct words *w, const char *name, const char *value, struct err
 		return err_set(err, ERR_USAGE, "check: %s%s; lbworker help check", name,
 			       i == OPTIONS ? " is no option" : " wants a value");
 	void *at = (char *)w + options[i].at;
-	if (!options[i].is_number) {
+	if (options[i].kind == WORD) {
 		*(const char **)at = value;
 		return 0;
 	}
+	bool is_whole = options[i].kind == WHOLE_NUMBER;
 	double number = strtod(value, &end);
 	if (*end != '\0' || end == value ||
 	    !(number >= options[i].least && number <= options[i].most) ||
-	    (options[i].is_whole && number != (double)(int64_t)number))
+	    (is_whole && number != (double)(int64_t)number))
 		return err_set(err, ERR_USAGE, "check: %s %s: a %snumber from %.15g to %.15g", name,
-			       value, options[i].is_whole ? "whole " : "", options[i].least,
-			       options[i].most);
+			       value, is_whole ? "whole " : "", options[i].least, options[i].most);
 	*(double *)at = number;
 	return 0;
 }
