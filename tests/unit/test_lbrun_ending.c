@@ -112,6 +112,14 @@ static const struct {
 	{{.wait_status = EXITED(0), .submitted_itself = true, .lasted_ms = 60000}, CAUSE_PREEMPTED, 0, 0, 143},
 	{{.wait_status = EXITED(0), .submitted_itself = true, .lasted_ms = 59999}, CAUSE_COMPLETED, 0, 0, 0},
 	{{.wait_status = EXITED(1), .submitted_itself = true, .lasted_ms = 60000}, CAUSE_ERROR, 1, 0, 1},
+	/* … and its trainer has neither failed nor left steps, however soon it is over */
+	{{.wait_status = EXITED(0), .submitted_itself = true, .lasted_ms = 59999, .has_steps_left = true, .has_come_further = true}, CAUSE_PREEMPTED, 0, 0, 143},
+	{{.wait_status = EXITED(0), .submitted_itself = true, .lasted_ms = 59999, .has_steps_left = true}, CAUSE_COMPLETED, 0, 0, 0},
+	{{.wait_status = EXITED(0), .submitted_itself = true, .lasted_ms = 59999, .rank_end = &failed, .end_is_last = true}, CAUSE_ERROR, 7, 0, 7},
+	{{.wait_status = EXITED(0), .submitted_itself = true, .lasted_ms = 60000, .rank_end = &failed, .end_is_last = true}, CAUSE_PREEMPTED, 0, 0, 143},
+	{{.wait_status = EXITED(0), .submitted_itself = true, .lasted_ms = 59999, .has_raised = true}, CAUSE_ERROR, 0, 0, 143},
+	{{.wait_status = EXITED(0), .submitted_itself = true, .lasted_ms = 59999, .has_broken_off = true, .has_steps_left = true, .has_come_further = true}, CAUSE_ERROR, 0, 0, 143},
+	{{.wait_status = EXITED(0), .has_raised = true}, CAUSE_COMPLETED, 0, 0, 0},
 	{{.wait_status = EXITED(0), .submitted_itself = true, .lasted_ms = 60000, .stop = STOP_ORDERED}, CAUSE_KILLED, 0, 0, 143},
 	{{.wait_status = KILLED(SIGSEGV), .stop = STOP_WARNED}, CAUSE_CRASH, -1, SIGSEGV, 139},
 	/* warned of the limit, by a signal that reaches lbrun, too, or its ranks alone */

@@ -165,14 +165,32 @@ static bool is_trainers_end(const struct launch_facts *f)
 	       is_crash_signal(signal_of_rank(f->rank_end));
 }
 
+/* The launcher says so, or an exception does that nothing came behind: of a script that has steps
+ * left, or that submits itself again. */
+static bool has_failed_inside(const struct launch_facts *f)
+{
+	return (f->end_is_last && is_bad_end(f) && is_trainers_end(f)) || f->has_broken_off ||
+	       f->has_lost_node || (f->submitted_itself && f->has_raised);
+}
+
+/* A script that submits itself again, mostly before it does anything else, goes on in another job
+ * as long as there is something to do: what is over at once with status 0 has found nothing, where
+ * no steps are left. One that fails is judged as any other. */
+static bool is_link_of_chain(const struct launch_facts *f, const struct ending *end)
+{
+	enum { AT_ONCE_MS = 60 * 1000 };
+	bool has_more = f->has_steps_left && f->has_come_further && !has_failed_inside(f);
+
+	return f->submitted_itself &&
+	       (f->warned || (end->exit_code == 0 && (f->lasted_ms >= AT_ONCE_MS || has_more)));
+}
+
 /* Where commands follow the trainer, or it writes into tee, the status is theirs: 0, though it
  * failed. What brings itself back, or was warned of the limit, may end as it likes. */
 static bool is_hidden(const struct launch_facts *f, const struct ending *end)
 {
-	return end->exit_code == 0 && !f->warned && !f->requeue_asked && !f->submitted_itself &&
-	       !f->said_stopped &&
-	       ((f->end_is_last && is_bad_end(f) && is_trainers_end(f)) || f->has_broken_off ||
-		f->has_lost_node);
+	return end->exit_code == 0 && !f->warned && !f->requeue_asked &&
+	       !is_link_of_chain(f, end) && !f->said_stopped && has_failed_inside(f);
 }
 
 /* A script that heard of the limit and ends, without having completed; or a rank that took no care
@@ -245,17 +263,6 @@ static bool is_mere_follower(const struct launch_facts *f, const struct ending *
 {
 	return f->complaint && f->complaint->weight == WEIGHT_FOLLOWS && out->signal &&
 	       f->rank_end && f->rank_end->is_known && f->complaint->rank != f->rank_end->rank;
-}
-
-/* A script that submits itself again, mostly before it does anything else, goes on in another job
- * as long as there is something to do: what is over at once with status 0 has found nothing. One
- * that fails is judged as any other. */
-static bool is_link_of_chain(const struct launch_facts *f, const struct ending *end)
-{
-	enum { AT_ONCE_MS = 60 * 1000 };
-
-	return f->submitted_itself &&
-	       (f->warned || (end->exit_code == 0 && f->lasted_ms >= AT_ONCE_MS));
 }
 
 /* At the signal before its limit a trainer saves, and ends as if all were well. */
