@@ -265,10 +265,13 @@ wait_for '[ -e "$LB_HOME/runs/own/again" ]' 60
 is "$(lbctl status own --json | json attempts.0.cause)" timeout "one that cancels its own goes on in the next"
 lbctl kill --now own >/dev/null
 
-# a shell that makes its PATH anew, and a script that comes by standard input
+# a shell that makes its PATH anew, a script that comes by standard input, and one that is not to be
+# taken for a part of its job
 sed 's,^#!/bin/bash$,& -l,; s,chain,login,' chain.slurm >login.slurm
 sed 's,"\(.*/\)chain.slurm",<"\1input.slurm",; s,=chain,=input,' chain.slurm >input.slurm
-for how in login input; do
+sed 's,^again() {$,&\n\tid=$SLURM_JOB_ID; unset ${!SLURM_JOB@},; s,afterany:$SLURM_JOB_ID,afterany:$id,; s,chain,cleared,' \
+	chain.slurm >cleared.slurm
+for how in login input cleared; do
 	lbctl submit --name $how $how.slurm >/dev/null 2>&1
 	wait_for '[ -e "$LB_HOME/runs/$how/ready" ]' 60
 	scancel --batch --signal=USR1 "$(lbctl status $how --json | json attempts.0.job_id)"

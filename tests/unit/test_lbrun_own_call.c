@@ -119,12 +119,23 @@ static void requeues_of_this_job(void **state)
 {
 	static const struct {
 		const char *call;
-		bool is;
+		enum own_requeue is;
 	} cases[] = {
-		{ "scontrol requeue 12", true },     { "scontrol -Q REQ jobid=12", true },
-		{ "scontrol requeue 10_3", true },   { "scontrol requeue 13", false },
-		{ "scontrol requeue 12 13", false }, { "scontrol requeue", false },
-		{ "scontrol show job 12", false },   { "scontrol", false },
+		{ "scontrol requeue 12", REQUEUE_OWN },
+		{ "scontrol -Q REQ jobid=12", REQUEUE_OWN },
+		{ "scontrol requeue 10_3", REQUEUE_OWN },
+		{ "scontrol requeuehold 12", REQUEUE_OWN_HELD },
+		{ "scontrol RequeueHold 10_3", REQUEUE_OWN_HELD },
+		{ "scontrol requeuehold State=SpecialExit 12", REQUEUE_OWN_HELD },
+		{ "scontrol requeue Incomplete 12", REQUEUE_OWN },
+		{ "scontrol requeue 13", REQUEUE_OTHER },
+		{ "scontrol requeue 12 13", REQUEUE_OTHER },
+		{ "scontrol requeue", REQUEUE_OTHER },
+		{ "scontrol requeuehold 13", REQUEUE_OTHER },
+		{ "scontrol requeuehold State=SpecialExit", REQUEUE_OTHER },
+		{ "scontrol requeueh 12", REQUEUE_OTHER },
+		{ "scontrol show job 12", REQUEUE_OTHER },
+		{ "scontrol", REQUEUE_OTHER },
 	};
 	const struct own_job job = { .id = "12", .array_id = "10", .array_task = "3" };
 

@@ -31,16 +31,31 @@ static bool is_own_id(const char *word, const struct own_job *job)
 	return strcmp(word, name) == 0;
 }
 
-bool own_requeue(char *const *argv, const struct own_job *job)
+/* "Incomplete", "State=SpecialExit" */
+static bool is_of_requeue(const char *word)
+{
+	return strncasecmp(word, "incomplete", strlen(word)) == 0 ||
+	       strncasecmp(word, "state=", 6) == 0;
+}
+
+enum own_requeue own_requeue(char *const *argv, const struct own_job *job)
 {
 	char *const *word = argv + 1;
+	enum own_requeue is;
 	size_t len;
 
 	while (*word && **word == '-')
 		word++;
 	len = *word ? strlen(*word) : 0;
-	return len >= 3 && strncasecmp(*word, "requeue", len) == 0 && word[1] &&
-	       is_own_id(word[1], job) && !word[2];
+	if (len >= 3 && strncasecmp(*word, "requeue", len) == 0)
+		is = REQUEUE_OWN;
+	else if (len > 0 && strcasecmp(*word, "requeuehold") == 0)
+		is = REQUEUE_OWN_HELD;
+	else
+		return REQUEUE_OTHER;
+	for (word++; *word && is_of_requeue(*word);)
+		word++;
+	return *word && is_own_id(*word, job) && !word[1] ? is : REQUEUE_OTHER;
 }
 
 /* --- sbatch ----------------------------------------------------------------------------------- */

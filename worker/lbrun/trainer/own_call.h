@@ -15,8 +15,14 @@ struct own_job {
 	char *const *arguments; /* its words behind its name; NULL-terminated */
 };
 
+enum own_requeue {
+	REQUEUE_OTHER, /* of another job, or something else */
+	REQUEUE_OWN,
+	REQUEUE_OWN_HELD, /* requeuehold */
+};
+
 /* "scontrol requeue 12", in any case and cut short as scontrol allows, options before it. */
-bool own_requeue(char *const *argv, const struct own_job *job);
+enum own_requeue own_requeue(char *const *argv, const struct own_job *job);
 
 enum own_submission {
 	SUBMISSION_OTHER,     /* of another job, or of this script with other variables or tasks

@@ -197,11 +197,16 @@ static int note(const char *folder, const char *mark)
 /* What a script asks for of its own job; -1: this call is about another. */
 static int as_scontrol(char **argv, const struct own_job *job, const char *folder)
 {
-	if (!own_requeue(argv, job))
+	enum own_requeue what = own_requeue(argv, job);
+
+	if (what == REQUEUE_OTHER)
 		return -1;
 	if (note(folder, REQUEUE))
 		return 1;
-	fprintf(stderr, "lbrun: the job is not requeued: lbd brings the run back in another one\n");
+	fprintf(stderr,
+		"lbrun: the job is not requeued%s: lbd brings the run back in another one%s\n",
+		what == REQUEUE_OWN_HELD ? ", nor held" : "",
+		what == REQUEUE_OWN_HELD ? ", at once (lbctl hold keeps a run)" : "");
 	return 0;
 }
 
@@ -246,13 +251,13 @@ static int as_scancel(char **argv, const struct own_job *job, const char *folder
 	return 0;
 }
 
-static int as_called(char **argv, const char *folder)
+static int as_called(char **argv, const char *job_id, const char *folder)
 {
 	bool is_sbatch = strcmp(path_base(argv[0]), "sbatch") == 0;
 	struct attempt_params params = { 0 };
 	struct err why = { 0 };
 	struct own_job job = {
-		.id = getenv("SLURM_JOB_ID"),
+		.id = job_id,
 		.array_id = getenv("SLURM_ARRAY_JOB_ID"),
 		.array_task = getenv("SLURM_ARRAY_TASK_ID"),
 	};
@@ -277,14 +282,16 @@ static int as_called(char **argv, const char *folder)
 	return status;
 }
 
-/* A caller that cleared its environment has another job in mind. */
+/* A caller that cleared its environment, as people do so that sbatch takes nothing of this job for
+ * the next one, is in this job all the same: any other has a number. */
 int requeue_main(char **argv)
 {
 	const char *job = getenv("SLURM_JOB_ID"), *value = getenv(variable);
-	const char *folder = value ? strchr(value, ':') : NULL;
-	bool is_own = job && folder && strlen(job) == (size_t)(folder - value) &&
-		      strncmp(job, value, strlen(job)) == 0;
-	int status = is_own ? as_called(argv, folder + 1) : -1;
+	const char *colon = value ? strchr(value, ':') : NULL;
+	char *own = colon ? xstrndup(value, (size_t)(colon - value)) : NULL;
+	bool is_own = own && (!job || strcmp(job, own) == 0);
+	int status = is_own ? as_called(argv, own, colon + 1) : -1;
 
+	free(own);
 	return status >= 0 ? status : run_real(argv);
 }
