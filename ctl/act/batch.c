@@ -77,7 +77,7 @@ static void tell_of_self_submission(const char *file, const char *text)
 			file, line);
 	else if (line > 0 && how == SUBMITS_ANOTHER)
 		fprintf(stderr,
-			"lbctl: %s:%d: sbatch of this script by its whole path or with --export or other arguments: "
+			"lbctl: %s:%d: sbatch of this script by its whole path, by ssh or with --array, --export or other arguments: "
 			"that job is Slurm's, and trains beside the run, which lbd brings back by "
 			"itself; take the line out: man lbctl, submit\n",
 			file, line);

@@ -73,8 +73,8 @@ static bool is_name_char(char c)
 	return isalnum((unsigned char)c) || c == '_';
 }
 
-/* "$NAME" or "${NAME" as a whole name */
-static bool uses(const char *text, const char *name)
+/* "$NAME" or "${NAME" as a whole name; what stands behind it, NULL: it is not there. */
+static const char *use_of(const char *text, const char *name)
 {
 	size_t len = strlen(name);
 
@@ -82,9 +82,14 @@ static bool uses(const char *text, const char *name)
 		const char *start = at + 1 + (at[1] == '{');
 
 		if (strncmp(start, name, len) == 0 && !is_name_char(start[len]))
-			return true;
+			return start + len;
 	}
-	return false;
+	return NULL;
+}
+
+static bool uses(const char *text, const char *name)
+{
+	return use_of(text, name) != NULL;
 }
 
 /* The name of the script as a whole word, also at the end of a path. */
@@ -102,14 +107,29 @@ static bool says_name(const char *text, const char *base)
 	return false;
 }
 
+/* "$(dirname $0)/eval.slurm": where it lies, and not "$(dirname $0)/$(basename $0)". */
+static bool is_its_folder(const char *text)
+{
+	const char *folder = strstr(text, "dirname");
+
+	return (folder && !strstr(folder, "basename")) || strstr(text, "%/*");
+}
+
+/* "$DIR/eval.slurm" is something else. */
 static bool means_itself(const char *text, const char *base, const struct strv *variables)
 {
-	if (uses(text, "0") || strstr(text, "BASH_SOURCE") || strstr(text, "scontrol show job") ||
-	    says_name(text, base))
+	if (says_name(text, base))
 		return true;
-	for (size_t i = 0; i < variables->count; i++)
-		if (uses(text, variables->items[i]))
+	if (is_its_folder(text))
+		return false;
+	if (uses(text, "0") || strstr(text, "BASH_SOURCE") || strstr(text, "scontrol show job"))
+		return true;
+	for (size_t i = 0; i < variables->count; i++) {
+		const char *behind = use_of(text, variables->items[i]);
+
+		if (behind && behind[*behind == '}'] != '/')
 			return true;
+	}
 	return false;
 }
 
@@ -139,24 +159,42 @@ static bool learn_variable(const char *line, const char *base, struct strv *vari
 	return true;
 }
 
-/* Words of a command behind `word`, if it is one: "sbatch --begin=now+1day $0". */
-static bool command_means_itself(char *line, const char *word, const char *base,
-				 const struct strv *variables)
+/* "echo "Usage: sbatch $0", but not "echo $(sbatch $0)" */
+static bool is_only_said(const char *line, const char *call)
 {
-	size_t len = strlen(word);
+	static const char *const words[] = { "echo ", "printf ", "sage: " };
 
-	for (char *at = strstr(line, word); at; at = strstr(at + 1, word)) {
-		bool begins = at == line || strchr(" \t(/`;&|\"'", at[-1]);
-		char *rest = xstrdup(at + len);
-		bool is;
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		const char *at = strstr(line, words[i]);
 
-		rest[command_len(rest)] = '\0';
-		is = begins && strchr(" \t<", at[len]) && means_itself(rest, base, variables);
-		free(rest);
-		if (is)
+		while (at && at < call && strcspn(at, ";|&`(") < (size_t)(call - at))
+			at = strstr(at + 1, words[i]);
+		if (at && at < call)
 			return true;
 	}
 	return false;
+}
+
+/* The words of a call of sbatch that means the script, "--begin=now+1day $0"; owned, NULL: there is
+ * none. *call: where it begins. */
+static char *submission_of_itself(char *line, const char *base, const struct strv *variables,
+				  const char **call)
+{
+	static const char program[] = "sbatch";
+	size_t len = strlen(program);
+
+	for (char *at = strstr(line, program); at; at = strstr(at + 1, program)) {
+		bool begins = at == line || strchr(" \t(/`;&|\"'", at[-1]);
+		bool is_call = begins && strchr(" \t<", at[len]) && !is_only_said(line, at);
+		char *rest = xstrdup(at + len);
+
+		rest[command_len(rest)] = '\0';
+		*call = at;
+		if (is_call && means_itself(rest, base, variables))
+			return rest;
+		free(rest);
+	}
+	return NULL;
 }
 
 /* "requeue" or "requeuehold" behind what are options of scontrol at most; NULL: another word. */
@@ -194,11 +232,17 @@ static bool requeues_itself(const char *line)
 	return at && (uses(at, "SLURM_JOB_ID") || uses(at, "SLURM_JOBID"));
 }
 
-static bool exports_of_its_own(const char *line)
+/* Variables of its own, or tasks: not "ALL", nor the task that it is. */
+static bool is_of_another(const char *words)
 {
-	const char *at = strstr(line, " --export"), *value = at ? at + strlen(" --export=") : NULL;
+	const char *export = strstr(words, " --export"), *tasks = strstr(words, " --array");
+	const char *value = export ? export + strlen(" --export=") : NULL;
 
-	return at && strchr("= ", value[-1]) &&
+	for (const char *at = strstr(words, " -a"); at && !tasks; at = strstr(at + 1, " -a"))
+		tasks = at[3] && strchr(" \"$0123456789", at[3]) ? at : NULL;
+	if (tasks && !strstr(tasks, "SLURM_ARRAY_TASK_ID"))
+		return true;
+	return export && value[-1] && strchr("= ", value[-1]) &&
 	       !(strncasecmp(value, "ALL", 3) == 0 && !is_name_char(value[3]) && value[3] != ',');
 }
 
@@ -218,31 +262,92 @@ static size_t word_len(const char *text)
 	return i;
 }
 
+/* What stands behind the word that means the script; "" where it is input, or ends the line. */
+static const char *behind_itself(const char *words, const char *base, const struct strv *variables)
+{
+	for (size_t len; *words; words += len) {
+		char *word;
+		bool is;
+
+		words += strspn(words, " \t");
+		len = word_len(words);
+		if (len == 0)
+			break;
+		word = xstrndup(words, len);
+		is = word[0] != '-' && means_itself(word, base, variables);
+		free(word);
+		if (is)
+			return words[0] == '<' ? "" : words + len;
+	}
+	return "";
+}
+
 /* Words of its own behind the script, "$0 $((N+1))", "$0 --resume": none that come from the
  * script's own arguments, nor what nobody can know, "$0 $ARGS". */
-static bool has_other_arguments(const char *line)
+static bool has_other_arguments(const char *behind)
 {
-	const char *at = strstr(line, "$0"), *word;
-	size_t len;
+	const char *word = behind + strspn(behind, " \t");
+	size_t len = word_len(word);
 
-	/* in quotes of its own, or in none */
-	if (!at || (at > line && at[-1] == '"') != (at[2] == '"'))
-		return false;
-	word = at + 2 + (at[2] == '"');
-	word += strspn(word, " \t");
-	len = word_len(word);
-	if (len == 0 || strchr("<>)'\"#", word[0]) || !strchr(" \t", word[-1]))
+	if (len == 0 || word == behind || strchr("<>)'\"#", word[0]))
 		return false;
 	return strncmp(word, "$((", 3) == 0 || (!memchr(word, '$', len) && !memchr(word, '>', len));
 }
 
-static enum self_submission way_of(const char *line)
+/* `call` of sbatch in this line, and the words behind it. Also on another machine. */
+static enum self_submission way_of(const char *line, const char *call, const char *words,
+				   const char *behind)
 {
-	if (strstr(line, " --begin") || strstr(line, " -b"))
+	const char *ssh = strstr(line, "ssh ");
+
+	if (strstr(words, " --begin") || strstr(words, " -b"))
 		return SUBMITS_LATER;
-	return strstr(line, "/sbatch ") || exports_of_its_own(line) || has_other_arguments(line)
-		       ? SUBMITS_ANOTHER
-		       : SUBMITS_AGAIN;
+	if ((call > line && call[-1] == '/') || (ssh && ssh < call))
+		return SUBMITS_ANOTHER;
+	return is_of_another(words) || has_other_arguments(behind) ? SUBMITS_ANOTHER
+								   : SUBMITS_AGAIN;
+}
+
+/* "if [ -z "$SLURM_JOB_ID" ]": where it was called by hand, outside of any job. */
+static bool asks_for_no_job(const char *text)
+{
+	const char *at = strstr(text, "-z ");
+
+	return at && !memchr(text, '!', (size_t)(at - text)) && !strstr(at, "||") &&
+	       (uses(at, "SLURM_JOB_ID") || uses(at, "SLURM_JOBID"));
+}
+
+/* How deep in such an "if" the line stands; 0: in none. */
+static int depth_behind(const char *line, int depth)
+{
+	const char *word = line + strspn(line, " \t");
+	size_t len = strcspn(word, " \t;");
+	bool is_if = len == 2 && strncmp(word, "if", 2) == 0;
+	bool is_else = len == 4 && (strncmp(word, "else", 4) == 0 || strncmp(word, "elif", 4) == 0);
+
+	if (is_if && (depth > 0 || asks_for_no_job(word)) && !strstr(word, "; fi"))
+		return depth + 1;
+	if (len == 2 && strncmp(word, "fi", 2) == 0 && depth > 0)
+		return depth - 1;
+	return is_else && depth == 1 ? 0 : depth;
+}
+
+/* Does this line of a job hand the script to sbatch again? *how: in which way. */
+static bool line_submits(char *line, const char *base, const struct strv *variables,
+			 enum self_submission *how)
+{
+	const char *call;
+	char *words = submission_of_itself(line, base, variables, &call), *before;
+	bool is = words != NULL;
+
+	if (is) {
+		before = xstrndup(line, (size_t)(call - line));
+		is = !asks_for_no_job(before);
+		free(before);
+		*how = way_of(line, call, words, behind_itself(words, base, variables));
+	}
+	free(words);
+	return is;
 }
 
 int submits_itself(const char *path, const char *text, enum self_submission *how)
@@ -250,7 +355,7 @@ int submits_itself(const char *path, const char *text, enum self_submission *how
 	const char *base = path_base(path);
 	struct strv variables = { 0 };
 	bool is = false, learnt = true;
-	int number = 0, next = 1;
+	int number = 0, next = 1, depth = 0;
 	char *line;
 
 	for (int i = 0; i < VARIABLE_ROUNDS && learnt; i++) {
@@ -263,12 +368,15 @@ int submits_itself(const char *path, const char *text, enum self_submission *how
 		}
 	}
 	for (number = next; !is && (line = next_command(&text, &next)); free(line)) {
-		is = command_means_itself(line, "sbatch", base, &variables) ||
-		     requeues_itself(line);
+		enum self_submission way = SUBMITS_AGAIN;
+
+		depth = depth_behind(line, depth);
+		is = depth == 0 &&
+		     (line_submits(line, base, &variables, &way) || requeues_itself(line));
 		if (!is)
 			number = next;
 		else if (how)
-			*how = way_of(line);
+			*how = way;
 	}
 	strv_free(variables.items);
 	return is ? number : 0;

@@ -303,7 +303,7 @@ like "$(cat "$T/told")" 'nightly.slurm:4: sbatch of this script for a later time
 	"one that comes back every night is told of cron"
 sed "s,sbatch,$(command -v sbatch),; s,chain,whole," chain.slurm >whole.slurm
 like "$(lbctl submit --dry-run whole.slurm 2>&1 >/dev/null)" \
-	'whole.slurm:4: sbatch of this script by its whole path .*take the line out' "a call that is not taken so is told"
+	'whole.slurm:4: sbatch of this script by its whole path, .*take the line out' "a call that is not taken so is told"
 
 # One that asks for it at once, each time, would flood the scheduler: its pauses grow as any
 # other's.
