@@ -53,6 +53,7 @@ struct logs {
 	bool is_drawn;          /* an unfinished line stands on the terminal */
 	bool any;               /* something was printed */
 	bool is_discarded;      /* some file is /dev/null */
+	char *gone;             /* a file of the job's that somebody has moved or removed; owned */
 	bool away;              /* lbd cannot be reached; it was said */
 	bool final;
 };
@@ -241,6 +242,18 @@ static bool is_null(const struct stat *st)
 	return S_ISCHR(st->st_mode) && stat("/dev/null", &null) == 0 && null.st_rdev == st->st_rdev;
 }
 
+/* Where a script names its output, there is a link to that. */
+static void note_gone(struct logs *l, const char *path)
+{
+	char target[4096];
+	ssize_t n = readlink(path, target, sizeof(target) - 1);
+
+	if (n <= 0)
+		return;
+	free(l->gone);
+	l->gone = xstrndup(target, (size_t)n);
+}
+
 /* Everything from l->offset to the present end of the file. A file that is not there yet is an
  * empty one. */
 static int print_new(struct logs *l, const char *path, struct err *err)
@@ -252,9 +265,12 @@ static int print_new(struct logs *l, const char *path, struct err *err)
 	ssize_t n = 0;
 	int rc = 0;
 
-	if (fd < 0)
-		return errno == ENOENT ? print_compressed(l, path, err)
-				       : err_errno(err, "%s", path);
+	if (fd < 0 && errno != ENOENT)
+		return err_errno(err, "%s", path);
+	if (fd < 0) {
+		note_gone(l, path);
+		return print_compressed(l, path, err);
+	}
 	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
 		close(fd);
 		l->is_discarded |= is_null(&st);
@@ -413,6 +429,17 @@ static int show(struct logs *l, struct err *err)
 	return 0;
 }
 
+static void say_nothing(const struct logs *l)
+{
+	char *gone = l->gone ? xasprintf("no output: %s, where the job wrote it, is gone", l->gone)
+			     : NULL;
+
+	complain(l->ctl, gone              ? gone
+			 : l->is_discarded ? "no output: the script sends it to /dev/null"
+					   : "no output yet");
+	free(gone);
+}
+
 int logs_run(struct ctl *ctl, struct err *err)
 {
 	const struct options *o = &ctl->options;
@@ -434,8 +461,8 @@ int logs_run(struct ctl *ctl, struct err *err)
 	log_lines_end(&l.lines);
 	log_lines_flush(&l.lines);
 	if (status == 0 && !l.any && !ctl->options.json)
-		complain(ctl, l.is_discarded ? "no output: the script sends it to /dev/null"
-					     : "no output yet");
+		say_nothing(&l);
+	free(l.gone);
 	log_lines_fini(&l.lines);
 	json_decref(l.list);
 	free(l.places);

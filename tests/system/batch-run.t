@@ -48,6 +48,8 @@ is "$(stat -c %a "$LB_HOME/runs/env/env.json")" 600 "nobody else reads the submi
 is "$(head -n 1 "env-$mine.out")" "out $mine" "its output is where the script says"
 is "$(head -n 1 "env-$mine.err")" "err $mine" "and its errors"
 like "$(lbctl logs env)" "out $mine" "lbctl logs finds it there"
+mv "env-$mine.out" moved.out
+like "$(lbctl logs env 2>&1)" "^lbctl: no output: .*/env-$mine.out, where the job wrote it, is gone" "… and says so where it was moved"
 
 # --- a failing script is launched again ----------------------------------------------------------
 cat >once.slurm <<'END'
