@@ -93,7 +93,9 @@ static int read_step(const struct item *item, const char *p, bool is_range, stru
 	if (p == item->end || !isdigit((unsigned char)*p))
 		return refuse(item, err, "a step is a number");
 	step = read_value(MINUTE, &p, item->end);
-	if (p != item->end || step < 1 || step > fields[item->field].most)
+	/* as many as there are: every 60th minute is once an hour, as it is meant */
+	if (p != item->end || step < 1 ||
+	    step > fields[item->field].most - fields[item->field].least + 1)
 		return refuse(item, err, "this step is out of range");
 	return step;
 }

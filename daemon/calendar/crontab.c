@@ -17,6 +17,7 @@
 #include "common/base/shell_words.h"
 #include "common/base/strv.h"
 #include "slurm/batch/batch.h"
+#include "slurm/batch/directives.h"
 
 /* What slurm/batch/batch.c puts in front of what is wrong with options that are not a script's. */
 #define OPTIONS_PLACE "slurm.extra: "
@@ -204,6 +205,7 @@ struct reader {
 	struct cron_settings settings;
 	char *zone, *name, *options; /* what CRON_TZ=, NAME= and SBATCH= said last */
 	struct strv env;             /* what all other NAMEs said */
+	struct strv scron;           /* what #SCRON lines said, for the next entry */
 	struct cron_entries *out;
 };
 
@@ -349,6 +351,53 @@ static char *when_text(const char *line, size_t len)
 	return when;
 }
 
+static const char scron[] = "#SCRON";
+
+static void forget_scron(struct reader *r)
+{
+	strv_free(r->scron.items);
+	r->scron = (struct strv){ 0 };
+}
+
+/* Options of sbatch as scrontab(1) has them: a value may be a word of its own. */
+static int read_scron(struct reader *r, const char *text, struct err *err)
+{
+	struct directives d = { 0 };
+	char **words = shell_words(text, err);
+	int rc = words ? directives_read_words(&d, words, scron, err) : -1;
+
+	for (size_t i = 0; rc == 0 && i < d.count; i++) {
+		const char *value = d.items[i].value;
+
+		strv_add(&r->scron, xasprintf("--%s%s%s", d.items[i].option->name, value ? "=" : "",
+					      value ? value : ""));
+	}
+	directives_clear(&d);
+	strv_free(words);
+	return rc;
+}
+
+static int take_scron(struct reader *r, struct cron_entry *entry, struct err *err)
+{
+	char **words = r->scron.count ? strv_copy(r->scron.items) : NULL;
+	int rc = words ? add_options(entry, words, r->scron.count, err) : 0;
+
+	free(words);
+	return rc;
+}
+
+/* cron(8) ends the line at a bare %, so that people have written \%; here it is as all others. */
+static char **command_words(const char *text, struct err *err)
+{
+	char *line = xstrdup(text), *to = line, **words;
+
+	for (const char *at = line; (*to = *at) != '\0'; at++)
+		to += !(at[0] == '\\' && at[1] == '%');
+	words = shell_words(line, err);
+	free(line);
+	return words;
+}
+
 static int name_entry(struct reader *r, struct cron_entry *entry, struct err *err)
 {
 	if (r->name)
@@ -375,15 +424,29 @@ static int check_user(char *const *argv, struct err *err)
 		       argv[0]);
 }
 
+/* "PORT=80 serve.sh": a shell's way to say it. */
+static int check_command(char *const *argv, struct err *err)
+{
+	char *assigned = cron_assignment(argv[0]);
+
+	free(assigned);
+	if (!assigned)
+		return check_user(argv, err);
+	return err_set(err, ERR_USAGE,
+		       "%s: there is no shell here; write it as a line of its own above, or env in "
+		       "front of it",
+		       argv[0]);
+}
+
 static int read_entry(struct reader *r, const char *line, struct err *err)
 {
 	size_t len = when_len(line);
 	struct cron_entry entry = { .when = when_text(line, len), .settings = r->settings };
 
 	if (cron_expr_parse(entry.when, &entry.expr, err) < 0 ||
-	    (entry.argv = shell_words(line + len, err)) == NULL ||
+	    (entry.argv = command_words(line + len, err)) == NULL ||
 	    (r->options && cron_options(&entry, r->options, err) < 0) ||
-	    take_options(&entry, err) < 0) {
+	    take_scron(r, &entry, err) < 0 || take_options(&entry, err) < 0) {
 		cron_entry_clear(&entry);
 		return -1;
 	}
@@ -393,7 +456,7 @@ static int read_entry(struct reader *r, const char *line, struct err *err)
 			       "nothing is to be done; a script or a command is wanted "
 			       "after the time");
 	}
-	if (check_user(entry.argv, err) < 0) {
+	if (check_command(entry.argv, err) < 0) {
 		cron_entry_clear(&entry);
 		return -1;
 	}
@@ -407,11 +470,14 @@ static int read_entry(struct reader *r, const char *line, struct err *err)
 	return cron_entries_add(r->out, &entry, err);
 }
 
-/* NAME= is for one entry, be it a mistake: the next one would go on with its history. */
+/* NAME= and #SCRON are for one entry, be it a mistake: the next one would go on with its
+ * history. */
 static int read_line(struct reader *r, const char *line, struct err *err)
 {
 	int rc;
 
+	if (strncmp(line, scron, strlen(scron)) == 0 && strchr(" \t", line[strlen(scron)]))
+		return read_scron(r, line + strlen(scron), err);
 	if (line[0] == '\0' || line[0] == '#')
 		return 0;
 	rc = read_assignment(r, line, err);
@@ -420,6 +486,7 @@ static int read_line(struct reader *r, const char *line, struct err *err)
 	rc = read_entry(r, line, err);
 	free(r->name);
 	r->name = NULL;
+	forget_scron(r);
 	return rc;
 }
 
@@ -461,5 +528,6 @@ void crontab_read(const char *text, const char *file, const char *zone,
 	free(r.zone);
 	free(r.name);
 	free(r.options);
+	forget_scron(&r);
 	strv_free(r.env.items);
 }

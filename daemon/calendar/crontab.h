@@ -9,6 +9,7 @@
  *   SBATCH=--partition=cpu -N1     options of sbatch, before those of a line
  *   DATA=/scratch/ada              any other name: the environment of the jobs below it
  *   NAME=backup                    for the next entry only; else the name of its file
+ *   #SCRON -q cron -t 10           the same for the next entry only, as scrontab(1) has it
  *   30 4 * * 1-5  --time=10 backup.slurm --all
  *
  * A line that is wrong is told and left out; the others hold. */

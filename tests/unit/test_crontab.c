@@ -149,6 +149,9 @@ static void test_bad_lines(void **state)
 		{ "25 6 * * *\troot\t/etc/cron.daily/logs --all",
 		  "crontab:1: root: a user's name, as in /etc/crontab; here there is none between the "
 		  "time and the command" },
+		{ "@daily PORT=80 serve.sh",
+		  "crontab:1: PORT=80: there is no shell here; write it as a line of its own above, "
+		  "or env in front of it" },
 		{ "hello", "crontab:1: minute \"hello\"" },
 		{ "\x1b[2J", "crontab:1: minute \"?[2J\"" },
 	};
@@ -167,6 +170,54 @@ static void test_bad_lines(void **state)
 		assert_string_equal(list.items[0].name, "good");
 		cron_entries_clear(&list);
 	}
+}
+
+/* A crontab of scrontab(1): options of the next entry alone, their values attached or not. */
+static void test_scrontab(void **state)
+{
+	static const char text[] = "#SCRON -q cron\n"
+				   "#SCRON -t 00:30:00 --open-mode=append\n"
+				   "  #SCRON -o /home/ada/poll-%j.log\n"
+				   "# every hour\n"
+				   "7 * * * * --mem=1G poll.sh\n"
+				   "#SCRON --nope\n"
+				   "#SCRONTAB of ada\n"
+				   "@daily other.sh\n";
+	static const char *const want[] = { "--qos=cron", "--time=00:30:00", "--open-mode=append",
+					    "--output=/home/ada/poll-%j.log", "--mem=1G" };
+	struct cron_entries list = { 0 };
+	struct bad bad = { 0 };
+
+	(void)state;
+	crontab_read(text, "crontab", NULL, &defaults, &list, on_bad, &bad);
+	assert_string_equal(
+		bad.text,
+		"crontab:6: #SCRON: --nope: there is no such option of sbatch; did you mean "
+		"--nodes?\n");
+	assert_int_equal(list.count, 2);
+	for (size_t i = 0; i < COUNT(want); i++)
+		assert_string_equal(list.items[0].options[i], want[i]);
+	assert_null(list.items[0].options[COUNT(want)]);
+	assert_null(list.items[1].options);
+	cron_entries_clear(&list);
+}
+
+/* cron(8) would read a bare % as the end of a line, so people have written \%. */
+static void test_percent(void **state)
+{
+	struct cron_entries list = { 0 };
+	struct bad bad = { 0 };
+
+	(void)state;
+	crontab_read("@daily --output=%j.out a.sh +\\%F \"x-\\%Y\" 'y-\\%m' %d\n", "crontab", NULL,
+		     &defaults, &list, on_bad, &bad);
+	assert_string_equal(bad.text, "");
+	assert_string_equal(list.items[0].options[0], "--output=%j.out");
+	assert_string_equal(list.items[0].argv[1], "+%F");
+	assert_string_equal(list.items[0].argv[2], "x-%Y");
+	assert_string_equal(list.items[0].argv[3], "y-%m");
+	assert_string_equal(list.items[0].argv[4], "%d");
+	cron_entries_clear(&list);
 }
 
 /* All that people put above their lines. */
@@ -222,6 +273,7 @@ int main(void)
 		cmocka_unit_test(test_words),       cmocka_unit_test(test_name_of_a_bad_line),
 		cmocka_unit_test(test_good_file),   cmocka_unit_test(test_bad_lines),
 		cmocka_unit_test(test_environment), cmocka_unit_test(test_never_due),
+		cmocka_unit_test(test_scrontab),    cmocka_unit_test(test_percent),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
