@@ -2,10 +2,12 @@
 /* views.c - one function a kind of row, its members by name. */
 #include "daemon/runs/views.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/run/hosts.h"
 #include "common/base/json.h"
+#include "common/base/mem.h"
 
 static void set_cause(json_t *object, enum cause cause)
 {
@@ -62,7 +64,7 @@ static json_t *view_attempt(const struct ledger_attempt *a)
 
 struct attempts_view {
 	json_t *list;
-	int64_t ids[4096]; /* of list[i]; launches are read when no statement is under way */
+	int64_t *ids; /* of list[i]; launches are read when no statement is under way */
 	size_t count;
 };
 
@@ -70,8 +72,8 @@ static int add_attempt(const struct ledger_attempt *a, void *arg)
 {
 	struct attempts_view *v = arg;
 
-	if (v->count == sizeof(v->ids) / sizeof(v->ids[0]))
-		return 0;
+	if ((v->count & (v->count - 1)) == 0)
+		v->ids = xrealloc(v->ids, (v->count ? 2 * v->count : 1) * sizeof(*v->ids));
 	v->ids[v->count++] = a->id;
 	json_array_append_new(v->list, view_attempt(a));
 	return 0;
@@ -80,18 +82,18 @@ static int add_attempt(const struct ledger_attempt *a, void *arg)
 static int add_attempts(struct ledger *ledger, int64_t run_id, json_t *object, struct err *err)
 {
 	struct attempts_view v = { .list = json_array() };
+	int rc;
 
 	json_object_set_new(object, "attempts", v.list);
-	if (ledger_attempt_each(ledger, run_id, add_attempt, &v, err) < 0)
-		return -1;
-	for (size_t i = 0; i < v.count; i++) {
+	rc = ledger_attempt_each(ledger, run_id, add_attempt, &v, err);
+	for (size_t i = 0; rc == 0 && i < v.count; i++) {
 		json_t *launches = json_array();
 
 		json_object_set_new(json_array_get(v.list, i), "launches", launches);
-		if (ledger_launch_each(ledger, v.ids[i], add_launch, launches, err) < 0)
-			return -1;
+		rc = ledger_launch_each(ledger, v.ids[i], add_launch, launches, err);
 	}
-	return 0;
+	free(v.ids);
+	return rc;
 }
 
 static json_t *view_checkpoint(struct ledger *ledger, int64_t run_id)
