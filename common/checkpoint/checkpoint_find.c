@@ -12,6 +12,7 @@
 #include "common/base/mem.h"
 #include "common/base/paths.h"
 #include "common/base/regexp.h"
+#include "common/base/strv.h"
 #include "common/checkpoint/contents.h"
 #include "common/checkpoint/entry_names.h"
 #include "common/checkpoint/siblings.h"
@@ -47,6 +48,7 @@ static struct checkpoint *add(struct walk *w, const char *path, int64_t step, bo
 	*c = (struct checkpoint){ .path = xstrdup(path),
 				  .step = step,
 				  .is_file = is_file,
+				  .is_best = checkpoint_is_best(path_base(path)),
 				  .top_len = strlen(w->top),
 				  .place = w->place };
 	return c;
@@ -189,7 +191,7 @@ static void look_at_folder(struct walk *w, const struct checkpoint_place *at, co
 
 /* Is what a link leads to of this folder? Then it is listed under its own name. */
 static bool is_second_name(const struct checkpoint_place *at, const struct dirent *entry,
-			   const char *path)
+			   const char *path, struct strv *led_to)
 {
 	char *real, *top;
 	bool is_inside;
@@ -199,19 +201,43 @@ static bool is_second_name(const struct checkpoint_place *at, const struct diren
 	real = realpath(path, NULL);
 	top = realpath(at->path, NULL);
 	is_inside = real && top && strncmp(real, top, strlen(top)) == 0 && real[strlen(top)] == '/';
+	if (is_inside)
+		strv_add(led_to, path_join("%s%s", at->path, real + strlen(top)));
 	free(real);
 	free(top);
 	return is_inside;
 }
 
-static void look_at(struct walk *w, const struct checkpoint_place *at, const struct dirent *entry)
+/* The folder that it is, or one of its files. */
+static bool consists_of(const struct checkpoint *c, const char *path)
+{
+	size_t beside = (size_t)(path_base(c->path) - c->path);
+	bool is = strcmp(c->path, path) == 0;
+
+	for (size_t i = 0; c->is_file && i < c->part_count && !is; i++)
+		is = strncmp(c->path, path, beside) == 0 &&
+		     strcmp(path + beside, c->parts[i].name) == 0;
+	return is;
+}
+
+static void mark_linked(const struct walk *w, const struct checkpoint_place *at,
+			const struct strv *led_to)
+{
+	for (size_t i = at->first; i < w->out->count; i++)
+		for (size_t k = 0; k < led_to->count; k++)
+			w->out->items[i].is_linked |= consists_of(&w->out->items[i],
+								  led_to->items[k]);
+}
+
+static void look_at(struct walk *w, const struct checkpoint_place *at, const struct dirent *entry,
+		    struct strv *led_to)
 {
 	const char *name = entry->d_name;
 	char *path = path_join("%s/%s", at->path, name);
 	char *relative = at->relative[0] ? path_join("%s/%s", at->relative, name) : xstrdup(name);
 	struct stat st;
 
-	if (!is_second_name(at, entry, path) && stat(path, &st) == 0 &&
+	if (!is_second_name(at, entry, path, led_to) && stat(path, &st) == 0 &&
 	    (S_ISDIR(st.st_mode) || S_ISREG(st.st_mode))) {
 		if (w->rules->pattern)
 			look_by_pattern(w, at, name, relative, path, S_ISDIR(st.st_mode));
@@ -229,6 +255,7 @@ static int read_folder(struct walk *w, struct checkpoint_place *at, struct err *
 {
 	DIR *dir = opendir(at->path);
 	const struct dirent *entry;
+	struct strv led_to = { 0 };
 	int rc = 0;
 
 	at->first = w->out->count;
@@ -247,12 +274,14 @@ static int read_folder(struct walk *w, struct checkpoint_place *at, struct err *
 		if (strncmp(entry->d_name, our_prefix, strlen(our_prefix)) == 0)
 			continue;
 		if (w->rules->pattern || !name_is_temporary(entry->d_name))
-			look_at(w, at, entry);
+			look_at(w, at, entry, &led_to);
 	}
 	/* A listing that broke off could hide the newest checkpoint. */
 	if (!entry && errno != 0)
 		rc = err_errno(err, "%s", at->path);
 	closedir(dir);
+	mark_linked(w, at, &led_to);
+	strv_free(led_to.items);
 	return rc;
 }
 
@@ -274,8 +303,8 @@ static int newest_first(const void *a, const void *b)
 
 	if (x->step != y->step)
 		return x->step < y->step ? 1 : -1;
-	if (checkpoint_is_best(path_base(x->path)) != checkpoint_is_best(path_base(y->path)))
-		return checkpoint_is_best(path_base(x->path)) ? 1 : -1;
+	if (x->is_best != y->is_best)
+		return x->is_best ? 1 : -1;
 	if (x->place != y->place)
 		return x->place > y->place ? 1 : -1;
 	x_ns = changed_ns(x->path);

@@ -61,7 +61,9 @@ struct checkpoint {
 	size_t top_len; /* of the folder that was looked in, in `path` … */
 	int place;      /* … and its number among several */
 	bool is_file;
-	bool is_alone; /* a file that no other belongs to, whatever their steps */
+	bool is_alone;  /* a file that no other belongs to, whatever their steps */
+	bool is_best;   /* is called that */
+	bool is_linked; /* a link in the folder that was looked in leads to it: "last", "best" */
 	bool is_checked, is_listed;
 	struct checkpoint_part *parts;
 	size_t part_count;

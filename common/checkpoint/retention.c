@@ -27,13 +27,17 @@ static void find_free(const struct checkpoint_list *list,
 		      bool (*needed)(void *arg, const struct checkpoint *c), void *arg,
 		      bool *is_free)
 {
+	bool has_best = false;
 	size_t good = 0;
 
 	for (size_t i = 0; i < list->count; i++) {
 		const struct checkpoint *c = &list->items[i];
+		bool is_best = c->is_valid && c->is_best && !has_best;
 
-		is_free[i] = c->is_valid && good >= RETENTION_LEAST && !(needed && needed(arg, c));
+		is_free[i] = c->is_valid && good >= RETENTION_LEAST && !is_best && !c->is_linked &&
+			     !(needed && needed(arg, c));
 		good += is_good(c);
+		has_best |= is_best;
 	}
 }
 

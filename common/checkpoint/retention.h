@@ -3,8 +3,8 @@
  * is.
  *
  * The newest two good ones are never among them: valid, and not suspect, as a relaunch would fall
- * back to them. Nor is what is not valid (it may still be being written), nor what the caller
- * names. */
+ * back to them. Nor is what is not valid (it may still be being written), nor the newest that is
+ * called the best, nor what a link leads to, nor what the caller names. */
 #ifndef COMMON_CHECKPOINT_RETENTION_H
 #define COMMON_CHECKPOINT_RETENTION_H
 

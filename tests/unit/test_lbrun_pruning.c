@@ -4,6 +4,7 @@
 #include "tests/unit/unit.h"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "common/base/files.h"
 #include "worker/lbrun/checkpoint/pruning.h"
@@ -132,6 +133,17 @@ static void test_what_a_relaunch_falls_back_to_stays(void **state)
 	handed_clear(&handed);
 }
 
+static void test_what_a_link_leads_to_stays(void **state)
+{
+	struct pruned out;
+
+	(void)state;
+	assert_int_equal(symlink("checkpoint-20", "c/chosen"), 0);
+	prune((struct retention){ .keep_latest_k = 2 }, "", &out);
+	assert_string_equal(out.steps, "10, 30");
+	assert_true(file_exists("c/chosen/optimizer.bin"));
+}
+
 static void test_what_a_crash_left_goes(void **state)
 {
 	struct pruned out;
@@ -167,6 +179,7 @@ int main(void)
 		cmocka_unit_test_setup(test_old_ones_go_whole, set_up),
 		cmocka_unit_test_setup(test_what_it_started_from_stays, set_up),
 		cmocka_unit_test_setup(test_what_a_relaunch_falls_back_to_stays, set_up),
+		cmocka_unit_test_setup(test_what_a_link_leads_to_stays, set_up),
 		cmocka_unit_test_setup(test_what_a_crash_left_goes, set_up),
 		cmocka_unit_test(test_size_is_told_when_it_doubles),
 	};

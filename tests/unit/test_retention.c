@@ -12,8 +12,8 @@ static bool is_odd(void *arg, const struct checkpoint *c)
 	return c->step % 2 != 0;
 }
 
-/* "40 30! 20?": steps newest first, '!' not valid, '?' suspect, each of 10 bytes. Gives the steps
- * that go. */
+/* "40 30! 20? 10*": steps newest first, '!' not valid, '?' suspect, '*' called the best, each of 10
+ * bytes. Gives the steps that go. */
 static const char *choose(struct retention r, const char *text,
 			  bool (*needed)(void *arg, const struct checkpoint *c))
 {
@@ -30,8 +30,9 @@ static const char *choose(struct retention r, const char *text,
 		c->step = strtoll(text, &end, 10);
 		c->is_valid = *end != '!';
 		c->is_suspect = *end == '?';
+		c->is_best = *end == '*';
 		c->bytes = 10;
-		text = end + (*end == '!' || *end == '?');
+		text = end + (*end && strchr("!?*", *end));
 		text += *text == ' ';
 	}
 	out[0] = '\0';
@@ -53,6 +54,15 @@ static void test_count(void **state)
 	assert_string_equal(choose((struct retention){ 3, 20, 0 }, "50 40 30 20 10", NULL), "10");
 	assert_string_equal(choose((struct retention){ 3, 0, 0 }, "20 10", NULL), "");
 	assert_string_equal(choose((struct retention){ 3, 0, 0 }, "", NULL), "");
+}
+
+static void test_the_best_stays(void **state)
+{
+	(void)state;
+	assert_string_equal(choose((struct retention){ 2, 0, 0 }, "50 40 30 20* 10*", NULL),
+			    "30 10");
+	assert_string_equal(choose((struct retention){ 0, 0, 1 }, "50 40 30 20* 10*", NULL),
+			    "30 10");
 }
 
 static void test_newest_two_valid_stay(void **state)
@@ -104,6 +114,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_count),
+		cmocka_unit_test(test_the_best_stays),
 		cmocka_unit_test(test_newest_two_valid_stay),
 		cmocka_unit_test(test_suspects_do_not_count),
 		cmocka_unit_test(test_needed_stay),
