@@ -530,7 +530,8 @@ bool engine_ingest(struct engine *e, struct run *run)
 		log_warn("%s: spool: %s", run->name, err.text);
 	a->is_unreadable = bytes < 0;
 	e->ingest_bytes -= bytes > 0 ? bytes : 0;
-	a->has_more = bytes >= most / 2;
+	/* the next line may have been too long for what was left */
+	a->has_more = bytes > 0 && bytes > most - SPOOL_MAX_LINE_BYTES;
 	a->drained = bytes >= 0 && !a->has_more;
 	engine_wrote(e, metric_batch_write(&in.points, e->ledger, &lost), &lost);
 	if (a->spool_offset == offset)

@@ -53,6 +53,7 @@ void climate_draw(struct climate *w, struct rng *rng)
 		.queue_ms = rng_range(rng, 30, 480) * SECOND,
 		.start_crash = chance(rng, 0.2),
 		.task_cancel = mean_days(rng, 1),
+		.daemon_freeze = mean_days(rng, 1),
 	};
 }
 
@@ -62,6 +63,7 @@ void climate_local(struct climate *w, struct rng *rng)
 	*w = (struct climate){
 		.lbrun_kill = w->lbrun_kill,
 		.daemon_crash = w->daemon_crash,
+		.daemon_freeze = w->daemon_freeze,
 		.clock_jump = w->clock_jump,
 		.disk_full = w->disk_full,
 		.bad_checkpoint = w->bad_checkpoint,

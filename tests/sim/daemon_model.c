@@ -368,6 +368,11 @@ static void on_turn(struct sim *sim, void *arg, uint64_t stamp)
 	(void)arg;
 	if (d->engine == NULL || d->plan != stamp)
 		return;
+	if (!daemon_is_awake(sim)) {
+		d->planned_ms = d->frozen_until_ms;
+		agenda_add(&sim->agenda, d->frozen_until_ms, on_turn, NULL, stamp);
+		return;
+	}
 	count_turn(sim);
 	d->planned_ms = INT64_MAX;
 	at_ms = engine_turn(d->engine);
@@ -398,6 +403,7 @@ static void bury(struct sim *sim)
 	d->life++;
 	d->plan++;
 	d->planned_ms = INT64_MAX;
+	d->frozen_until_ms = 0;
 	d->down_since_ms = sim->now_ms;
 	ledger_rollback(d->ledger);
 	d->pending.count = 0;
@@ -418,6 +424,42 @@ void daemon_crash(struct sim *sim)
 		return;
 	sim->daemon.is_dead = true;
 	bury(sim);
+}
+
+bool daemon_is_awake(const struct sim *sim)
+{
+	return sim->daemon.engine && sim->now_ms >= sim->daemon.frozen_until_ms;
+}
+
+static void on_thaw(struct sim *sim, void *arg, uint64_t life)
+{
+	struct daemon_model *d = &sim->daemon;
+	int64_t away_ms = sim->now_ms - d->down_since_ms;
+
+	(void)arg;
+	if (d->engine == NULL || d->life != life)
+		return;
+	if (rng_chance(&sim->rng, 0.5)) /* its host slept, and this clock with it */
+		d->mono_offset_ms -= away_ms;
+	d->down_ms += away_ms;
+	sim_fact(sim, FACT_FAULT, -1, 0, FAULT_DAEMON_THAWED, 0);
+	sim_fact(sim, FACT_DAEMON_UP, -1, 0, 0, 0);
+}
+
+/* To all others it is as one that is gone. */
+void daemon_freeze(struct sim *sim)
+{
+	struct daemon_model *d = &sim->daemon;
+	int64_t away_ms = 10 * SECOND + rng_exp(&sim->rng, rng_chance(&sim->rng, 0.5) ? 5.0 * MINUTE
+										      : 3.0 * HOUR);
+
+	if (!daemon_is_awake(sim))
+		return;
+	d->frozen_until_ms = sim->now_ms + away_ms;
+	d->down_since_ms = sim->now_ms;
+	sim_fact(sim, FACT_FAULT, -1, 0, FAULT_DAEMON_FROZEN, 0);
+	sim_fact(sim, FACT_DAEMON_DOWN, -1, 0, 0, 0);
+	sim_after(sim, away_ms, on_thaw, NULL, d->life);
 }
 
 bool daemon_dies_here(struct sim *sim)

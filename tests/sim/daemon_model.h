@@ -24,8 +24,9 @@ struct daemon_model {
 	struct world world;
 	struct poll_times times;
 	struct run_spec *specs;
-	uint64_t life; /* which lbd this is, counted up at each end */
-	bool is_dead;  /* it died in this turn */
+	uint64_t life;           /* which lbd this is, counted up at each end */
+	bool is_dead;            /* it died in this turn */
+	int64_t frozen_until_ms; /* it stands still; what came for it waits */
 	int64_t mono_offset_ms, wall_offset_ms;
 	int64_t planned_ms;     /* the next turn */
 	uint64_t plan;          /* stamp of that event */
@@ -42,6 +43,10 @@ void daemon_fini(struct sim *sim);
 void daemon_start(struct sim *sim);
 /* It ends now, or, called from inside a turn, when the turn returns. */
 void daemon_crash(struct sim *sim);
+/* It stands still, for seconds or hours. */
+void daemon_freeze(struct sim *sim);
+/* It is there, and takes what comes. */
+bool daemon_is_awake(const struct sim *sim);
 /* What must follow everything that entered the engine. */
 void daemon_settle(struct sim *sim);
 /* A point at which lbd may die. true: it is dead, and nothing may get out any more. */

@@ -229,7 +229,7 @@ int64_t folder_read(const struct folder *folder, int64_t now_ms, int64_t *offset
 
 	for (size_t i = (size_t)(start / SPOOL_RECORD_BYTES); i < folder->count; i++) {
 		if (folder->records[i].seen_ms + folder->delay_ms > now_ms ||
-		    *offset + SPOOL_RECORD_BYTES > start + max_bytes)
+		    (*offset > start && *offset + SPOOL_RECORD_BYTES > start + max_bytes))
 			break;
 		if (deliver(folder, i, on_line, arg) != 0)
 			return err_set(err, ERR_INTERNAL, "the reader stopped");

@@ -80,7 +80,7 @@ struct disk {
 	int64_t full_until_ms;
 };
 
-enum { SPOOL_RECORD_BYTES = 256 * 1024 }; /* so that a few fill one bite of lbd's */
+enum { SPOOL_RECORD_BYTES = SPOOL_MAX_LINE_BYTES }; /* so that few fill one bite of lbd's */
 
 void disk_init(struct disk *disk);
 void disk_fini(struct disk *disk);

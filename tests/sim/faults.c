@@ -412,6 +412,7 @@ static const struct {
 	{ offsetof(struct climate, admin_requeue), admin_requeue },
 	{ offsetof(struct climate, lbrun_kill), lbrun_kill },
 	{ offsetof(struct climate, daemon_crash), daemon_crash },
+	{ offsetof(struct climate, daemon_freeze), daemon_freeze },
 	{ offsetof(struct climate, clock_jump), clock_jump },
 	{ offsetof(struct climate, reboot), reboot },
 	{ offsetof(struct climate, disk_full), disk_full },

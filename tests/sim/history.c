@@ -29,6 +29,8 @@ static const char *const fault_names[FAULT_COUNT] = {
 	[FAULT_REBOOT] = "the machine is started anew",
 	[FAULT_LBRUN_KILLED] = "lbrun is killed",
 	[FAULT_CLOCK_JUMP] = "lbd's wall clock jumps",
+	[FAULT_DAEMON_FROZEN] = "lbd freezes",
+	[FAULT_DAEMON_THAWED] = "lbd thaws",
 	[FAULT_DISK_FULL] = "the disk is full",
 	[FAULT_DISK_FREE] = "the disk has room again",
 };

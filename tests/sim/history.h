@@ -98,6 +98,8 @@ enum fault {
 	FAULT_LBRUN_KILLED,
 	FAULT_REBOOT, /* of the one machine: lbd and all trainers are gone */
 	FAULT_CLOCK_JUMP,
+	FAULT_DAEMON_FROZEN, /* lbd, or its host, stands still */
+	FAULT_DAEMON_THAWED,
 	FAULT_DISK_FULL,
 	FAULT_DISK_FREE,
 	FAULT_COUNT

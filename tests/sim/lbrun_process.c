@@ -37,7 +37,7 @@ static void on_poke(struct sim *sim, void *arg, uint64_t stamp)
 
 	(void)arg;
 	snprintf(name, sizeof(name), "r%02d", run_of((int)stamp));
-	if (sim->daemon.engine)
+	if (daemon_is_awake(sim))
 		engine_poke(sim->daemon.engine, name);
 	daemon_settle(sim);
 }

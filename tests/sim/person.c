@@ -39,7 +39,7 @@ static void on_submit(struct sim *sim, void *arg, uint64_t stamp)
 
 	name_of(run, name);
 	/* It may have been accepted by an lbd that died before it could say so. */
-	done = sim->daemon.engine && (is_in_ledger(sim, name) || submit(sim, name)) &&
+	done = daemon_is_awake(sim) && (is_in_ledger(sim, name) || submit(sim, name)) &&
 	       !sim->daemon.is_dead;
 	daemon_settle(sim);
 	if (!done) {
@@ -71,7 +71,7 @@ static bool give_order(struct sim *sim, const char *name, enum run_order order)
 static void put_switch(struct sim *sim, int run, enum run_order wanted)
 {
 	sim->people[run].switched = wanted;
-	if (sim->daemon.engine)
+	if (daemon_is_awake(sim))
 		engine_on_switches(sim->daemon.engine);
 }
 
@@ -141,7 +141,7 @@ static void act(struct sim *sim, int run)
 static void on_second_thought(struct sim *sim, void *arg, uint64_t stamp)
 {
 	(void)arg;
-	if (sim->daemon.engine)
+	if (daemon_is_awake(sim))
 		act(sim, (int)stamp);
 	daemon_settle(sim);
 }
@@ -151,7 +151,7 @@ static void on_person(struct sim *sim, void *arg, uint64_t stamp)
 {
 	int run = (int)stamp;
 
-	if (sim->daemon.engine && sim->people[run].state == PERSON_LIVE)
+	if (daemon_is_awake(sim) && sim->people[run].state == PERSON_LIVE)
 		act(sim, run);
 	else if (!sim->is_quiet && sim->people[run].state == PERSON_LIVE)
 		order_by_switch(sim, run, some_order(sim, ORDER_RUN));

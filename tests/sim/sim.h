@@ -80,7 +80,8 @@ enum negative_control {
 struct climate {
 	double controller_crash, controller_freeze, cold_start; /* mean ms between two */
 	double node_fault, preemption, admin_cancel, admin_requeue, lbrun_kill;
-	double daemon_crash, clock_jump, reboot, disk_full, broken_node, outage, cut, task_cancel;
+	double daemon_crash, daemon_freeze, clock_jump, reboot, disk_full, broken_node, outage, cut,
+		task_cancel;
 	double crash_point; /* chance that lbd dies at one */
 	double forgetting;  /* chance that a change kills the controller before it is saved */
 	double start_crash; /* the same of a job's start */

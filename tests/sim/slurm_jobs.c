@@ -134,8 +134,8 @@ struct job *job_find(struct sim *sim, const struct job_ref *ref)
 /* The local scheduler lives and dies with lbd; its jobs live on, and are found again. */
 static bool is_answering(const struct sim *sim)
 {
-	return (!sim->is_local || sim->daemon.engine) && sim->now_ms >= sim->slurm.down_until_ms &&
-	       sim->now_ms >= sim->slurm.frozen_until_ms;
+	return (!sim->is_local || daemon_is_awake(sim)) &&
+	       sim->now_ms >= sim->slurm.down_until_ms && sim->now_ms >= sim->slurm.frozen_until_ms;
 }
 
 static int free_node(struct sim *sim, uint64_t excluded)

@@ -257,7 +257,10 @@ static void on_reply(struct sim *sim, void *arg, uint64_t stamp)
 		.body = c->body,
 	};
 
-	(void)stamp;
+	if (sim->daemon.engine && c->life == sim->daemon.life && !daemon_is_awake(sim)) {
+		agenda_add(&sim->agenda, sim->daemon.frozen_until_ms, on_reply, c, stamp);
+		return;
+	}
 	if (sim->daemon.engine && c->life == sim->daemon.life && !daemon_dies_here(sim))
 		c->done(c->arg, &reply);
 	/* behind its first poll lbd asks how Slurm is set up */

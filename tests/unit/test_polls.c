@@ -715,6 +715,52 @@ static void test_turns_are_short(void **state)
 	end_talkative(e, ledger);
 }
 
+/* A short line, and the longest that there is: together they are more than the least of a turn. */
+static int64_t spool_of_two(void *self, const struct run *run, int64_t *offset, int64_t max_bytes,
+			    int (*on_line)(const struct spool_line *line, void *arg),
+			    void (*on_bad)(int64_t offset, const struct err *why, void *arg),
+			    void *arg, struct err *err)
+{
+	static const int64_t lines[] = { 1000, SPOOL_MAX_LINE_BYTES };
+	int64_t bytes = 0;
+
+	(void)self;
+	(void)run;
+	(void)offset;
+	(void)on_line;
+	(void)on_bad;
+	(void)arg;
+	(void)err;
+	while (spool_looks < (int64_t)COUNT(lines) &&
+	       (bytes == 0 || bytes + lines[spool_looks] <= max_bytes))
+		bytes += lines[spool_looks++];
+	return bytes;
+}
+
+static void test_a_long_line_is_more(void **state)
+{
+	struct world of_two = world;
+	struct ledger *ledger = open_ledger();
+	struct run run;
+	struct engine *e = talkative(ledger, &run, 1);
+
+	(void)state;
+	of_two.spool = spool_of_two;
+	e->world = &of_two;
+	e->turn_bytes = 1;
+	engine_ingest_begin(e);
+	engine_ingest(e, &run);
+	assert_int_equal(spool_looks, 1);
+	assert_true(run.attempt.has_more);
+	assert_false(run.attempt.drained);
+	engine_ingest(e, &run);
+	engine_ingest(e, &run);
+	assert_int_equal(spool_looks, 2);
+	assert_false(run.attempt.has_more);
+	assert_true(run.attempt.drained);
+	end_talkative(e, ledger);
+}
+
 /* Where reading takes long, a turn reads less. */
 static int64_t turn_bytes(struct engine *e, int64_t takes_ms)
 {
@@ -755,6 +801,7 @@ int main(void)
 		TEST(test_no_pace_is_no_warning),
 		TEST(test_a_late_answer_is_for_its_own_job),
 		TEST(test_turns_are_short),
+		TEST(test_a_long_line_is_more),
 		TEST(test_slow_turns_take_less),
 	};
 
