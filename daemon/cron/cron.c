@@ -163,6 +163,24 @@ static void note_ticks(struct cron *cron, const struct cron_entry *entry, int64_
 		cron_state_write(cron, state, NULL);
 }
 
+/* What a line that was taken out would have been due for is not missed, should it come back. An
+ * editor may take a moment, and a file that could not be read says nothing. */
+static void pass_by_absent(struct cron *cron, int64_t now_s)
+{
+	bool is_known = json_array_size(cron->problems) == 0;
+
+	for (size_t i = 0; is_known && i < cron->state_count; i++) {
+		struct cron_state *state = cron->states[i];
+
+		if (state->seen_s >= now_s - CRON_LATE_S ||
+		    cron_entries_find(&cron->entries, state->name))
+			continue;
+		state->seen_s = now_s - CRON_LATE_S;
+		if (state->seen_s - state->written_s > HOUR_S)
+			cron_state_write(cron, state, NULL);
+	}
+}
+
 /* It is due again, once the ledger can be written. */
 static void take_ticks_back(struct cron *cron, const struct cron_entry *entry)
 {
@@ -180,6 +198,7 @@ static int note_all(struct cron *cron, int64_t now_s, int64_t jump_s, struct err
 
 	for (size_t i = 0; i < count; i++)
 		note_ticks(cron, &cron->entries.items[i], now_s, jump_s);
+	pass_by_absent(cron, now_s);
 	if (engine_settle(cron->lbd->engine, err) == 0)
 		return 0;
 	for (size_t i = 0; i < count; i++)

@@ -7,7 +7,8 @@
 #include "daemon/cron/cron.h"
 #include "daemon/calendar/cron_load.h"
 
-/* What is known of an entry beyond its line; stays when the line goes and comes back. */
+/* What is known of an entry beyond its line; stays when the line goes and comes back, which is due
+ * from then on. */
 struct cron_state {
 	char name[NAME_MAX_BYTES + 1];
 	int64_t seen_s;

@@ -6,7 +6,7 @@
 
 faketime=$(ls /usr/lib/*/faketime/libfaketime.so.1 2>/dev/null)
 [ -n "$faketime" ] || bail_out "libfaketime is missing: apt-get install libfaketime"
-plan 71
+plan 72
 export ASAN_OPTIONS="$ASAN_OPTIONS:verify_asan_link_order=0:detect_leaks=0"
 export TZ=Europe/Berlin
 cron=$LB_HOME/cron
@@ -234,6 +234,20 @@ run=$(lbctl cron run again)
 wait_for 'has_run later-20261102T1151Z' 30
 is "$(run_state "$run")" running "however soon it comes"
 lbctl kill --now --yes "$run" >/dev/null
+lbd_stop
+
+# --- a line that was taken out --------------------------------------------------------------------
+printf 'NAME=clock\n*/10 * * * * true\n' >"$T/clock"
+(cat "$T/clock" && printf 'NAME=returns\n5 14 * * * true\n') | tee "$T/both" >"$cron/crontab"
+lbd_at "2026-11-02 13:59:30" 1
+wait_for 'lbctl cron | grep -q "^returns "' 20
+lbd_stop
+cp "$T/clock" "$cron/crontab"
+lbd_at "2026-11-02 13:59:50" 120
+wait_for 'has_run clock-20261102T1310Z' 60
+cp "$T/both" "$cron/crontab"
+wait_for 'has_run clock-20261102T1320Z' 60
+is "$(runs returns-)" "" "has not missed what came meanwhile"
 lbd_stop
 
 # --- one at a time, and not too long --------------------------------------------------------------
