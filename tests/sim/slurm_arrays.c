@@ -272,7 +272,7 @@ bool array_recall(const struct sim *sim, const struct job_ref *ref, struct job_s
 	for (struct job *job = sim->slurm.jobs; job; job = job->next) {
 		if (!is_asked(job, ref))
 			continue;
-		is_more |= job->is_known && job->status.phase < JOB_ENDED;
+		is_more |= job->status.phase < JOB_ENDED;
 		if (job->status.phase != JOB_ENDED || !has_line(job))
 			continue;
 		ended[count++] = job;

@@ -469,7 +469,8 @@ static void on_report(struct sim *sim, void *arg, uint64_t stamp)
 	struct job *job = arg;
 	int status = (int)(stamp & 0xff);
 
-	if (job->stamp != stamp >> 8 || job->status.phase != JOB_RUNNING)
+	/* of one that it has forgotten the controller takes no word, nor does accounting then */
+	if (job->stamp != stamp >> 8 || job->status.phase != JOB_RUNNING || !job->is_known)
 		return;
 	if (!is_answering(sim))
 		sim_after(sim, rng_range(&sim->rng, 1, 30) * SECOND, on_report, job, stamp);
