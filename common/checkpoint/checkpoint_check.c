@@ -14,8 +14,6 @@
 #include "common/checkpoint/siblings.h"
 #include "common/manifest/manifest.h"
 
-enum { LOOKED_AT = 64 }; /* newest ones; older than these no launch is started from */
-
 /* Do both lie in the same folder, below the folders that were looked in? */
 static bool is_beside(const struct checkpoint *a, const struct checkpoint *b)
 {
@@ -139,7 +137,7 @@ int64_t checkpoints_newest(const struct checkpoint_rules *rules, struct checkpoi
 			   struct look *look, bool (*is_out)(void *arg, const struct checkpoint *c),
 			   void (*on_bad)(void *arg, const struct checkpoint *c), void *arg)
 {
-	for (size_t i = 0; i < list->count && i < LOOKED_AT; i++) {
+	for (size_t i = 0; i < list->count; i++) {
 		struct checkpoint *c = &list->items[i];
 
 		checkpoint_check(rules, list, i, look);

@@ -32,6 +32,16 @@ static void test_numbered_folders(void **state)
 	assert_contains(told, "weights is empty (0 bytes)");
 }
 
+/* A disk was full for a night. */
+static void test_many_torn_ones(void **state)
+{
+	(void)state;
+	put_zip("many/model_1.pt");
+	for (int step = 2; step <= 100; step++)
+		put_text(path_of("many/model_%d.pt", step), "");
+	assert_int_equal(newest("many"), 1);
+}
+
 static void test_several_files_of_a_step(void **state)
 {
 	(void)state;
@@ -346,6 +356,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_numbered_folders),
+		cmocka_unit_test(test_many_torn_ones),
 		cmocka_unit_test(test_several_files_of_a_step),
 		cmocka_unit_test(test_neighbours),
 		cmocka_unit_test(test_what_is_none),
