@@ -29,10 +29,64 @@ struct walk {
 	const char *top;
 	int place; /* number of that folder */
 	int64_t entries;
+	bool has_dropped; /* there were too many: they are in another order now */
 };
 
 /* Ours, while a checkpoint is on its way into the folder, or out of it; no pattern is asked. */
 static const char our_prefix[] = ".lb-";
+
+static int64_t changed_ns(const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st) < 0)
+		return 0;
+	return (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
+}
+
+static int newest_first(const void *a, const void *b)
+{
+	const struct checkpoint *x = a, *y = b;
+	int64_t x_ns, y_ns;
+
+	if (x->step != y->step)
+		return x->step < y->step ? 1 : -1;
+	if (x->is_best != y->is_best)
+		return x->is_best ? 1 : -1;
+	if (x->place != y->place)
+		return x->place > y->place ? 1 : -1;
+	x_ns = changed_ns(x->path);
+	y_ns = changed_ns(y->path);
+	if (x_ns != y_ns)
+		return x_ns < y_ns ? 1 : -1;
+	return strcmp(x->path, y->path);
+}
+
+static void clear(struct checkpoint *c)
+{
+	for (size_t i = 0; i < c->part_count; i++)
+		free(c->parts[i].name);
+	free(c->parts);
+	free(c->path);
+	free(c->why);
+}
+
+/* Of very many the newer half. */
+static void drop_older(struct walk *w)
+{
+	struct checkpoint_list *list = w->out;
+
+	qsort(list->items, list->count, sizeof(list->items[0]), newest_first);
+	while (list->count > CHECKPOINTS_MAX / 2)
+		clear(&list->items[--list->count]);
+	w->has_dropped = true;
+}
+
+/* Where those of the folder at hand begin. */
+static size_t first_of(const struct walk *w, const struct checkpoint_place *at)
+{
+	return w->has_dropped ? 0 : at->first;
+}
 
 static struct checkpoint *add(struct walk *w, const char *path, int64_t step, bool is_file)
 {
@@ -40,7 +94,7 @@ static struct checkpoint *add(struct walk *w, const char *path, int64_t step, bo
 	struct checkpoint *c;
 
 	if (list->count == CHECKPOINTS_MAX)
-		return NULL;
+		drop_older(w);
 	if ((list->count & (list->count - 1)) == 0)
 		list->items = xrealloc(list->items, (list->count ? 2 * list->count : 1) *
 							    sizeof(list->items[0]));
@@ -90,11 +144,14 @@ static int rank_of(const char *name)
 /* Files of one step in one folder are one checkpoint: model_20.pt and optim_20.pt. */
 static struct checkpoint *same_step(struct walk *w, const struct checkpoint_place *at, int64_t step)
 {
-	for (size_t i = at->first; step >= 0 && i < w->out->count; i++) {
+	size_t len = strlen(at->path);
+
+	for (size_t i = first_of(w, at); step >= 0 && i < w->out->count; i++) {
 		struct checkpoint *c = &w->out->items[i];
 
 		if (c->is_file && c->step == step && !c->is_alone &&
-		    (size_t)(path_base(c->path) - c->path) == strlen(at->path) + 1)
+		    (size_t)(path_base(c->path) - c->path) == len + 1 &&
+		    strncmp(c->path, at->path, len) == 0)
 			return c;
 	}
 	return NULL;
@@ -115,10 +172,8 @@ static void add_file(struct walk *w, const struct checkpoint_place *at, const ch
 		free(c->path);
 		c->path = xstrdup(path);
 	}
-	if (c) {
-		c->is_alone = is_alone;
-		checkpoint_add_part(c, name);
-	}
+	c->is_alone = is_alone;
+	checkpoint_add_part(c, name);
 	free(path);
 }
 
@@ -143,7 +198,7 @@ static void look_by_pattern(struct walk *w, const struct checkpoint_place *at, c
 
 	if (step >= 0) {
 		c = add(w, path, step, !is_folder);
-		if (c && !is_folder)
+		if (!is_folder)
 			checkpoint_add_part(c, name);
 	} else if (is_folder && at->depth < w->rules->pattern_depth) {
 		struct checkpoint_place deeper = { .path = path,
@@ -223,7 +278,7 @@ static bool consists_of(const struct checkpoint *c, const char *path)
 static void mark_linked(const struct walk *w, const struct checkpoint_place *at,
 			const struct strv *led_to)
 {
-	for (size_t i = at->first; i < w->out->count; i++)
+	for (size_t i = first_of(w, at); i < w->out->count; i++)
 		for (size_t k = 0; k < led_to->count; k++)
 			w->out->items[i].is_linked |= consists_of(&w->out->items[i],
 								  led_to->items[k]);
@@ -287,33 +342,6 @@ static int read_folder(struct walk *w, struct checkpoint_place *at, struct err *
 
 /* --- the list --------------------------------------------------------------------------------- */
 
-static int64_t changed_ns(const char *path)
-{
-	struct stat st;
-
-	if (stat(path, &st) < 0)
-		return 0;
-	return (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
-}
-
-static int newest_first(const void *a, const void *b)
-{
-	const struct checkpoint *x = a, *y = b;
-	int64_t x_ns, y_ns;
-
-	if (x->step != y->step)
-		return x->step < y->step ? 1 : -1;
-	if (x->is_best != y->is_best)
-		return x->is_best ? 1 : -1;
-	if (x->place != y->place)
-		return x->place > y->place ? 1 : -1;
-	x_ns = changed_ns(x->path);
-	y_ns = changed_ns(y->path);
-	if (x_ns != y_ns)
-		return x_ns < y_ns ? 1 : -1;
-	return strcmp(x->path, y->path);
-}
-
 int checkpoints_find_in(const struct checkpoint_rules *rules, const char *const *folders,
 			struct checkpoint_list *out, struct err *err)
 {
@@ -339,15 +367,6 @@ int checkpoints_find(const struct checkpoint_rules *rules, const char *folder,
 		     struct checkpoint_list *out, struct err *err)
 {
 	return checkpoints_find_in(rules, (const char *const[]){ folder, NULL }, out, err);
-}
-
-static void clear(struct checkpoint *c)
-{
-	for (size_t i = 0; i < c->part_count; i++)
-		free(c->parts[i].name);
-	free(c->parts);
-	free(c->path);
-	free(c->why);
 }
 
 void checkpoint_list_clear(struct checkpoint_list *list)

@@ -42,6 +42,27 @@ static void test_many_torn_ones(void **state)
 	assert_int_equal(newest("many"), 1);
 }
 
+/* One a minute for two weeks. */
+static void test_more_than_are_listed(void **state)
+{
+	const char *const folders[] = { "old", "new", NULL };
+	struct checkpoint_rules *rules = checkpoint_rules_create(NULL, NULL, NULL, NULL);
+	struct checkpoint_list list;
+
+	(void)state;
+	for (int step = 1; step <= CHECKPOINTS_MAX; step++)
+		folder_make(path_of("old/step-%d", step), 0755, NULL);
+	put_zip("new/checkpoints/model_30000.pt");
+	put_zip("new/checkpoints/optim_30000.pt");
+	assert_int_equal(checkpoints_find_in(rules, folders, &list, NULL), 0);
+	assert_true(list.count <= CHECKPOINTS_MAX);
+	assert_int_equal(list.items[0].step, 30000);
+	assert_int_equal(list.items[0].part_count, 2);
+	assert_int_equal(list.items[1].step, CHECKPOINTS_MAX);
+	checkpoint_list_clear(&list);
+	checkpoint_rules_destroy(rules);
+}
+
 static void test_several_files_of_a_step(void **state)
 {
 	(void)state;
@@ -357,6 +378,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_numbered_folders),
 		cmocka_unit_test(test_many_torn_ones),
+		cmocka_unit_test(test_more_than_are_listed),
 		cmocka_unit_test(test_several_files_of_a_step),
 		cmocka_unit_test(test_neighbours),
 		cmocka_unit_test(test_what_is_none),
