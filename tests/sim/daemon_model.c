@@ -434,14 +434,11 @@ bool daemon_is_awake(const struct sim *sim)
 static void on_thaw(struct sim *sim, void *arg, uint64_t life)
 {
 	struct daemon_model *d = &sim->daemon;
-	int64_t away_ms = sim->now_ms - d->down_since_ms;
 
 	(void)arg;
 	if (d->engine == NULL || d->life != life)
 		return;
-	if (rng_chance(&sim->rng, 0.5)) /* its host slept, and this clock with it */
-		d->mono_offset_ms -= away_ms;
-	d->down_ms += away_ms;
+	d->down_ms += sim->now_ms - d->down_since_ms;
 	sim_fact(sim, FACT_FAULT, -1, 0, FAULT_DAEMON_THAWED, 0);
 	sim_fact(sim, FACT_DAEMON_UP, -1, 0, 0, 0);
 }
