@@ -50,6 +50,7 @@ struct lbd {
 	int64_t started_ms;       /* wall clock */
 	struct troubles troubles; /* of runs/rate.h, as of … */
 	int64_t troubles_ms;      /* 0 = not known yet */
+	int64_t troubles_took_ms; /* to read */
 };
 
 #endif
