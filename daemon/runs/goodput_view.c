@@ -151,10 +151,11 @@ void goodput_history_count(const struct goodput_history *h, int64_t since_ms, in
 int64_t goodput_gpus(const struct lbd *lbd, const char *run_dir, struct err *err)
 {
 	struct run job = { 0 };
+	struct err why = { 0 };
 	int64_t gpus;
 
-	if (lbd->world.spec(lbd->world.self, run_dir, &job.spec, err) < 0)
-		return -1;
+	if (lbd->world.spec(lbd->world.self, run_dir, &job.spec, &why) < 0)
+		return why.code == ERR_NOT_FOUND ? 0 : err_set(err, why.code, "%s", why.text);
 	job.dir = xstrdup(run_dir);
 	gpus = batch_job_gpus(&lbd->config, &job);
 	free(job.dir);

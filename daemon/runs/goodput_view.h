@@ -18,7 +18,8 @@ void goodput_history_free(struct goodput_history *history); /* NULL is fine */
 void goodput_history_count(const struct goodput_history *history, int64_t since_ms,
 			   int64_t until_ms, struct goodput *out);
 
-/* GPUs of the job that is made of the run in this folder; -1 with err. */
+/* GPUs of the job that is made of the run in this folder; -1 with err. Of a folder that was cleared
+ * away (logs.retain_logs of periodic jobs) nobody knows: 0. */
 int64_t goodput_gpus(const struct lbd *lbd, const char *run_dir, struct err *err);
 
 json_t *goodput_answer(struct request *r, struct err *err);

@@ -69,6 +69,7 @@ lbd_start
 wait_for '[ ! -e "$runs/talk/attempts/1/out.log.zst" ]' 20
 wait_for '[ ! -e "$runs/$cron" ] && [ ! -e "$runs/$batch" ] && [ ! -e "$runs/$tasks" ]' 20
 passed "of a periodic job nothing stays, be it a command, a script or an array"
+ok "its hours are known all the same" lbctl goodput ALL "$cron"
 ok "what somebody else put there stays" test -e "$runs/talk/attempts/1/notes.txt"
 ok "and the record of the attempt" test -e "$runs/talk/attempts/1/exit.json"
 ok "still nothing through a link" sh -c "find '$T/elsewhere' | sort | cmp - '$T/list'"
