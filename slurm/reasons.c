@@ -8,17 +8,20 @@
 #include <stdio.h>
 #include <string.h>
 
-/* By Slurm's number for it, the same in every release since 22.05. */
+#include "common/base/text.h"
+
+/* By Slurm's number for it, the same in every release; numbers of what is gone for long (front end
+ * nodes, Blue Gene) mean something else since 23.02 and 25.11. */
 /* clang-format off */
 static const char *const names[] = {
 	"", "Priority", "Dependency", "Resources", "PartitionNodeLimit", "PartitionTimeLimit",
 	"PartitionDown", "PartitionInactive", "JobHeldAdmin", "BeginTime", "Licenses",
 	"AssociationJobLimit", "AssociationResourceLimit", "AssociationTimeLimit",
-	"Reservation", "ReqNodeNotAvail", "JobHeldUser", "FrontEndDown", "SchedDefer",
+	"Reservation", "ReqNodeNotAvail", "JobHeldUser", "NvidiaImexChannels", "SchedDefer",
 	"PartitionDown", "NodeDown", "BadConstraints", "SystemFailure", "JobLaunchFailure",
 	"NonZeroExitCode", "TimeLimit", "InactiveLimit", "InvalidAccount", "InvalidQOS",
 	"QOSUsageThreshold", "QOSJobLimit", "QOSResourceLimit", "QOSTimeLimit",
-	"BlockMaxError", "BlockFreeAction", "Cleaning", "Prolog", "QOSNotAllowed",
+	"RaisedSignal", "BlockFreeAction", "Cleaning", "Prolog", "QOSNotAllowed",
 	"AccountNotAllowed", "DependencyNeverSatisfied", "QOSGrpCpuLimit",
 	"QOSGrpCPUMinutesLimit", "QOSGrpCPURunMinutesLimit", "QOSGrpJobsLimit",
 	"QOSGrpMemLimit", "QOSGrpNodeLimit", "QOSGrpSubmitJobsLimit", "QOSGrpWallLimit",
@@ -68,7 +71,14 @@ static const char *const names[] = {
 	"AssocMaxBillingMinutesPerJob", "QOSGrpBilling", "QOSGrpBillingMinutes",
 	"QOSGrpBillingRunMinutes", "QOSMaxBillingPerJob", "QOSMaxBillingPerNode",
 	"QOSMaxBillingPerUser", "QOSMaxBillingMinutesPerJob", "MaxBillingPerAccount",
-	"QOSMinBilling", "ReservationDeleted",
+	"QOSMinBilling", "ReservationDeleted", "ReservationInvalid", "Constraints",
+	"MaxBBRunMinsPerAccount", "MaxBillingRunMinsPerAccount", "MaxCpuRunMinsPerAccount",
+	"MaxEnergyRunMinsPerAccount", "MaxGRESRunMinsPerAccount", "MaxNodeRunMinsPerAccount",
+	"MaxLicenseRunMinsPerAccount", "MaxMemoryRunMinsPerAccount",
+	"MaxUnknownRunMinsPerAccount", "MaxBBRunMinsPerUser", "MaxBillingRunMinsPerUser",
+	"MaxCpuRunMinsPerUser", "MaxEnergyRunMinsPerUser", "MaxGRESRunMinsPerUser",
+	"MaxNodeRunMinsPerUser", "MaxLicenseRunMinsPerUser", "MaxMemoryRunMinsPerUser",
+	"MaxUnknownRunMinsPerUser", "MaxPoweredUpNodes", "MpiPortsBusy",
 };
 /* clang-format on */
 
@@ -94,6 +104,7 @@ static const struct sentence {
 	{ "Licenses", "a license that it needs is in use" },
 	{ "Reservation", "its reservation has not begun, or has no room for it" },
 	{ "ReservationDeleted", "its reservation was deleted: it will never start" },
+	{ "ReservationInvalid", "its reservation may not be used any more: it will not start as it is" },
 	{ "ReqNodeNotAvail", "a node that it needs is down, drained or reserved" },
 	{ "NodeDown", "a node that it needs is down" },
 	{ "BadConstraints", "no nodes can ever be what it asks for" },
@@ -127,7 +138,10 @@ static const struct sentence {
 	{ "BurstBufferOperation", "the burst buffer could not do what it asks for" },
 	{ "PowerNotAvail", "there is not enough power" },
 	{ "PowerReserved", "the power it needs is reserved" },
-	{ "FrontEndDown", "the front end node is down" },
+	{ "NvidiaImexChannels", "its GPUs need an IMEX channel, and none is free" },
+	{ "MpiPortsBusy", "its nodes have no port left for MPI" },
+	{ "MaxPoweredUpNodes", "as many nodes are switched on as may be" },
+	{ "Constraints", "no nodes are at present what it asks for (--extra)" },
 	{ "SystemFailure", "Slurm failed" },
 	{ "JobLaunchFailure", "it could not be launched" },
 	{ "NonZeroExitCode", "it ended with an exit status that says failure" },
@@ -135,7 +149,7 @@ static const struct sentence {
 	{ "InactiveLimit", "it did nothing for too long" },
 	{ "DeadLine", "its deadline has passed" },
 	{ "OutOfMemory", "it ran out of memory" },
-	{ "BlockMaxError", "too much of its block is broken" },
+	{ "RaisedSignal", "a signal ended it" },
 	{ "BlockFreeAction", "its block is being freed" },
 	{ "FedJobLock", "the federation has not decided where it runs" },
 };
@@ -152,6 +166,35 @@ uint32_t slurm_reason_from_word(const char *word)
 		if (strcmp(names[i], word) == 0)
 			return i;
 	return 0;
+}
+
+uint32_t slurm_reason_told(const char *text)
+{
+	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+	static const struct {
+		const char *begin, *end; /* NULL: any */
+		const char *name;
+	} sentences_of_slurm[] = {
+		{ "Nodes required for job are DOWN", NULL, "Resources" },
+		{ "Reservation ", " is invalid", "ReservationInvalid" },
+		{ "Reservation ", NULL, "ReservationDeleted" },
+		{ "launch failure limit exceeded", NULL, "JobHoldMaxRequeue" },
+		{ "", " requeued held", "JobHeldUser" },
+		{ "job requeued in ", NULL, "JobHeldUser" },
+	};
+	char word[SLURM_REASON_TEXT_BYTES];
+	uint32_t number, unknown = sizeof(names) / sizeof(names[0]);
+
+	for (size_t i = 0; i < sizeof(sentences_of_slurm) / sizeof(sentences_of_slurm[0]); i++) {
+		const char *end = sentences_of_slurm[i].end;
+
+		if (text_begins_with(text, sentences_of_slurm[i].begin) &&
+		    (!end || text_ends_with(text, end)))
+			return slurm_reason_from_word(sentences_of_slurm[i].name);
+	}
+	snprintf(word, sizeof(word), "%.*s", (int)strspn(text, letters), text);
+	number = slurm_reason_from_word(word);
+	return number || !text[0] || strcmp(text, "None") == 0 ? number : unknown;
 }
 
 /* --- limits of accounting --------------------------------------------------------------------- */
@@ -241,7 +284,7 @@ static bool read_limit(const char *name, struct limit_name *l)
 	if (l->what == NULL)
 		return false;
 	l->is_run = take_word(&at, "Run");
-	l->is_minutes = take_word(&at, "Minutes");
+	l->is_minutes = take_word(&at, "Minutes") || take_word(&at, "Mins");
 	l->share = take(&at, shares);
 	return true;
 }

@@ -19,6 +19,9 @@ enum { SLURM_REASON_TEXT_BYTES = 200 };
 const char *slurm_reason_name(uint32_t number);
 /* 0 for what is no such name. */
 uint32_t slurm_reason_from_word(const char *word);
+/* Of what squeue prints, which is what Slurm has to say besides instead of the word, or behind it:
+ * "ReqNodeNotAvail, UnavailableNodes:n2". What is none of these has the name SLURM_REASON_UNKNOWN. */
+uint32_t slurm_reason_told(const char *text);
 
 /* What such a name means to the person who waits: half a sentence, without a full stop. Behind ":"
  * or "," more may stand ("Resources: 1 of 4 GPUs free"), which is left out. */

@@ -153,7 +153,7 @@ static uint32_t state_of(const char *word)
 		{ "REQUEUED", SJ_PENDING },      { "REQUEUE_FED", SJ_PENDING },
 		{ "REQUEUE_HOLD", SJ_PENDING },  { "SPECIAL_EXIT", SJ_PENDING },
 		{ "RESV_DEL_HOLD", SJ_PENDING }, { "POWER_UP_NODE", SJ_PENDING },
-		{ "REVOKED", SJ_CANCELLED },
+		{ "EXPEDITING", SJ_PENDING },    { "REVOKED", SJ_CANCELLED },
 	};
 	uint32_t state;
 
@@ -185,20 +185,6 @@ static int read_numbers(const char *line, struct seen *job)
 	return row->job_id > 0 && id > 0 ? 0 : -1;
 }
 
-/* squeue prints what Slurm has to say besides instead of the word, or behind it: "ReqNodeNotAvail,
- * UnavailableNodes:n2". */
-static uint32_t reason_of(const char *text)
-{
-	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_";
-	static const char unusable[] = "Nodes required for job are DOWN";
-	char word[VALUE_BYTES];
-
-	if (strncmp(text, unusable, sizeof(unusable) - 1) == 0)
-		return SR_RESOURCES;
-	snprintf(word, sizeof(word), "%.*s", (int)strspn(text, letters), text);
-	return slurm_reason_from_word(word);
-}
-
 /* Of a job without a limit Slurm tells an end after a year. */
 static int64_t limit_of(const struct wire_row *row)
 {
@@ -227,7 +213,7 @@ static int read_line(const char *line, struct seen *job)
 		row->end_time = 0;
 	}
 	value_of(line, REASON, text);
-	row->reason = reason_of(text);
+	row->reason = slurm_reason_told(text);
 	value_of(line, TASK, text);
 	job->is_task = strcmp(text, "N/A") != 0;
 	snprintf(job->tasks, sizeof(job->tasks), "%.24s",

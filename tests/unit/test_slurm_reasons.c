@@ -11,7 +11,7 @@
 
 #include "slurm/reasons.h"
 
-enum { KNOWN = 199 };
+enum { KNOWN = 221 };
 
 static void test_every_number(void **state)
 {
@@ -47,6 +47,8 @@ static const struct row {
 	  "CPUs times minutes of running jobs for all its jobs together" },
 	{ "QOSMinCpuNotSatisfied", "asks for fewer CPUs than its QOS wants" },
 	{ "MaxJobsPerAccount", "no more running jobs for one account" },
+	{ "MaxGRESRunMinsPerUser",
+	  "no more GPUs or other GRES times minutes of running jobs for one user" },
 	{ "AssocMaxSubmitJobLimit", "no more jobs in the queue" },
 	{ "", "not looked at it yet" },
 	{ "SomethingNew", "Slurm says SomethingNew" },
@@ -64,6 +66,47 @@ static void test_sentences(void **state)
 	}
 }
 
+/* Numbers that newer releases gave a meaning, or another one. */
+static void test_newer(void **state)
+{
+	struct slurm_limit limit;
+
+	(void)state;
+	assert_string_equal(slurm_reason_name(17), "NvidiaImexChannels");
+	assert_string_equal(slurm_reason_name(33), "RaisedSignal");
+	assert_string_equal(slurm_reason_name(199), "ReservationInvalid");
+	assert_string_equal(slurm_reason_name(204), "MaxEnergyRunMinsPerAccount");
+	assert_string_equal(slurm_reason_name(220), "MpiPortsBusy");
+	assert_true(slurm_reason_limit("MaxCpuRunMinsPerUser", &limit) && limit.is_qos);
+	assert_string_equal(limit.key, "MaxTRESRunMinsPU");
+}
+
+/* What squeue has in the place of a word, or behind it. */
+static void test_told(void **state)
+{
+	static const struct {
+		const char *told, *name;
+	} all[] = {
+		{ "Resources", "Resources" },
+		{ "ReqNodeNotAvail, UnavailableNodes:n2", "ReqNodeNotAvail" },
+		{ "RaisedSignal:9(Killed)", "RaisedSignal" },
+		{ "Nodes required for job are DOWN, DRAINED or reserved", "Resources" },
+		{ "Reservation night was deleted", "ReservationDeleted" },
+		{ "Reservation night is invalid", "ReservationInvalid" },
+		{ "job requeued in held state", "JobHeldUser" },
+		{ "launch failed requeued held", "JobHeldUser" },
+		{ "launch failure limit exceeded requeued held", "JobHoldMaxRequeue" },
+		{ "Requested topology configuration is not available", SLURM_REASON_UNKNOWN },
+		{ "BrandNew", SLURM_REASON_UNKNOWN },
+		{ "None", "" },
+		{ "", "" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		assert_string_equal(slurm_reason_name(slurm_reason_told(all[i].told)), all[i].name);
+}
+
 static void test_words(void **state)
 {
 	(void)state;
@@ -75,9 +118,9 @@ static void test_words(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_every_number),
-		cmocka_unit_test(test_sentences),
-		cmocka_unit_test(test_words),
+		cmocka_unit_test(test_every_number), cmocka_unit_test(test_sentences),
+		cmocka_unit_test(test_words),        cmocka_unit_test(test_newer),
+		cmocka_unit_test(test_told),
 	};
 
 	return cmocka_run_group_tests_name("slurm reasons", tests, NULL, NULL);
