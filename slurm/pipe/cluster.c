@@ -249,9 +249,10 @@ static void add(json_t *list, const char *limit, int64_t allowed, int64_t asked,
 	free(text);
 }
 
+/* Slurm shortens a job that says how little will do (--time-min). */
 static void check_time(json_t *list, const json_t *fields, const struct cluster_partition *p)
 {
-	int64_t minutes = js_int(fields, "time_limit", 0);
+	int64_t minutes = js_int(fields, "time_min", js_int(fields, "time_limit", 0));
 	char most[CLOCK_TEXT_MAX], asked[CLOCK_TEXT_MAX];
 
 	if (p->max_minutes == CLUSTER_NO_LIMIT || (minutes >= 0 && minutes <= p->max_minutes))
