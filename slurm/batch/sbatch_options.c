@@ -144,7 +144,7 @@ const struct sbatch_option sbatch_options[] = {
 	TEXT("qos", 'q', "SBATCH_QOS", "qos", CLUSTER),
 	NOTHING("quiet", 'Q', NULL),
 	FLAG("reboot", 0, NULL, "reboot"),
-	ROW("requeue", 0, SBATCH_FLAG, "SBATCH_REQUEUE", sbatch_set_requeue, .constant = 1),
+	ROW("requeue", 0, SBATCH_MAY_VALUE, "SBATCH_REQUEUE", sbatch_set_requeue, .constant = 1),
 	TEXT("reservation", 0, "SBATCH_RESERVATION", "reservation", CLUSTER),
 	TEXT("resources", 0, NULL, "resources"), /* 26.05 */
 	ROW("resv-ports", 0, SBATCH_MAY_VALUE, NULL, sbatch_set_number, .field = "resv_ports",

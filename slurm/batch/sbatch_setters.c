@@ -284,10 +284,14 @@ SETTER(set_export)
 	return 0;
 }
 
+/* Up to 25.05 it is a flag, whose variable has a number or "yes". */
 SETTER(set_requeue)
 {
-	(void)value;
-	(void)err;
+	bool is_flag = !value || (value[0] >= '0' && value[0] <= '9') ||
+		       strcasecmp(value, "yes") == 0;
+
+	if (!is_flag && strcasecmp(value, "expedite") != 0)
+		return sbatch_not_among(value, "expedite, or nothing", err);
 	js_set_int(c->fields, "requeue", option->constant);
 	return 0;
 }

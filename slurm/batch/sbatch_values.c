@@ -106,7 +106,8 @@ int sbatch_signal_number(const char *text, int64_t *out, struct err *err)
 		{ "HUP", SIGHUP },   { "INT", SIGINT },   { "QUIT", SIGQUIT }, { "ABRT", SIGABRT },
 		{ "KILL", SIGKILL }, { "ALRM", SIGALRM }, { "TERM", SIGTERM }, { "USR1", SIGUSR1 },
 		{ "USR2", SIGUSR2 }, { "URG", SIGURG },   { "CONT", SIGCONT }, { "STOP", SIGSTOP },
-		{ "TSTP", SIGTSTP }, { "TTIN", SIGTTIN }, { "TTOU", SIGTTOU },
+		{ "TSTP", SIGTSTP }, { "TTIN", SIGTTIN }, { "TTOU", SIGTTOU }, { "CHLD", SIGCHLD },
+		{ "PIPE", SIGPIPE },
 	};
 	const char *name = strncasecmp(text, "SIG", 3) == 0 ? text + 3 : text;
 

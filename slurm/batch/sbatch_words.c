@@ -31,19 +31,21 @@ SETTER(set_exclusive)
 		const char *word;
 		int64_t shared;
 	} words[] = {
-		{ "exclusive", 0 },
-		{ "oversubscribe", 1 },
-		{ "user", 2 },
-		{ "mcs", 3 },
+		{ "exclusive", 0 }, { "allocation", 0 }, { "oversubscribe", 1 },
+		{ "user", 2 },      { "mcs", 3 },        { "topo", 4 },
 	};
+	static const char newer[] = "exclusive=topo"; /* a field: not every release has it */
 
+	json_object_del(c->fields, newer);
 	for (size_t i = 0; i < COUNT(words); i++) {
 		if (strcasecmp(value ? value : "exclusive", words[i].word) == 0) {
 			js_set_int(c->fields, option->field, words[i].shared);
+			if (strcmp(words[i].word, "topo") == 0)
+				js_set_int(c->fields, newer, 1);
 			return 0;
 		}
 	}
-	return sbatch_not_among(value, "user or mcs", err);
+	return sbatch_not_among(value, "user, mcs or topo", err);
 }
 
 /* Words that the helper knows; a later one does not undo an earlier one. */
@@ -76,16 +78,31 @@ SETTER(set_job_flag)
 	return 0;
 }
 
+/* A later option undoes an earlier one. */
 SETTER(set_gres_flags)
 {
+	static const char *const flags[] = { "disable-binding", "enforce-binding",
+					     "multiple-tasks-per-sharing", "one-task-per-sharing" };
+	static const char *const words[] = { "gres-disable-binding", "gres-enforce-binding",
+					     "gres-multiple-tasks-per-sharing",
+					     "gres-one-task-per-sharing" };
+
 	(void)option;
-	if (strcasecmp(value, "disable-binding") != 0 && strcasecmp(value, "enforce-binding") != 0)
-		return sbatch_not_among(value, "disable-binding or enforce-binding", err);
-	drop_word(c, "flags", "gres-disable-binding");
-	drop_word(c, "flags", "gres-enforce-binding");
-	add_word(c, "flags",
-		 strcasecmp(value, "disable-binding") == 0 ? "gres-disable-binding"
-							   : "gres-enforce-binding");
+	for (size_t i = 0; i < COUNT(words); i++)
+		drop_word(c, "flags", words[i]);
+	for (const char *at = value; *at;) {
+		size_t len = strcspn(at, ",");
+		ptrdiff_t i = find_word(flags, COUNT(flags), at, len);
+
+		if (i < 0)
+			return sbatch_not_among(
+				value,
+				"disable-binding or enforce-binding, and perhaps "
+				"multiple-tasks-per-sharing or one-task-per-sharing",
+				err);
+		add_word(c, "flags", words[i]);
+		at += len + (at[len] == ',');
+	}
 	return 0;
 }
 

@@ -21,6 +21,10 @@ static const struct word flag_words[] = {
 	{ "use-min-nodes", USE_MIN_NODES },
 	{ "gres-disable-binding", GRES_DISABLE_BIND },
 	{ "gres-enforce-binding", GRES_ENFORCE_BIND },
+#if SLURM_SINCE(23, 11)
+	{ "gres-multiple-tasks-per-sharing", GRES_MULT_TASKS_PER_SHARING },
+	{ "gres-one-task-per-sharing", GRES_ONE_TASK_PER_SHARING },
+#endif
 	{ "kill-invalid-dep", KILL_INV_DEP },
 	{ "no-kill-invalid-dep", NO_KILL_INV_DEP },
 	{ NULL, 0 },
@@ -45,6 +49,17 @@ static const struct word warn_words[] = {
 	{ NULL, 0 },
 };
 
+static const struct word *find(const json_t *item, const struct word *words)
+{
+	const char *name = json_string_value(item);
+
+	for (const struct word *w = words; w->name; w++) {
+		if (name && strcmp(name, w->name) == 0)
+			return w;
+	}
+	return NULL;
+}
+
 static uint64_t bits_of(const json_t *list, const struct word *words)
 {
 	uint64_t bits = 0;
@@ -52,12 +67,32 @@ static uint64_t bits_of(const json_t *list, const struct word *words)
 	size_t i;
 
 	json_array_foreach(list, i, item) {
-		for (const struct word *w = words; w->name; w++) {
-			if (json_is_string(item) && strcmp(json_string_value(item), w->name) == 0)
-				bits |= w->bits;
-		}
+		const struct word *w = find(item, words);
+
+		bits |= w ? w->bits : 0;
 	}
 	return bits;
+}
+
+/* What this release lacks is no word to leave out: of all flags only those of --gres-flags are
+ * newer. */
+static int check_flags(const json_t *list, struct err *err)
+{
+	static const char head[] = "gres-";
+	const json_t *item;
+	size_t i;
+
+	json_array_foreach(list, i, item) {
+		const char *name = json_string_value(item);
+
+		if (name && strncmp(name, head, sizeof(head) - 1) == 0 && !find(item, flag_words))
+			return err_set(err, ERR_USAGE,
+				       "--gres-flags=%.40s: Slurm %d.%02d does not know it",
+				       name + sizeof(head) - 1,
+				       SLURM_VERSION_MAJOR(SLURM_VERSION_NUMBER),
+				       SLURM_VERSION_MINOR(SLURM_VERSION_NUMBER));
+	}
+	return 0;
 }
 
 static uint32_t profile_of(const char *text)
@@ -288,6 +323,8 @@ int field_words_apply(const json_t *fields, job_desc_msg_t *desc, struct kept *k
 	const char *freq = js_str(fields, "cpu_freq", NULL);
 	const char *bind = js_str(fields, "mem_bind", NULL);
 
+	if (check_flags(json_object_get(fields, "flags"), err) < 0)
+		return -1;
 	desc->bitflags |= bits_of(json_object_get(fields, "flags"), flag_words);
 	desc->mail_type = (uint16_t)bits_of(json_object_get(fields, "mail_type"), mail_words);
 	desc->warn_flags = (uint16_t)bits_of(json_object_get(fields, "warn_flags"), warn_words);

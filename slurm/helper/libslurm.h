@@ -59,7 +59,7 @@
 #define LACKS_SEGMENT
 #else
 #define IF_SEGMENT(...)
-#define LACKS_SEGMENT "segment", "resv_ports", "stepmgr",
+#define LACKS_SEGMENT "segment", "resv_ports", "stepmgr", "exclusive=topo",
 #endif
 #if SLURM_SINCE(26, 5)
 #define IF_SEGMENTS(...) __VA_ARGS__

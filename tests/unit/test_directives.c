@@ -110,6 +110,13 @@ static void test_lines(void **state)
 		{ "#SBATCH --mem-update=20@1:30:00 --spread-segments --resources=a:1",
 		  "{\"mem_update\":20,\"mem_update_minutes\":90,\"spread_segments\":1,"
 		  "\"resources\":\"a:1\"}" },
+		{ "#SBATCH --requeue=expedite --exclusive=topo --signal=SIGCHLD",
+		  "{\"requeue\":1,\"shared\":4,\"exclusive=topo\":1,\"warn_signal\":17}" },
+		{ "#SBATCH --exclusive=topo\n#SBATCH --exclusive=allocation --requeue",
+		  "{\"requeue\":1,\"shared\":0}" },
+		{ "#SBATCH --gres-flags=disable-binding\n"
+		  "#SBATCH --gres-flags=enforce-binding,one-task-per-sharing",
+		  "{\"flags\":[\"gres-enforce-binding\",\"gres-one-task-per-sharing\"]}" },
 	};
 
 	(void)state;
