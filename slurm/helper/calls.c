@@ -152,7 +152,11 @@ static bool is_passing(int code)
 	}
 }
 
-/* SLURM_ERROR is what most job_submit plug-ins of sites refuse with. */
+bool slurm_is_plugins_word(int code)
+{
+	return code < EINTR || code == EACCES || code == EINVAL;
+}
+
 static bool is_controllers_word(int code)
 {
 	return code == SLURM_ERROR || (code >= 2000 && code < 4000) ||
@@ -167,7 +171,7 @@ static enum scheduler_result judge(int code, bool has_acted)
 		return SCHEDULER_GONE;
 	if (is_passing(code))
 		return SCHEDULER_DOWN;
-	if (is_controllers_word(code))
+	if (is_controllers_word(code) || (has_acted && slurm_is_plugins_word(code)))
 		return SCHEDULER_REFUSED;
 	return has_acted ? SCHEDULER_UNCLEAR : SCHEDULER_DOWN;
 }

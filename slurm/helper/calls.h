@@ -35,6 +35,10 @@ const struct slurm_rules *slurm_rules(void);
  * there. */
 int slurm_or_nothing(int rc);
 
+/* Is it what a job_submit plug-in of a site refuses with: SLURM_ERROR mostly, or a number of its
+ * own, 1, say, which is one of the system's that no connection fails with? */
+bool slurm_is_plugins_word(int code);
+
 /* Judges a failed call. `has_acted`: it was one that changes something. Always -1. */
 int slurm_failed(struct answer *a, int rc, bool has_acted, const char *what);
 

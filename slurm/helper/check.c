@@ -130,7 +130,7 @@ static void refuse(const struct draft *d, int code, const struct heard *heard, s
 	if (refuse_doomed(d, code, a) || refuse_array(d, code, a))
 		return;
 	key = fields_blame(&d->desc, code, &value);
-	if (code == SLURM_ERROR && said[0]) /* nothing but the site's own words */
+	if (slurm_is_plugins_word(code) && said[0]) /* nothing but the site's own words */
 		answer_set(a, SCHEDULER_REFUSED, "Slurm would refuse the job: %s", said);
 	else if (key)
 		answer_set(a, SCHEDULER_REFUSED, "%s: %s: Slurm says: %s%s%s", key, value,
@@ -261,7 +261,7 @@ static void check(struct draft *d, const json_t *request, struct look *look, str
 		check_limits(look, request, code != 0, a);
 	} else if (p == NULL) {
 		errno = code;
-		slurm_failed(a, code, false, "checking the job");
+		slurm_failed(a, code, true, "checking the job"); /* plug-ins see it, as a job */
 		if (a->result == SCHEDULER_REFUSED)
 			refuse(d, code, &heard, a);
 	}

@@ -17,6 +17,10 @@ function slurm_job_submit(job, partitions, uid)
 		slurm.log_user("GPUs are dear")
 		slurm.log_user("Use few")
 	end
+	if string.find(job.name or "", "nope") then
+		slurm.log_user("not on Sundays")
+		return 1
+	end
 	return slurm.SUCCESS
 end
 function slurm_job_modify() return slurm.SUCCESS end
@@ -44,6 +48,8 @@ is "$(squeue -h)" "" "and leaves nothing behind"
 ok "a job of which it has something to say" lbctl submit --name imagery -- true
 run_reaches imagery completed 20
 like "$(lbctl events imagery)" 'submitted +job [0-9]+: .*GPUs are dear; .*Use few$' "is submitted with those words"
+exits 6 "a job that it refuses with a number of its own" lbctl submit --name nope -- true
+like "$err" 'would refuse the job: .*not on Sundays' "is refused, with its words"
 exits 2 "unless lbd is told, such an option is a mistake" lbctl submit train.slurm
 like "$err" 'train.slurm:2: --image: there is no such option of sbatch .*slurm.plugin_options' "with the key"
 lbd_stop
