@@ -116,6 +116,18 @@ bool slurm_backup_serves(void)
 	return is_first_away;
 }
 
+static bool is_in_federation(void)
+{
+	void *told = NULL;
+	bool is;
+
+	if (slurm_load_federation(&told) != 0 || !told)
+		return false;
+	is = ((const slurmdb_federation_rec_t *)told)->name != NULL;
+	slurm_destroy_federation_rec(told);
+	return is;
+}
+
 const struct slurm_rules *slurm_rules(void)
 {
 	static const struct slurm_rules unknown = { .qos_counts = true, .boots_hydra = true };
@@ -131,6 +143,8 @@ const struct slurm_rules *slurm_rules(void)
 	rules.qos_counts = ctl->accounting_storage_enforce != 0;
 	rules.boots_hydra = !ctl->mpi_params ||
 			    !strstr(ctl->mpi_params, "disable_slurm_hydra_bootstrap");
+	snprintf(rules.only, sizeof(rules.only), "%s",
+		 is_in_federation() && ctl->cluster_name ? ctl->cluster_name : "");
 	libslurm_free_conf(ctl);
 	return &rules;
 }

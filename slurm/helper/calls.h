@@ -28,6 +28,7 @@ bool slurm_backup_serves(void);
 struct slurm_rules {
 	bool qos_counts;  /* a QOS may lift the limits of a partition: only Slurm knows them */
 	bool boots_hydra; /* mpi_launchers_add */
+	char only[128];   /* in a federation this cluster, which jobs are to stay in; "": none */
 };
 const struct slurm_rules *slurm_rules(void);
 

@@ -95,6 +95,8 @@ static void draft_texts(struct draft *d, const json_t *request)
 	desc->name = text_of(d, request, "name");
 	desc->comment = text_of(d, request, "comment");
 	desc->script = text_of(d, request, "script");
+	if (slurm_rules()->only[0])
+		desc->clusters = keep(&d->kept, xstrdup(slurm_rules()->only));
 	desc->std_in = keep(&d->kept, xstrdup("/dev/null"));
 }
 

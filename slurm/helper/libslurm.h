@@ -9,6 +9,7 @@
 #define JOB_RUNNING SLURM_JOB_RUNNING
 #include <slurm/slurm.h>
 #include <slurm/slurm_errno.h>
+#include <slurm/slurmdb.h>
 #undef JOB_PENDING
 #undef JOB_RUNNING
 

@@ -3,10 +3,12 @@
  * what that command is given, and would never see a job that libslurm made; and where there is no
  * libslurm. */
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/bytes.h"
+#include "common/base/clock.h"
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "common/base/strv.h"
@@ -38,12 +40,41 @@ static void add_text(struct strv *l, const json_t *request, const char *key, con
 	free(text);
 }
 
+/* A federation's jobs go to all of its clusters, and run where there is room first: elsewhere
+ * nobody would find ours. "Self:       name:127.0.0.1:6817 ID:1 …", as of some minutes ago; "":
+ * there is none. */
+static const char *own_cluster(void)
+{
+	enum { AGE_MS = 10 * 60 * 1000 };
+	static const char *const words[] = { "scontrol", "show", "federation", NULL };
+	static const char head[] = "\nSelf:";
+	static char name[128];
+	static int64_t asked_ms;
+	struct said said;
+	const char *at;
+
+	if (asked_ms && clock_mono_ms() - asked_ms < AGE_MS)
+		return name;
+	command_ask(words, &said);
+	if (said.status == 0) {
+		asked_ms = clock_mono_ms();
+		at = strstr(said.out, head);
+		at = at ? at + sizeof(head) - 1 : "";
+		at += strspn(at, " ");
+		snprintf(name, sizeof(name), "%.*s", (int)strcspn(at, ": \n"), at);
+	}
+	said_clear(&said);
+	return name;
+}
+
 /* What lbd says itself comes last, and counts. */
 static void words_begin(struct strv *words, const json_t *request)
 {
 	strv_add(words, xstrdup("sbatch"));
 	add_all(words, json_object_get(request, "sbatch"), 0);
 	strv_add(words, xstrdup("--no-requeue"));
+	if (own_cluster()[0])
+		strv_add(words, xasprintf("--clusters=%s", own_cluster()));
 	add_text(words, request, "name", "--job-name=");
 	add_text(words, request, "comment", "--comment=");
 }

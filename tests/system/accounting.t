@@ -96,4 +96,17 @@ like "$(lbctl status back)" 'waits for +.*AssocMaxSubmitJobLimit' "status, too"
 wait_for '[ "$(run_state back)" = submitting ]' 10 && passed "and is asked for again"
 scancel "$other"
 run_reaches back completed 60 && passed "until there is room"
+
+# --- a federation ---------------------------------------------------------------------------------
+# A job would begin in any of its clusters, where lbd neither sees nor reaches it.
+lbd_stop
+manage add cluster elsewhere
+manage add federation both clusters=mini,elsewhere
+wait_for 'scontrol show federation | grep -q "^Sibling: *elsewhere:"' 30
+lbd_start
+ok "a run can be submitted in a federation" lbctl submit --name here --set slurm.time=5m -- sleep $mark
+run_reaches here running 30
+like "$(scontrol show job "$(job_of here)")" 'FedViableSiblings=mini ' "and stays in this cluster"
+lbctl kill --yes --now here >/dev/null
+run_reaches here killed 30 && passed "where orders reach it"
 done_testing
