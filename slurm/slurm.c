@@ -180,10 +180,23 @@ static void take_info(struct slurm *s, const json_t *body)
 			 (long long)age);
 }
 
+/* Of a token that has expired Slurm says no more than of a network that is down. */
+static char *text_of(const json_t *body)
+{
+	char *text = js_bytes_take(json_object_get(body, "text")), *more = NULL;
+
+	if (text && js_bool(body, "unreachable", false) && getenv("SLURM_JWT"))
+		more = xasprintf("%s (lbd was started with a token in SLURM_JWT: has it expired?)",
+				 text);
+	if (more)
+		free(text);
+	return more ? more : text;
+}
+
 static void finish(struct slurm *s, const json_t *body)
 {
 	struct request *r = s->current;
-	char *text = js_bytes_take(json_object_get(body, "text"));
+	char *text = text_of(body);
 	struct scheduler_reply reply = {
 		.result = wire_result_from_name(js_str(body, "result", "")),
 		.text = text ? text : "",

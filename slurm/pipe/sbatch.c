@@ -99,10 +99,10 @@ static bool is_variable(const char *entry, const char *name)
  * find it; and what it says of tasks itself, by the name that its release has for it. */
 static bool is_left_out(const char *entry)
 {
-	static const char *const names[] = { "SBATCH_WAIT",       "SBATCH_CLUSTERS",
-					     "SLURM_CLUSTERS",    "SLURM_CONF",
-					     "SLURM_CONF_SERVER", "SLURM_GPUS_PER_TASK",
-					     "SLURM_GPU_BIND" };
+	static const char *const names[] = { "SBATCH_WAIT",         "SBATCH_CLUSTERS",
+					     "SLURM_CLUSTERS",      "SLURM_CONF",
+					     "SLURM_CONF_SERVER",   "SLURM_JWT",
+					     "SLURM_GPUS_PER_TASK", "SLURM_GPU_BIND" };
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		if (is_variable(entry, names[i]))
@@ -112,10 +112,10 @@ static bool is_left_out(const char *entry)
 }
 
 /* sbatch passes its environment on to the job. Its cluster is ours, not where the submitter's
- * commands go. */
+ * commands go, and so is what lets it in: a token is good for minutes, mostly. */
 static void env_make(struct strv *env, const json_t *request)
 {
-	static const char *const places[] = { "SLURM_CONF", "SLURM_CONF_SERVER" };
+	static const char *const places[] = { "SLURM_CONF", "SLURM_CONF_SERVER", "SLURM_JWT" };
 	struct strv all = { 0 };
 
 	add_all(&all, json_object_get(request, "env"), 0);

@@ -88,6 +88,8 @@ static void test_sbatch(void **state)
 
 	(void)state;
 	setenv("PATH", ".:/usr/bin:/bin", 1);
+	write_text("scontrol", "#!/bin/sh\nexit 1\n");
+	assert_int_equal(chmod("scontrol", 0700), 0);
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct answer a = { .text = "" };
 		char script[1000];
@@ -102,28 +104,50 @@ static void test_sbatch(void **state)
 	json_decref(request);
 }
 
-/* Whatever other cluster its submitter works with. */
+/* Whatever other cluster its submitter works with, and however it was let in there. */
 static void test_cluster_of_sbatch(void **state)
 {
 	static const char *const confs[] = { "/ours", "" };
-	json_t *request = json_pack("{s:[s, s]}", "env", "SLURM_CONF=/theirs",
-				    "SLURM_CONF_SERVER=theirs");
+	json_t *request = json_pack("{s:[s, s, s]}", "env", "SLURM_CONF=/theirs",
+				    "SLURM_CONF_SERVER=theirs", "SLURM_JWT=expired");
 
 	(void)state;
-	write_text("sbatch", "#!/bin/sh\n"
-			     "echo \"conf=$SLURM_CONF server=$SLURM_CONF_SERVER.\" >&2\nexit 1\n");
+	write_text("sbatch", "#!/bin/sh\necho \"conf=$SLURM_CONF server=$SLURM_CONF_SERVER "
+			     "jwt=$SLURM_JWT.\" >&2\nexit 1\n");
 	for (size_t i = 0; i < COUNT(confs); i++) {
 		struct answer a = { .text = "" };
 		char want[100];
 
-		snprintf(want, sizeof(want), "conf=%s server=.", confs[i]);
-		if (confs[i][0])
+		snprintf(want, sizeof(want), "conf=%s server= jwt=%s.", confs[i], confs[i]);
+		if (confs[i][0]) {
 			setenv("SLURM_CONF", confs[i], 1);
-		else
+			setenv("SLURM_JWT", confs[i], 1);
+		} else {
 			unsetenv("SLURM_CONF");
+			unsetenv("SLURM_JWT");
+		}
 		assert_int_equal(sbatch_test(request, &a), -1);
 		assert_contains(a.text, want);
 	}
+	json_decref(request);
+}
+
+/* Others of its federation would run the job, too. */
+static void test_federation(void **state)
+{
+	json_t *request = json_object();
+	struct answer a = { .text = "" };
+
+	(void)state;
+	write_text("sbatch", "#!/bin/sh\necho \"got $*\" >&2\nexit 1\n");
+	assert_int_equal(sbatch_test(request, &a), -1);
+	assert_null(strstr(a.text, "--clusters"));
+	write_text("scontrol", "#!/bin/sh\n"
+			       "echo 'Federation: both'\n"
+			       "echo 'Self:       mini:127.0.0.1:6817 ID:1 FedState:ACTIVE'\n"
+			       "echo 'Sibling:    maxi:127.0.0.1:6827 ID:2 FedState:ACTIVE'\n");
+	assert_int_equal(sbatch_test(request, &a), -1);
+	assert_contains(a.text, " --clusters=mini ");
 	json_decref(request);
 }
 
@@ -154,9 +178,10 @@ static void test_gone(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_end_of_errors), cmocka_unit_test(test_ended_as_it_sleeps),
-		cmocka_unit_test(test_sbatch),        cmocka_unit_test(test_cluster_of_sbatch),
-		cmocka_unit_test(test_gone),          cmocka_unit_test(test_told_is_the_end),
+		cmocka_unit_test(test_end_of_errors),   cmocka_unit_test(test_ended_as_it_sleeps),
+		cmocka_unit_test(test_sbatch),          cmocka_unit_test(test_cluster_of_sbatch),
+		cmocka_unit_test(test_federation),      cmocka_unit_test(test_gone),
+		cmocka_unit_test(test_told_is_the_end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -18,7 +18,7 @@ static const char helper[] =
 	"	id=${line#*\\\"id\\\":}\n"
 	"	id=${id%%,*}\n"
 	"	case $line in\n"
-	"	*'\"check\"'*) more='\"result\":\"down\",\"unreachable\":true' ;;\n"
+	"	*'\"check\"'*) more='\"result\":\"down\",\"text\":\"away\",\"unreachable\":true' ;;\n"
 	"	*'\"submit\"'*) more='\"result\":\"ok\",\"job_id\":7,\"submit_time\":8' ;;\n"
 	"	*'\"poll\"'*) more='\"result\":\"ok\",\"rows\":0,\"last\":1' ;;\n"
 	"	*) more='\"result\":\"ok\"' ;;\n"
@@ -33,6 +33,7 @@ struct world {
 	struct job_request job;
 	int checks, submits, polls; /* how often each was answered */
 	enum scheduler_result check, submit, poll;
+	char text[200]; /* of the check's answer */
 };
 
 static void on_polled(void *arg, const struct scheduler_reply *reply)
@@ -59,6 +60,7 @@ static void submit_on_answer(void *arg, const struct scheduler_reply *reply)
 
 	w->checks++;
 	w->check = reply->result;
+	snprintf(w->text, sizeof(w->text), "%s", reply->text);
 	w->slurm->ops->submit(w->slurm, &w->job, on_submitted, w);
 }
 
@@ -76,6 +78,7 @@ static void what_is_asked_for_while_slurm_is_away_is_not_done(void **state)
 	(void)state;
 	write_text("helper", helper);
 	assert_int_equal(chmod("helper", 0700), 0);
+	setenv("SLURM_JWT", "token", 1);
 	w.job = (struct job_request){ .token = "00112233445566778899aabbccddeeff",
 				      .ledger_id = "0123456789abcdef",
 				      .run = "r",
@@ -87,6 +90,7 @@ static void what_is_asked_for_while_slurm_is_away_is_not_done(void **state)
 	uv_run(&w.loop, UV_RUN_DEFAULT);
 	assert_int_equal(w.checks, 1);
 	assert_int_equal(w.check, SCHEDULER_DOWN);
+	assert_non_null(strstr(w.text, "SLURM_JWT")); /* which may be why */
 	assert_int_equal(w.submits, 1);
 	asked = file_read("asked", 1 << 20, NULL, NULL);
 	assert_non_null(asked);
