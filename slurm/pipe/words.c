@@ -33,6 +33,11 @@ static const struct word {
 	{ "quiesce timeout", SCHEDULER_UNCLEAR },
 	{ "Zero Bytes were transmitted", SCHEDULER_UNCLEAR },
 	{ "authentication error", SCHEDULER_UNCLEAR },
+	{ "uthentication credential", SCHEDULER_UNCLEAR }, /* invalid, or expired */
+	{ "zero length message", SCHEDULER_UNCLEAR },
+	{ "Received message length < 0", SCHEDULER_UNCLEAR },
+	{ "Failed to send entire message", SCHEDULER_UNCLEAR },
+	{ "Unexpected missing socket", SCHEDULER_UNCLEAR },
 	{ "Insane message length", SCHEDULER_UNCLEAR },
 	{ "longer than data received", SCHEDULER_UNCLEAR },
 	{ "Incompatible versions of client and server code", SCHEDULER_UNCLEAR },

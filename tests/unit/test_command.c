@@ -80,6 +80,8 @@ static void test_sbatch(void **state)
 		{ SAYS(FAILED "Incompatible versions of client and server code"), SCHEDULER_UNCLEAR,
 		  "Incompatible" },
 		{ SAYS(FAILED "MaxJobCount limit reached"), SCHEDULER_DOWN, "MaxJobCount" },
+		{ SAYS(FAILED "Authentication credential expired"), SCHEDULER_UNCLEAR, "expired" },
+		{ SAYS(FAILED "Received zero length message"), SCHEDULER_UNCLEAR, "zero" },
 		/* a filter's own words: of no job */
 		{ SAYS("Invalid job id specified"), SCHEDULER_REFUSED, "Invalid job id" },
 		{ "exit 1", SCHEDULER_UNCLEAR, "without a word" },
