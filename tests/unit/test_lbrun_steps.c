@@ -149,6 +149,17 @@ static void test_frameworks(void **state)
 		 " 30%|3 | 30/100 [00:01<00:09, 3.1 examples/s, loss=1]\n", "10/100 loss=2 tokens_per_s=12500; 20/100 tokens_per_s=900; 30/100 loss=1"},
 		{"Train:  50%|5 | 50/100 [00:01<00:09, 3.1 docs/s]\n", "50/100"},
 		{"Training dataset c4:  50%|# | 30/60 [00:00<00:30,  2.00it/s]\n", "30/60"},
+		/* a bar that has a loss is the training's, whatever it is called; what is held out, or is made ready, is none */
+		{"Batches:  10%|1 | 10/100 [00:01<00:09, 9.0it/s, loss=2.5]\rmy_run:  20%|2 | 20/100 [00:01<00:09, 9.0it/s, lr: 1.0e-04 loss: 2.25]\r"
+		 "my_run:  30%|3 | 30/100 [00:01<00:09, 9.0it/s, train_loss=2]\n",
+		 "10/100 loss=2.5; 20/100 loss=2.25 lr=0.0001; 30/100 loss=2"},
+		{"Epoch 1/3 [Train]:  50%|5 | 50/100 [00:01<00:01, 9.0it/s, loss=2.5]\rEpoch 1/3 [Val]:  50%|5 | 5/10 [00:01<00:01, 9.0it/s, loss=2.75]\r"
+		 "Epoch 2/3 [Train]:  50%|5 | 50/100 [00:01<00:01, 9.0it/s, loss=2]\n", "50/300 loss=2.5; 150/300 loss=2"},
+		{"Training epoch 1: 100%|# | 100/100 [00:01<00:00, 9.0it/s]\nValidating epoch 1: 100%|# | 10/10 [00:01<00:00, 9.0it/s]\n"
+		 "Training epoch 2:  50%|5 | 50/100 [00:01<00:01, 9.0it/s]\n", "200; 250"},
+		{"Calculating loss...: 100%|# | 25/25 [00:01<00:00, 9.0it/s]\rwriting train.bin:  50%|5 | 5/10 [00:01<00:01, 9.0it/s]\r"
+		 "sampling loop time step:  50%|5 | 5/10 [00:01<00:01, 9.0it/s]\rdev set:  50%|5 | 5/10 [00:01<00:01, 9.0it/s, loss=3]\r"
+		 "eval loss:  50%|5 | 5/10 [00:01<00:01, 9.0it/s]\rtrain loss:  50%|5 | 5/10 [00:01<00:01, 9.0it/s]\n", "5/10"},
 		/* Hugging Face: the loss apart from its step */
 		{"  8%|8         | 5/60 [00:01<00:10,  5.0it/s]\r                 \r"
 		 "{'loss': 2.5, 'grad_norm': 1.5, 'learning_rate': 4.5e-05, 'epoch': 0.25}\n"
@@ -424,6 +435,7 @@ static void test_others(void **state)
 		"{'loss': 2.5}",
 		"saw 100% of 3/10",
 		"loss 2.5 over 3/10 batches",
+		"FloatingPointError: Loss became infinite or NaN at iteration=10!",
 		"processing batch 3 of 10",
 		"batch size 32, loss 2",
 		"https://host/step 3",

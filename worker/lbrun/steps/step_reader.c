@@ -114,13 +114,20 @@ struct step_match step_reader_match(const struct step_reader *r, size_t row, con
 	return m;
 }
 
+/* By its label, or as it has a loss. */
+static bool is_training_bar(const struct step_reader *r, const char *label,
+			    const struct step_match *m)
+{
+	return (m->has_loss || regexp_match(r->words[STEP_WORD_BAR], label, m->label_len)) &&
+	       !regexp_match(r->words[STEP_WORD_OTHER_BAR], label, m->label_len);
+}
+
 void step_reader_weigh(const struct step_reader *r, size_t row, const char *line, size_t len,
 		       struct step_match *m)
 {
 	m->has_loss = regexp_match(r->words[STEP_WORD_LOSS], line, len);
 	m->is_training_bar = step_rows[row].kind == STEP_BAR &&
-			     regexp_match(r->words[STEP_WORD_BAR], m->label ? m->label : "",
-					  m->label_len);
+			     is_training_bar(r, m->label ? m->label : "", m);
 	m->best = best_of(r, line, len, m);
 }
 

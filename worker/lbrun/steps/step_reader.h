@@ -34,7 +34,7 @@ struct step_match {
 	const char *count; /* where the first of these begins */
 	const char *label;
 	size_t label_len;
-	bool is_training_bar; /* by its label */
+	bool is_training_bar; /* by its label, or its loss */
 	bool is_epochs;       /* the bar's steps are epochs */
 	bool has_loss;        /* that may be written so that nobody can read it */
 	bool is_enough;       /* beside the count, for a row that needs more */

@@ -119,7 +119,7 @@ _Static_assert(sizeof(step_rows) / sizeof(step_rows[0]) <= STEP_ROWS_MAX,
 /* "3", "1,234.5"; "3,5" is none: it may mean 3.5 */
 #define NUMBER \
 	"(?<v>[-+]?(?:(?:[1-9]\\d{0,2}(?:,\\d{3})+|\\d+)(?!\\d|,\\d)(?:\\.\\d*)?(?:e[-+]?\\d+)?|" \
-	"\\.\\d+(?:e[-+]?\\d+)?|nan|inf(?:inity)?))(?!\\w|\\.\\d)"
+	"\\.\\d+(?:e[-+]?\\d+)?|nan|inf(?:inity)?))(?!\\w|\\.\\d|%)"
 
 #define TOKENS_PER_S "(?:tps|tok(?:en)?s?[_ ]?(?:/|per)[_ ]?s(?:ec(?:ond)?)?)(?:/device)?"
 
@@ -140,7 +140,7 @@ const struct step_field step_fields[] = {
 	{"loss", "rain", "^\\s+(?:Train loss/train/total|train/" TRAIN_LOSS ")" IS NUMBER, 1, -INFINITY},
 	{"loss", "oss", TRAINED("loss") "(?<![a-z] )" LOSS, 1, -INFINITY}, /* before "aux loss", "kl loss" */
 	{"loss", "oss", TRAINED("loss") LOSS, 1, -INFINITY},
-	{"loss", "", TRAINED("(?:loss|cost)") "(?:train(?:ing)?[_ /-])?(?:loss|cost)\\b[^:=]{0,40}\\b(?:at|after|in|on)\\b[^:=]{0,40}[:=]\\s*" NUMBER,
+	{"loss", "", TRAINED("(?:loss|cost)") "(?:train(?:ing)?[_ /-])?(?:loss|cost)\\b[^:=]{0,40}\\b(?:at|after|in|on)\\b[^:=]{0,40}(?<!step|iter|iteration|epoch|batch|update)[:=]\\s*" NUMBER,
 	 1, -INFINITY},
 	{"loss", "", TRAINED("(?:nll|xent|cost|cross)") "(?:train(?:ing)?[_ /-])?(?:nll|xent|cost|cross[_ -]?entropy)" IS NUMBER,
 	 1, -INFINITY},
@@ -171,8 +171,12 @@ const char *const step_words[] = {
 	[STEP_WORD_INNER] = "(?i)\\binner[\\s:\\[\\]()_/-]*" OF_WHAT,
 	[STEP_WORD_OTHER_LINE] =
 		"['\"](?:mode|split|phase|stage|subset)['\"]: *['\"](?:val|eval|test|dev)",
-	[STEP_WORD_LOSS] = TRAINED("loss") "loss" IS "[-+.]?\\d",
+	[STEP_WORD_LOSS] = TRAINED("loss") "(?:train(?:ing)?[_ /-])?loss" IS "[-+.]?\\d",
 	[STEP_WORD_BAR] =
 		"(?i)^\\W*$|^(?!.+\\btrain\\w*\\s(?:data(?:sets?)?|split|shards?)\\b).*train|epoch|"
 		"\\bstep|\\biter|\\bloss\\b|\\bfit|\\boptimi|^\\W*progress\\W*$",
+	[STEP_WORD_OTHER_BAR] =
+		"(?i)\\b(?:eval\\w*|val|valid\\w*|test|testing|dev|held-?out|hold-?out|sanity)\\b|"
+		"^\\W*(?:infer|predict|download|load|prepar|install|build|sampl|denois|decod|generat|calculat|"
+		"comput|writ|sav|tokeni[sz]|convert|collect|extract|encod|merg|fetch|copy|upload|scor)\\w*ing\\b",
 };
