@@ -230,6 +230,29 @@ static void test_frameworks(void **state)
 		 " 10%|#         | 10/100 [00:01<00:09, 10.0it/s]\n", "10/100 loss=0.6931 lr=5e-07 grad_norm=12.5"},
 		{"{'loss': 1.25, 'learning_rate': 1e-05, 'memory(GiB)': 10.5, 'train_speed(iter/s)': 0.5, 'global_step/max_steps': '10/100', 'percentage': '10.00%'}\n"
 		 "Train:  10%|#         | 10/100 [00:01<00:09, 10.0it/s]\n", "10/100 loss=1.25 lr=1e-05"},
+		/* Coqui, which tells the step of the epoch as well */
+		{" > EPOCH: 0/9\n   --> TIME: 2026-11-28 10:00:01 -- STEP: 5/404 -- GLOBAL_STEP: 5\n   --> TIME: 2026-11-28 10:00:01 -- STEP: 25/404 -- GLOBAL_STEP: 10025\n     | > loss: 2.5  (2.5)\n   --> STEP: 3\n     | > loss: 3.5  (3.5)\n"
+		 "   --> TIME: 2026-11-28 10:00:09 -- STEP: 50/404 -- GLOBAL_STEP: 10050\n", "5; 10025; 10050"},
+		{"epoch 2, step 5/100, global step = 105, loss 2.5\nepoch 2, batch 6, global_step: 106 loss 2\n", "105 loss=2.5; 106 loss=2"},
+		/* DCGAN, DINOv2, llama2.c, rl_games */
+		{"[0/25][50/100]\tLoss_D: 0.5\tLoss_G: 5.1\tD(x): 0.7\n[1/25][50/100]\tLoss_D: 0.5\tLoss_G: 5.1\tD(x): 0.7\n", "50/2500; 150/2500"},
+		{"I20261128 10:00:00 12 dinov2 helpers.py:103] Training  [   10/625000]  eta: 2 days, 1:00:00  lr: 0.0001 (0.0001)  total_loss: 16.5 (16.8)\n",
+		 "10/625000 loss=16.5 lr=0.0001"},
+		{"0 | loss 10.5 | lr 0.000000e+00 | 12345.67ms | mfu -100.00%\n10 | loss 9.5 | lr 5.000000e-06 | 120.67ms | mfu 12.34%\n",
+		 "0 loss=10.5 lr=0; 10 loss=9.5 lr=5e-06 mfu=0.1234"},
+		{"fps step: 12345 fps step and policy inference: 11234 fps total: 9876 epoch: 2/500 frames: 131072\n", "2/500"},
+		/* stable-baselines3 */
+		{"----\n| time/                   |              |\n|    iterations           | 1            |\n|    total_timesteps      | 2048         |\n----\n"
+		 "----\n| time/                   |              |\n|    total_timesteps      | 4096         |\n| train/                  |              |\n"
+		 "|    clip_range           | 0.2          |\n|    loss                 | 5.52         |\n|    n_updates            | 10           |\n----\n",
+		 "2048; 4096 loss=5.52"},
+		/* XGBoost, LightGBM, CatBoost */
+		{"[0]\ttrain-rmse:0.52\teval-rmse:0.53\n[1]\ttrain-rmse:0.42\teval-rmse:0.43\n", "0; 1"},
+		{"[10]\tvalid_0's l2: 0.5\n[20]\tvalid_0's l2: 0.4\n", "10; 20"},
+		{"0:\tlearn: 0.52\ttotal: 5ms\tremaining: 5s\n100:\tlearn: 0.42\ttotal: 5ms\tremaining: 4s\n", "0; 100"},
+		/* Keras, while it does not know how many batches there are */
+		{"Epoch 1/2\n     10/Unknown \x1b[1m1s\x1b[0m 10ms/step - loss: 2.5\n     20/Unknown \x1b[1m1s\x1b[0m 10ms/step - loss: 2.25\n"
+		 "Epoch 2/2\n 5/20 \x1b[1m1s\x1b[0m 10ms/step - loss: 2\n", "10 loss=2.5; 20 loss=2.25; 25/40 loss=2"},
 		/* NeMo 2 */
 		{"Training epoch 0, iteration 10/99 | lr: 0.0003 | global_batch_size: 8 | global_step: 10 | reduced_train_loss: 9.5 | train_step_timing in s: 1.2\n",
 		 "10/99 loss=9.5 lr=0.0003"},
@@ -416,6 +439,8 @@ static void test_others(void **state)
 {
 	static const char *const lines[] = {
 		"step 1: downloading the data",
+		"Step 1/4: Loading the tokenizer",
+		"[step 2 of 4] - preparing data",
 		"ready in 3 steps",
 		"step one of two",
 		"step 1.5 loss 2",

@@ -49,12 +49,23 @@ const struct step_row step_rows[] = {
 	{"Levanter, whose thousands are \"1.28k\"", "Progress on:train",
 	 "\\bProgress on:train (?<step>\\d[\\d.]*k?)it/(?<target_step>\\d[\\d.]*k?)it\\b", STEP_PLAIN, false, 0},
 	{"torchtune", "Loss:", "^\\d+\\|(?<step>\\d+)\\|Loss: ", STEP_PLAIN, false, 0},
+	{"Coqui and others that tell the step of an epoch and of the training", "global",
+	 "(?i)(?<![\\w/.-])(?:step|batch)\\W{1,4}\\d+\\b.*?\\bglobal[_ ]step['\"]?\\s*[:=]\\s*(?<step>" COUNT ")(?![\\w%]|\\.\\d)",
+	 STEP_PLAIN, false, 0},
+	{"stable-baselines3, OpenAI's tables", "step", "^\\|\\s*(?:time/\\s*)?(?:total_time)?steps?\\s*\\|\\s*(?<step>\\d+)\\s*\\|",
+	 STEP_HEAD, false, 0},
+	{"XGBoost, LightGBM", "]\t", "^\\[(?<step>\\d+)\\]\\t[\\w' @-]+:\\s?-?\\d", STEP_PLAIN, false, 0},
+	{"CatBoost", "learn: ", "^(?<step>\\d+):\\tlearn: ", STEP_PLAIN, false, 0},
+	{"rl_games", "fps total", "\\bfps total: .*\\bepoch: (?<step>\\d+)/(?<target_step>\\d+) frames: ", STEP_PLAIN, false, 0},
+	{"llama2.c", " | loss ", "^(?<step>\\d+) \\| loss \\d", STEP_PLAIN, false, 0},
 	{"mmengine, by steps", "Iter(train)", "\\bIter\\(train\\)\\s*\\[\\s*(?<step>\\d+)/(?<target_step>\\d+)\\]",
 	 STEP_PLAIN, false, 0},
 	{"mmengine, by epochs", "Epoch(train)",
 	 "\\bEpoch\\(train\\)\\s*\\[(?<epoch>\\d+)\\]\\s*\\[\\s*" BATCH "\\]", STEP_IN_EPOCH, false, 1},
 	{"Swin, timm", "rain: ",
 	 "\\bTrain: \\[?(?<epoch>\\d+)(?:/(?<epochs>\\d+)\\])?\\s*\\[\\s*" BATCH, STEP_IN_EPOCH, false, 0},
+	{"DINOv2", "raining ", "\\bTraining\\s+\\[\\s*" BATCH "\\]", STEP_IN_EPOCH, false, 0},
+	{"PyTorch's examples (DCGAN)", "][", "^\\[(?<epoch>\\d+)/(?<epochs>\\d+)\\]\\[" BATCH "\\]", STEP_IN_EPOCH, false, 0},
 	{"WeNet, CosyVoice", "Batch ", "\\bTRAIN\\b.*\\bBatch (?<epoch>\\d+)/(?<batch>\\d+) loss", STEP_IN_EPOCH, false, 0},
 	{"Marian", "Up.", "\\bEp\\. \\d+ : Up\\. (?<step>\\d+) : Sen\\.", STEP_PLAIN, false, 0},
 	{"PyTorch's examples (MNIST)", "rain Epoch:",
@@ -79,7 +90,7 @@ const struct step_row step_rows[] = {
 	{"Lightning's rich bar", "\xe2\x94\x81",
 	 "^Epoch (?<epoch>\\d+)(?:/-?\\d+)?\\s+\\S+(?:\\s\\S+)?\\s+(?<batch>\\d+)/(?:(?<batches>\\d+)|--)\\s+\\d+:\\d+:\\d+",
 	 STEP_IN_EPOCH, false, 0},
-	{"Keras", "/step", "^\\s*" BATCH "\\s.*\\d[mun]?s/step", STEP_IN_EPOCH, false, 1},
+	{"Keras", "/step", "^\\s*(?<batch>\\d+)\\s*/\\s*(?:(?<batches>\\d+)|Unknown)\\s.*\\d[mun]?s/step", STEP_IN_EPOCH, false, 1},
 	{"Keras 2", "ETA:", "^\\s*" BATCH " \\[[=>.]+\\] - ETA:", STEP_IN_EPOCH, false, 1},
 	{"Keras and others, before the batches of an epoch", "poch",
 	 "(?i)^\\W*(?:(?:start|begin|train)\\w* )?" EPOCH "\\W*$", STEP_CONTEXT, false, 1},
@@ -105,6 +116,7 @@ const struct step_row step_rows[] = {
 	{"CLU (JAX): [100] loss=2.5", "] [", "\\] \\[(?<step>\\d+)\\] [\\w/]+=", STEP_PLAIN, true, 0},
 	{"Composer and OLMo, below their steps", "", "^\\s+(?:Train (?:loss/train/total|throughput/)|train/" TRAIN_LOSS
 	 "|optim/|throughput/)[^:=]*[:=]", STEP_BELOW, false, 0},
+	{"stable-baselines3, below its steps", "loss", "^\\|\\s+loss\\s*\\|", STEP_BELOW, false, 0},
 	{"[3/10] without a word", "/", "^\\W*(?<step>\\d+)\\s*/\\s*(?<target_step>\\d+)(?![\\w/]|\\s+\\d\\d?:\\d\\d)", STEP_EPOCH, true, 0},
 };
 /* clang-format on */
@@ -138,6 +150,7 @@ _Static_assert(sizeof(step_rows) / sizeof(step_rows[0]) <= STEP_ROWS_MAX,
 /* clang-format off */
 const struct step_field step_fields[] = {
 	{"loss", "rain", "^\\s+(?:Train loss/train/total|train/" TRAIN_LOSS ")" IS NUMBER, 1, -INFINITY},
+	{"loss", "loss", "^\\|\\s+loss\\s*\\|\\s*" NUMBER, 1, -INFINITY},
 	{"loss", "oss", TRAINED("loss") "(?<![a-z] )" LOSS, 1, -INFINITY}, /* before "aux loss", "kl loss" */
 	{"loss", "oss", TRAINED("loss") LOSS, 1, -INFINITY},
 	{"loss", "", TRAINED("(?:loss|cost)") "(?:train(?:ing)?[_ /-])?(?:loss|cost)\\b[^:=]{0,40}\\b(?:at|after|in|on)\\b[^:=]{0,40}(?<!step|iter|iteration|epoch|batch|update)[:=]\\s*" NUMBER,
@@ -170,7 +183,9 @@ const char *const step_words[] = {
 		"sampling|denoising|decoding|generat(?:e|ing|ion)|rollout)[\\s:\\[\\]()_/-]*)" OF_WHAT,
 	[STEP_WORD_INNER] = "(?i)\\binner[\\s:\\[\\]()_/-]*" OF_WHAT,
 	[STEP_WORD_OTHER_LINE] =
-		"['\"](?:mode|split|phase|stage|subset)['\"]: *['\"](?:val|eval|test|dev)",
+		"['\"](?:mode|split|phase|stage|subset)['\"]: *['\"](?:val|eval|test|dev)|"
+		"(?i:\\bstep\\W{0,3}\\d+\\s*(?:/|of)\\s*\\d+\\]?\\s*[:.-]\\s*(?:download|load|prepar|build|install|set|"
+		"initiali[sz]|tokeni[sz]|compil|read|creat|import|pars|process|pre-?process)\\w*ing\\b)",
 	[STEP_WORD_LOSS] = TRAINED("loss") "(?:train(?:ing)?[_ /-])?loss" IS "[-+.]?\\d",
 	[STEP_WORD_BAR] =
 		"(?i)^\\W*$|^(?!.+\\btrain\\w*\\s(?:data(?:sets?)?|split|shards?)\\b).*train|epoch|"
