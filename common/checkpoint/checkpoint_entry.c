@@ -27,7 +27,7 @@ static int64_t step_in_file(const char *folder, const char *name)
 
 bool checkpoint_is_best(const char *name)
 {
-	return strcasestr(name, "best") || text_ends_with(name, ".bkp");
+	return strcasestr(name, "best") || text_ends_with(name, ".bkp") || name_is_previous(name);
 }
 
 static const struct layout *file_row(const struct checkpoint_rules *rules, const char *name,

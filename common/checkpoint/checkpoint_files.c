@@ -36,6 +36,19 @@ static bool checkpoint_is_mark(const char *name)
 	return false;
 }
 
+/* "STABLE", "_COMMIT": empty, what is called so is a mark, too. */
+static bool is_in_capitals(const char *name)
+{
+	bool has_letter = false;
+
+	for (; *name; name++) {
+		if (*name == '.' || islower((unsigned char)*name))
+			return false;
+		has_letter |= isupper((unsigned char)*name) != 0;
+	}
+	return has_letter;
+}
+
 /* What the file at `path` (`name`, for people) names must be beside it, and hold something. */
 static int check_named(const char *path, const char *name, const char *shard, struct err *err)
 {
@@ -153,7 +166,8 @@ int checkpoint_check_parts(struct checkpoint *c, bool may_be_empty, struct look 
 		rc = err_set(err, ERR_NOT_FOUND, "holds no file");
 	for (size_t i = 0; i < c->part_count && rc == 0; i++)
 		if (c->parts[i].bytes > 0 ||
-		    !(may_be_empty || checkpoint_is_mark(c->parts[i].name)))
+		    !(may_be_empty || checkpoint_is_mark(c->parts[i].name) ||
+		      is_in_capitals(path_base(c->parts[i].name))))
 			rc = check_part(base, &c->parts[i], look, err);
 	if (rc == 0 && !may_be_empty)
 		rc = check_distributed(c, err);

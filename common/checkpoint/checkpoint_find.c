@@ -44,6 +44,12 @@ static int64_t changed_ns(const char *path)
 	return (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
 }
 
+/* By its name or by a folder's: beside "checkpoints/step_10" lies an export, "weights/step_10". */
+static bool is_called_one(const struct checkpoint *c)
+{
+	return name_has_checkpoint(c->path + c->top_len);
+}
+
 static int newest_first(const void *a, const void *b)
 {
 	const struct checkpoint *x = a, *y = b;
@@ -55,6 +61,8 @@ static int newest_first(const void *a, const void *b)
 		return x->is_best ? 1 : -1;
 	if (x->place != y->place)
 		return x->place > y->place ? 1 : -1;
+	if (is_called_one(x) != is_called_one(y))
+		return is_called_one(x) ? -1 : 1;
 	x_ns = changed_ns(x->path);
 	y_ns = changed_ns(y->path);
 	if (x_ns != y_ns)

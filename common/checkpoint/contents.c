@@ -125,12 +125,20 @@ bool contents_are_for_people(const char *folder)
 	return has(folder, is_any) && has_no(folder, is_not_for_people);
 }
 
+/* "checkpoint_500", "model.ckpt-500.index" of TensorFlow. */
+static bool is_unended_checkpoint(const struct entry *e)
+{
+	return !e->is_folder && name_has_word(e->name) &&
+	       (!strchr(e->name, '.') || layout_name_matches("*-#.index", e->name, NULL));
+}
+
 static bool is_named_checkpoint(const struct entry *e)
 {
 	const char *name = e->name;
 
-	return name_has_checkpoint(name) && name_is_data(name) && !name_is_other_file(name) &&
-	       (name_has_number(name) || name_is_single(name));
+	return name_has_checkpoint(name) && !name_is_other_file(name) &&
+	       (name_is_data(name) ? name_has_number(name) || name_is_single(name)
+				   : is_unended_checkpoint(e));
 }
 
 bool contents_have_named_checkpoint(const char *folder)

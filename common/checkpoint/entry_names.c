@@ -119,12 +119,18 @@ bool name_is_shard(const char *name)
 	return layout_name_matches("*-#-of-#.*", name, NULL);
 }
 
+bool name_is_previous(const char *name)
+{
+	return has_token(name, "prev") || has_token(name, "previous");
+}
+
 static bool is_word_of_one(const char *word, size_t len)
 {
 	static const char *const words[] = { "ckpt",    "checkpoint", "model",    "last",
 					     "latest",  "state",      "snapshot", "best",
 					     "current", "final",      "training", "train",
-					     "trainer", "epoch",      "weights" };
+					     "trainer", "epoch",      "weights",  "prev",
+					     "previous" };
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
 		if (strlen(words[i]) == len && strncasecmp(word, words[i], len) == 0)
@@ -135,10 +141,14 @@ static bool is_word_of_one(const char *word, size_t len)
 
 bool name_is_single(const char *name)
 {
-	for (;;) {
-		size_t len = strcspn(name, "._-");
+	bool has_age = name_is_previous(name);
 
-		if (!is_word_of_one(name, len))
+	for (;;) {
+		size_t len = strcspn(name, "._-"), end = len;
+
+		while (has_age && end > 0 && isdigit((unsigned char)name[end - 1]))
+			end--;
+		if (!(has_age && end == 0 && len > 0) && !is_word_of_one(name, end))
 			return false;
 		if (name[len] == '\0' || name[len] == '.')
 			return true;
@@ -163,6 +173,7 @@ bool name_tells_state(const char *name)
 	       layout_name_matches("model-#.*", name, NULL) ||
 	       (!ends_in_one_of(name, arrays, sizeof(arrays) / sizeof(arrays[0])) &&
 		(has_token(name, "state") || has_token(name, "model") ||
+		 layout_name_matches("*_ep_#*", name, NULL) || /* rl_games */
 		 (name_has_word(name) && name_tells_step(name))));
 }
 

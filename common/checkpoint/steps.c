@@ -116,12 +116,16 @@ static size_t length_of_day_time(const char *text)
 		       : 0;
 }
 
-/* Behind the time of day: SpeechBrain counts those of one second ("+02"), Ray has microseconds. */
+/* Behind the time of day: SpeechBrain counts those of one second ("+02"), Ray has microseconds, and
+ * Dreamer ("F123456"). */
 static size_t length_of_rest(const char *text)
 {
 	size_t n = text[0] ? text_digits(text + 1) : 0;
 
-	return (text[0] == '+' && n == 2) || (text[0] == '.' && (n == 3 || n == 6)) ? n + 1 : 0;
+	return (text[0] == '+' && n == 2) || (text[0] == '.' && (n == 3 || n == 6)) ||
+			       (text[0] == 'F' && n == 6)
+		       ? n + 1
+		       : 0;
 }
 
 /* "20261123", "2026-11-23", with the time of day behind it or not; "1795427999" and its
@@ -182,12 +186,25 @@ static const char *const other_words[] = {
 	"train", "trainer", "net",     "meta",   "rank",
 };
 
+static bool is_behind(const char *name, const char *at, const char *word)
+{
+	ptrdiff_t len = (ptrdiff_t)strlen(word);
+
+	while (at > name && strchr(separators, at[-1]))
+		at--;
+	return at - name >= len && strncasecmp(at - len, word, (size_t)len) == 0;
+}
+
 /* "ep1-ba100-rank0": whose it is. */
 static bool is_of_a_rank(const char *name, const char *at)
 {
-	while (at > name && strchr(separators, at[-1]))
-		at--;
-	return at - name >= 4 && strncasecmp(at - 4, "rank", 4) == 0;
+	return is_behind(name, at, "rank");
+}
+
+/* "checkpoint_prev0": how many saves ago. */
+static bool is_an_age(const char *name, const char *at)
+{
+	return is_behind(name, at, "prev") || is_behind(name, at, "previous");
 }
 
 /* The last number of a name; a fraction ("loss0.25") is none, and a rank only where there is no
@@ -203,7 +220,8 @@ static const char *last_number(const char *name, int64_t *time)
 
 		if (len > 0 && *time < 0)
 			*time = digits_of(at, len);
-		else if (len == 0 && (len = text_digits(at)) > 0 && !is_fraction(name, at, len))
+		else if (len == 0 && (len = text_digits(at)) > 0 && !is_fraction(name, at, len) &&
+			 !is_an_age(name, at))
 			*(is_of_a_rank(name, at) ? &rank : &step) = at;
 		at += len > 0 ? len : 1;
 	}

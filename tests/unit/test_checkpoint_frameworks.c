@@ -176,6 +176,7 @@ static void test_frameworks(void **state)
 {
 	/* {'step': 33}: a small number right before the end */
 	static const unsigned char last_key[] = "\x80\x02}X\4\0\0\0stepq\1K\x21s.";
+	static const unsigned char current[] = "\x80\x02}X\15\0\0\0current_epochq\1K\x21s.";
 	unsigned char zip[600];
 
 	(void)state;
@@ -207,6 +208,11 @@ static void test_frameworks(void **state)
 	assert_string_equal(found_layout, "nanogpt");
 	put("nan/ckpt.pt", zip, zip_make(zip, "a/data.pkl", last_key, sizeof(last_key) - 1));
 	assert_int_equal(newest("nan"), 33);
+	/* nnU-Net */
+	put("nnu/fold_0/checkpoint_latest.pth", zip,
+	    zip_make(zip, "a/data.pkl", current, sizeof(current) - 1));
+	put_text("nnu/fold_0/training_log.txt", "x");
+	assert_int_equal(newest("nnu"), 33);
 	put_zip("li/last.ckpt");
 	assert_int_equal(newest("li"), 300);
 	/* llm.c */

@@ -40,6 +40,11 @@ static void test_step_in_name(void **state)
 		{ "ep1-ba100-rank0.pt", 100 },
 		{ "ep1-ba100-rank12.pt", 100 },
 		{ "rank0_20.pt", 20 },
+		/* how many saves ago: KataGo */
+		{ "checkpoint_prev3.ckpt", -1 },
+		{ "previous-2.pt", -1 },
+		{ "checkpoint_40_prev2.pt", 40 },
+		{ "checkpoint_prev_40.pt", -1 },
 		{ "checkpoint_1_500.pt", 500 },
 		{ "checkpoint_2.pt", 2 },
 		{ "checkpoint_500_3.pt", 500 }, /* of rank 3 */
@@ -70,6 +75,7 @@ static void test_step_in_name(void **state)
 		{ "20261123T101500-resnet-40.pt", 40 },
 		{ "ckpt_20261123_101500.pt", 20261123101500 },
 		{ "CKPT+2024-05-01+12-00-00+01", 2024050112000001 },
+		{ "20250101T101510F123456", 202501011015101234 }, /* Dreamer's microseconds */
 		{ "ckpt_1795427999.pt", 1795427999 },
 		{ "step_20261123.pt", 20261123 },
 		{ "epoch_0_train_step_30_eval_step_0", 30 },
@@ -92,6 +98,7 @@ static void test_times(void **state)
 	(void)state;
 	assert_true(name_step_is_time("CKPT+2026-11-28+05-04-15+00", 2026112805041500));
 	assert_true(name_step_is_time("ckpt_1795427999.pt", 1795427999));
+	assert_true(name_step_is_time("20250101T101510F123456", 202501011015101234));
 	/* what stands inside is a step all the same */
 	assert_false(name_step_is_time("ckpt_1795427999.pt", 40));
 	assert_false(name_step_is_time("step_20261123.pt", 20261123));

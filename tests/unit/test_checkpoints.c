@@ -30,6 +30,29 @@ static void test_numbered_folders(void **state)
 	put_text("n/step-00000030/weights", "");
 	assert_int_equal(newest("n"), 20);
 	assert_contains(told, "weights is empty (0 bytes)");
+	/* of two of one step what is called so: prime-rl exports beside, earlier or later */
+	put_text("mc/checkpoints/step_10/trainer/state", "0123456789");
+	put_text("mc/weights/step_10/model", "0123456789");
+	put_text("md/weights/step_10/model", "0123456789");
+	put_text("md/checkpoints/step_10/trainer/state", "0123456789");
+	assert_int_equal(newest("mc"), 10);
+	assert_string_equal(found, "mc/checkpoints/step_10");
+	assert_int_equal(newest("md"), 10);
+	assert_string_equal(found, "md/checkpoints/step_10");
+	/* a mark, by any word: prime-rl's */
+	put_text("ma/step_10/weights", "0123456789");
+	put_text("ma/step_10/STABLE", "");
+	assert_int_equal(newest("ma"), 10);
+	put_text("ma/step_20/weights", "0123456789");
+	put_text("ma/step_20/STABLE", "");
+	put_text("ma/step_20/Stable", "");
+	assert_int_equal(newest("ma"), 10);
+	/* empty, and not before, it is none */
+	put_text("mb/step_10/WEIGHTS", "0123456789");
+	put_text("mb/step_10/other", "0123456789");
+	put_text("mb/step_20/WEIGHTS", "");
+	put_text("mb/step_20/other", "0123456789");
+	assert_int_equal(newest("mb"), 10);
 }
 
 /* A disk was full for a night. */
@@ -190,6 +213,29 @@ static void test_fractions(void **state)
 	assert_string_equal(found, "fr/ckpt_0.5.pt");
 }
 
+/* Copies of the ones before are numbered from the newest on, and serve where that is torn. */
+static void test_previous(void **state)
+{
+	static const char *const names[] = { "pv/checkpoint.ckpt", "pv/checkpoint_prev0.ckpt",
+					     "pv/checkpoint_prev1.ckpt", "pv/last_prev.pt" };
+	unsigned char zip[600];
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(names); i++) {
+		const struct timespec then[] = { { .tv_sec = 4000 - (time_t)i },
+						 { .tv_sec = 4000 - (time_t)i } };
+
+		put(names[i], zip, zip_make(zip, "a/data.pkl", "x", 1));
+		assert_int_equal(utimensat(AT_FDCWD, names[i], then, 0), 0);
+	}
+	for (size_t i = 0; i < COUNT(names); i++) {
+		assert_int_equal(newest("pv"), -1);
+		assert_string_equal(found, names[i]);
+		assert_int_equal(truncate(names[i], 90), 0);
+	}
+	assert_int_equal(newest("pv"), -2);
+}
+
 /* What evaluations, profilers and samplers write beside the checkpoints, by later steps. */
 static void test_other_work(void **state)
 {
@@ -344,6 +390,20 @@ static void test_deep_down(void **state)
 	assert_int_equal(newest("ou"), 300);
 	put_text("sg/00000-run/network-snapshot-000400.pkl", "\x80.");
 	assert_int_equal(newest("sg"), 400);
+	/* without an ending, as Tacotron2 and TensorFlow write them */
+	for (int step = 10; step <= 20; step += 10) {
+		put_text(path_of("ta/outdir/checkpoint_%d", step), "state");
+		put_text(path_of("te/train/model.ckpt-%d.index", step), "any");
+		put_text(path_of("te/train/model.ckpt-%d.data-00000-of-00001", step), "any");
+	}
+	put_text("te/train/checkpoint", "model_checkpoint_path: \"model.ckpt-20\"\n");
+	assert_int_equal(newest("ta"), 20);
+	assert_int_equal(newest("te"), 20);
+	put_text("tn/conf/checkpoint_callback_3.yaml", "x");
+	put_text("tn/conf/checkpoint", "x");
+	assert_int_equal(newest("tn"), -2);
+	put_zip("rl/runs/Ant/nn/last_Ant_ep_200_rew__-34.25_.pth"); /* rl_games */
+	assert_int_equal(newest("rl"), 200);
 }
 
 static void test_hostile(void **state)
@@ -385,6 +445,7 @@ int main(void)
 		cmocka_unit_test(test_fractions),
 		cmocka_unit_test(test_other_work),
 		cmocka_unit_test(test_behind_marks),
+		cmocka_unit_test(test_previous),
 		cmocka_unit_test(test_deep_down),
 		cmocka_unit_test(test_hostile),
 	};
