@@ -132,7 +132,7 @@ static const struct {
 	 "XlaRuntimeError: RESOURCE_EXHAUSTED: XLA:TPU compile permanent error. Ran out of memory in memory space hbm. Used 21.95G of 15.48G hbm.",
 	 "the GPU's memory"},
 	{"ResourceExhaustedError: Graph execution error:\nOOM when allocating tensor with shape[4096,4096] on GPU:0\n",
-	 "OOM when allocating tensor with shape[4096,4096] on GPU:0", "the GPU's memory"},
+	 "ResourceExhaustedError: Graph execution error:; OOM when allocating tensor with shape[4096,4096] on GPU:0", "the GPU's memory"},
 	{"ResourceExhaustedError: \n\nOut of memory error on GPU 0. Cannot allocate 2.000000GB memory on GPU 0\n",
 	 "Out of memory error on GPU 0. Cannot allocate 2.000000GB memory on GPU 0", "the GPU's memory"},
 	{TRACE "RuntimeError: DataLoader worker (pid 7) is killed by signal: Killed.\n",
@@ -381,6 +381,39 @@ static const struct {
 	{TRACE "torch.AcceleratorError: CUDA error: invalid device ordinal\n", "torch.AcceleratorError: CUDA error: invalid device ordinal", "one rank for each"},
 	{"wandb: ERROR Error while calling W&B API: permission denied (<Response [403]>)\n",
 	 "wandb: ERROR Error while calling W&B API: permission denied (<Response [403]>)", "WANDB_API_KEY"},
+	/* transformers, on a node without internet or a token; W&B */
+	{TRACE "OSError: We couldn't connect to 'https://huggingface.co' to load the files, and couldn't find them in the cached files.\n",
+	 "OSError: We couldn't connect to 'https://huggingface.co' to load the files, and couldn't find them in the cached files.", "HF_HUB_OFFLINE"},
+	{TRACE "OSError: You are trying to access a gated repo.\nMake sure to have access to it at https://huggingface.co/meta-llama.\n401 Client Error. (Request ID: a)\n",
+	 "OSError: You are trying to access a gated repo.", "HF_TOKEN"},
+	{TRACE "wandb.errors.errors.UsageError: No API key configured. Use `wandb login` to log in.\n",
+	 "wandb.errors.errors.UsageError: No API key configured. Use `wandb login` to log in.", "WANDB_API_KEY"},
+	{TRACE "wandb.errors.errors.CommError: Run initialization has timed out after 90.0 sec.\n",
+	 "wandb.errors.errors.CommError: Run initialization has timed out after 90.0 sec.", "WANDB_MODE=offline"},
+	/* memory, of which */
+	{TRACE "MemoryError: CUDA Error 2, out of memory\n", "MemoryError: CUDA Error 2, out of memory", "the GPU's memory"},
+	{"Error: Cuda(\"driver error: out of memory\")\n", "Error: Cuda(\"driver error: out of memory\")", "the GPU's memory"},
+	{"[CUDA ERROR] at file llmc/train_gpt2.cu:123:\nout of memory\n", "[CUDA ERROR] at file llmc/train_gpt2.cu:123:; out of memory", "the GPU's memory"},
+	{TRACE "tensorflow.python.framework.errors_impl.ResourceExhaustedError: Graph execution error:\n\n"
+	 "Detected at node f defined at (most recent call last):\n<stack traces unavailable>\nOut of memory while trying to allocate 12884901888 bytes.\n",
+	 "tensorflow.python.framework.errors_impl.ResourceExhaustedError: Graph execution error:; Out of memory while trying to allocate 12884901888 bytes.",
+	 "the GPU's memory"},
+	{TRACE "RuntimeError: Device(id:0) memory isn't enough and alloc failed, kernel name: Default/MatMul-op0, alloc size: 1073741824B.\n",
+	 "RuntimeError: Device(id:0) memory isn't enough and alloc failed, kernel name: Default/MatMul-op0, alloc size: 1073741824B.", "the GPU's memory"},
+	{"memory allocation of 1073741824 bytes failed\n", "memory allocation of 1073741824 bytes failed", "slurm.mem"},
+	{"ERROR: LoadError: OutOfMemoryError()\nStacktrace:\n [1] Array\n", "ERROR: LoadError: OutOfMemoryError()", "slurm.mem"},
+	/* Paddle's ranks, which its launcher ends behind another's end */
+	{TRACE "ValueError: bad shard\n\n----------------------\nError Message Summary:\n----------------------\n"
+	 "FatalError: `Termination signal` is detected by the operating system.\n"
+	 "  [TimeInfo: *** Aborted at 1746837439 (unix time) try \"date -d @1746837439\" if you are using GNU date ***]\n"
+	 "  [SignalInfo: *** SIGTERM (@0x5b909) received by PID 375126 (TID 0x79a165a56740) from PID 375049 ***]\n",
+	 "ValueError: bad shard", NULL},
+	/* ranks that did not meet */
+	{TRACE "RuntimeError: Gloo connectFullMesh failed with [/pytorch/third_party/gloo/gloo/transport/tcp/pair.cc:144] no error\n",
+	 "RuntimeError: Gloo connectFullMesh failed with [/pytorch/third_party/gloo/gloo/transport/tcp/pair.cc:144] no error", "did not find each other"},
+	{TRACE "jax.errors.JaxRuntimeError: DEADLINE_EXCEEDED: Barrier timed out. Id: PjRT_Client_Connect::0.\n",
+	 "jax.errors.JaxRuntimeError: DEADLINE_EXCEEDED: Barrier timed out. Id: PjRT_Client_Connect::0.", "did not find each other"},
+	{"/usr/bin/python3: No module named trian\n", "/usr/bin/python3: No module named trian", "not in the job's environment"},
 	/* what points to a cause is none */
 	{"(EngineCore_0 pid=4711) ERROR 10-11 [core.py:7] Traceback (most recent call last):\n(EngineCore_0 pid=4711) ERROR 10-11 [core.py:7]   File \"x.py\"\n"
 	 "(EngineCore_0 pid=4711) ERROR 10-11 [core.py:7] ValueError: No available memory for the cache blocks.\n"
@@ -460,6 +493,26 @@ static void test_outside(void **state)
 		  "The above exception was the direct cause of the following exception:\n\n" TRACE
 		  "RuntimeError: no transformers\n" TRACE "KeyError: 'w'\n",
 		  false },
+		{ TRACE "OSError: We couldn't connect to 'https://huggingface.co' to load it\n",
+		  true },
+		/* options that their parsers refuse: jsonargparse, tyro, Fire, absl, click, typer,
+		 * argparse, transformers, OmegaConf */
+		{ "error: Parser key \"lr\":\n  Expected a <class 'float'>. Got value: abc\n",
+		  true },
+		{ "╭─ Unrecognized options ─╮\n│ Unrecognized options: --lrr │\n╰──╯\n", true },
+		{ "╭─ Value error ─╮\n│ Error parsing --lr: not a float │\n╰──╯\n", true },
+		{ "ERROR: Could not consume arg: --lrr\nUsage: run.py -\n", true },
+		{ "FATAL Flags parsing error: Unknown command line flag 'lrr'\n", true },
+		{ "Error: No such option '--lrr'. Did you mean '--lr'?\n", true },
+		{ "╭─ Error ─╮\n│ No such option: --lrr │\n╰──╯\n", true },
+		{ "Error: Invalid value for '--lr': 'abc' is not a valid float.\n", true },
+		{ "run.py: error: argument --lr: invalid float value: 'abc'\n", true },
+		{ TRACE "ValueError: Some specified arguments are not used by the "
+			"HfArgumentParser: ['--lrr']\n",
+		  true },
+		{ TRACE "omegaconf.errors.ConfigKeyError: Key 'lrr' is not in struct\n", true },
+		{ TRACE "omegaconf.errors.MissingMandatoryValue: Missing mandatory value: x\n",
+		  true },
 		{ TRACE "RuntimeError: CUDA error: out of memory\n", false },
 		{ TRACE "EOFError: Ran out of input\n", false },
 		{ TRACE "OSError: [Errno 5] Input/output error\n", false },

@@ -32,7 +32,7 @@ const char complaint_not_met[] =
 /* clang-format off */
 const struct complaint_row complaint_rows[] = {
 	/* launchers and ranks that only follow */
-	{"SignalException|SIGTERM death signal|Received \\d+ death signal|Rendezvous(?:Closed|GracefulExit)Error", FOLLOWS},
+	{"SignalException|SIGTERM death signal|\\*\\*\\* SIGTERM|`Termination signal` is detected|Received \\d+ death signal|Rendezvous(?:Closed|GracefulExit)Error", FOLLOWS},
 	{"[Cc]onnection (?:reset|closed) by (?:remote )?peer|communicator was aborted|recvValue failed|"
 	 "remote process exited|Broken ?[Pp]ipe|ncclRemoteError|Socket Timeout|An error occurred in Socket closed", FOLLOWS},
 	/* JAX */
@@ -62,7 +62,9 @@ const struct complaint_row complaint_rows[] = {
 	 "Failed to allocate request for .* on device ordinal|"
 	 "Out of memory error on \\w+ \\d|[Rr]an out of memory in memory space|at the bottom of memory\\. That was not|"
 	 "Error.*CUDA_ERROR_OUT_OF_MEMORY|cuMemAlloc failed: out of memory|Out of GPU memory trying to allocate|"
-	 "cupy\\S*OutOfMemoryError: |UR_RESULT_ERROR_OUT_OF_\\w+|MODULE:PT_DEVMEM Allocation failed|^lbworker: .*\\bcuda: .*out of memory", KNOWN,
+	 "cupy\\S*OutOfMemoryError: |(?i:cuda|hip|driver) ?(?i:error)\\b.*\\bout of memory|"
+	 "ResourceExhaustedError.*Out of memory while|memory isn't enough and alloc failed|"
+	 "UR_RESULT_ERROR_OUT_OF_\\w+|MODULE:PT_DEVMEM Allocation failed|^lbworker: .*\\bcuda: .*out of memory", KNOWN,
 	 "the GPU's memory is full: a smaller micro-batch, activation checkpointing, or more GPUs"},
 	{"/dev/shm.*No space left|No space left.*(?:/dev/shm|shm_)|"
 	 "(?:unable to|cannot|failed to) (?:open|mmap|write to|allocate|resize).{0,20} shared memory|"
@@ -73,7 +75,7 @@ const struct complaint_row complaint_rows[] = {
 	 "the job's memory is used up: ask for more (slurm.mem), or hold less at once"},
 	{"DataLoader worker .* killed by signal: Killed|node running low on memory|"
 	 "Cannot allocate memory|std::bad_alloc|^(?:\\w+\\.)*_?(?:Array)?MemoryError\\b|"
-	 "DefaultCPUAllocator: (?:can't allocate|not enough) memory|OOM when allocating tensor", KNOWN,
+	 "DefaultCPUAllocator: (?:can't allocate|not enough) memory|^memory allocation of \\d+ bytes failed|OutOfMemoryError\\(\\)|OOM when allocating tensor", KNOWN,
 	 "the host's memory is used up: ask for more (slurm.mem), or hold less at once"},
 
 	/* disks and files */
@@ -93,7 +95,7 @@ const struct complaint_row complaint_rows[] = {
 	 "^Environment(?:Name|Location)NotFound: |Run 'conda init' before |configured to use 'conda activate'|"
 	 "critical libmamba .*prefix does not exist|/activate: No such file or directory|"
 	 SHELL_LINE "(?:module|ml|spack|conda|mamba|micromamba): (?:command )?not found$", WEIGHT_HINT, OUTSIDE, NOT_SET_UP},
-	{"ModuleNotFoundError: |ImportError: |error while loading shared libraries|"
+	{"ModuleNotFoundError: |ImportError: |python[\\d.]*: No module named |error while loading shared libraries|"
 	 "cannot open shared object file(?!.*\\(ignored\\))", EVERYDAY_OUTSIDE, NOT_SET_UP},
 	{"not enough slots available in the system", KNOWN,
 	 "more ranks than the job's tasks: slurm.ntasks_per_node, or mpirun --oversubscribe"},
@@ -140,19 +142,21 @@ const struct complaint_row complaint_rows[] = {
 	/* the network */
 	{"[Aa]ddress already in use|EADDRINUSE|\\[Errno 98\\]", KNOWN_OUTSIDE,
 	 "somebody has that port: do not set MASTER_PORT (lbrun finds a free one), or set another"},
-	{"RendezvousConnectionError|RendezvousTimeoutError|client socket has (?:failed|timed out)|waiting for clients|"
+	{"RendezvousConnectionError|RendezvousTimeoutError|client socket has (?:failed|timed out)|waiting for clients|connectFullMesh failed|PjRT_Client_Connect|"
 	 "TCPStore.*time[d ]*out", EVERYDAY_OUTSIDE, complaint_not_met},
 	{"NCCL WARN", WEIGHT_HINT, PLAIN, NCCL_ADVICE},
 	{"Duplicate GPU detected", KNOWN_OUTSIDE,
 	 "two ranks took one GPU: each needs its own, as cuda:LOCAL_RANK, and no more ranks on a node than GPUs"},
 	{"ncclSystemError|ncclInternalError|ncclUnhandledCudaError|ncclInvalidUsage|NCCL error", WEIGHT_EXCEPTION, PLAIN,
 	 NCCL_ADVICE},
-	{"W&B API: permission denied|wandb\\.errors\\.\\w+: api_key not configured", KNOWN_OUTSIDE,
+	{"W&B API: permission denied|wandb\\.errors\\.[\\w.]+: (?:api_key not|No API key) configured", KNOWN_OUTSIDE,
 	 "no access to it: a key belongs into run.env_file, as WANDB_API_KEY=..."},
-	{"GatedRepoError|40[13] Client Error|RepositoryNotFoundError", EVERYDAY_OUTSIDE,
+	{"wandb\\.errors\\.(?:\\w+\\.)*CommError: ", EVERYDAY_OUTSIDE,
+	 "its server did not answer: WANDB_MODE=offline writes to the disk, wandb sync sends that later"},
+	{"GatedRepoError|trying to access a gated repo|40[13] Client Error|RepositoryNotFoundError", EVERYDAY_OUTSIDE,
 	 "no access to it: a token belongs into run.env_file, as HF_TOKEN=..."},
 	{"Name or service not known|Temporary failure in name resolution|Max retries exceeded|"
-	 "Network is unreachable|LocalEntryNotFoundError", EVERYDAY_OUTSIDE,
+	 "Network is unreachable|LocalEntryNotFoundError|couldn't connect to 'https?://", EVERYDAY_OUTSIDE,
 	 "compute nodes often have no internet: download before, and set HF_HUB_OFFLINE=1"},
 
 	{"rank \\d+ \\([^)]*\\) has (?:another|other) .* than rank 0 \\(", KNOWN, NULL},
@@ -171,7 +175,12 @@ const struct complaint_row complaint_rows[] = {
 	 "\\*\\*\\* (?:stack smashing|buffer overflow) detected", WEIGHT_EXCEPTION, FRAMED, NULL},
 	/* Ray; no rank's end, as the last of the log is printed once more behind it */
 	{"Job entrypoint command failed with exit code", WEIGHT_HINT, PLAIN, NULL},
-	{"unrecognized arguments: |following arguments are required|invalid choice: ", KNOWN_OUTSIDE, NULL},
+	/* argparse, jsonargparse, tyro, Fire, absl, click and typer, transformers, OmegaConf */
+	{"unrecognized arguments: |following arguments are required|invalid choice: |: error: argument \\S+: |"
+	 "^error: Parser key \"|^Unrecognized options: |^Error parsing --|^ERROR: Could not consume arg: |^FATAL Flags parsing error: |"
+	 "^(?:Error: )?(?:No such option\\b|Invalid value for '|Missing (?:option|argument) ')|"
+	 "Some specified arguments are not used by|omegaconf\\.errors\\.(?:ConfigKeyError|ConfigAttributeError|MissingMandatoryValue): ",
+	 KNOWN_OUTSIDE, NULL},
 	{"See root cause above|inspect the previous error messages", FOLLOWS},
 	{"^(?:In '.*': )?Could not (?:find|override|append|delete|load) '|(?:ORTE|PRTE) (?:was unable|has lost)|^srun returned non-zero exit status|attempt to run as root|"
 	 "Assertion .* failed|^thread '.*'(?: \\(\\d+\\))? panicked|^panic: ", WEIGHT_EXCEPTION, PLAIN, NULL},
@@ -188,7 +197,7 @@ const char complaint_sign[] =
 	"(?i)error|exception|fault|fatal|^f\\d{4} |\\d: f |exited on$|did not (?:answer|begin)|has (?:an)?other|abort|assert|kill|denied|no space|quota|nccl|cuda|out of memory|"
 	"memory|cannot|not ?found|no such|caught|exit ?(?:code|string)|return code|exit status|died with|interrupt|"
 	"panic|signal|terminat|local_rank|peer|pipe|insuffic|unable|too many|already in use|mismatch|arguments|invalid|"
-	"process name|could not|corrupt|\\bfree\\b|smashing|overflow|as root|has lost|not enough|compatib|driver|failed|timeout|timed out|xid|ecc|\\bbus\\b|retries|unreach|resolution|not known|gated|\\boom\\b|is lost|stale|read-only|input/output|busy|initialized|completion|bottom of|unresponsive";
+	"process name|could not|corrupt|\\bfree\\b|smashing|overflow|as root|has lost|not enough|compatib|driver|failed|timeout|timed out|xid|ecc|\\bbus\\b|retries|unreach|resolution|not known|gated|\\boom\\b|is lost|unrecogni|missing|no module|stale|read-only|input/output|busy|initialized|completion|bottom of|unresponsive";
 
 const char complaint_harmless[] =
 	"(?i)warn(?:ing)?s?\\b|\\b(?:0|no|without) (?:\\w+ )?errors?\\b|errors?['\"]?\\s*[=:]\\s*0\\b|error[_-]?(?:rate|bar|handl|if)|"

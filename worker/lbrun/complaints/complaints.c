@@ -242,6 +242,24 @@ static bool is_place(struct complaints *c, const struct heard *line)
 	       strcmp(text, "<stack traces unavailable>") == 0;
 }
 
+/* With what stands below the heading it may be known. */
+static void know_both(struct complaint *best, struct regexp *const *rows)
+{
+	size_t len = strlen(best->text);
+
+	for (size_t i = 0; i < complaint_row_count; i++) {
+		const struct complaint_row *row = &complaint_rows[i];
+
+		if (row->weight != WEIGHT_KNOWN || !row->advice ||
+		    !regexp_match(rows[i], best->text, len))
+			continue;
+		best->advice = row->advice;
+		best->is_outside = row->kind == COMPLAINT_OUTSIDE;
+		best->weight = best->weight > row->weight ? best->weight : row->weight;
+		return;
+	}
+}
+
 /* Is the line a part of `best`? */
 static bool go_on(struct complaints *c, const struct heard *line)
 {
@@ -256,6 +274,8 @@ static bool go_on(struct complaints *c, const struct heard *line)
 	if (regexp_match(c->step, line->text, line->len))
 		return false;
 	append(&c->best, line);
+	if (!c->best.advice)
+		know_both(&c->best, c->rows);
 	return is_cause || is_next;
 }
 
