@@ -125,6 +125,16 @@ static bool is_for_a_job(const char *name, const char *path)
 	       (folder_holds(path, "checkpoints") || folder_holds(path, ".hydra"));
 }
 
+/* A name that ends in a number, and says no more. Further down only dates are looked at: Dreamer's
+ * "ckpt/20261128T101500F123456-000000000020". */
+static bool is_by_contents(const struct checkpoint_place *at, const char *name, const char *path)
+{
+	if (at->depth > 0)
+		return name_begins_with_time(name) && name_has_checkpoint(path_base(at->path)) &&
+		       contents_are_unnumbered_data(path);
+	return !contents_are_checkpoints(path) && !contents_are_settings(path);
+}
+
 /* Lightning's version_0, dates and the like hold checkpoints, but are none. */
 bool checkpoint_is_folder(const struct checkpoint_rules *rules, const struct checkpoint_place *at,
 			  const char *name, const char *path, int64_t *step)
@@ -157,6 +167,5 @@ bool checkpoint_is_folder(const struct checkpoint_rules *rules, const struct che
 	    (name_tells_time(name) && contents_have_state(path)))
 		return false;
 	*step = step_beside_siblings(at->path, name);
-	return *step >= 0 &&
-	       (name_has_word(name) || (at->depth == 0 && !contents_are_checkpoints(path)));
+	return *step >= 0 && (name_has_word(name) || is_by_contents(at, name, path));
 }

@@ -125,6 +125,19 @@ bool contents_are_for_people(const char *folder)
 	return has(folder, is_any) && has_no(folder, is_not_for_people);
 }
 
+static bool is_not_of_settings(const struct entry *e)
+{
+	if (e->is_folder)
+		return e->name[0] != '.' && strcmp(e->name, "wandb") != 0 &&
+		       strcmp(e->name, "logs") != 0 && !name_is_of_other_work(e->name);
+	return !name_is_for_people(e->name) && !name_is_of_settings(e->name);
+}
+
+bool contents_are_settings(const char *folder)
+{
+	return has_no(folder, is_not_of_settings);
+}
+
 /* "checkpoint_500", "model.ckpt-500.index" of TensorFlow. */
 static bool is_unended_checkpoint(const struct entry *e)
 {

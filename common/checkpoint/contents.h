@@ -12,6 +12,8 @@ bool contents_are_unnumbered_data(const char *folder);
 bool contents_are_checkpoints(const char *folder);
 /* "step_30" with nothing but pictures in it. */
 bool contents_are_for_people(const char *folder);
+/* Nor anything but what a run writes of itself as it begins, and its logs. */
+bool contents_are_settings(const char *folder);
 /* timm's "train/20261123-101500-resnet50-224/checkpoint-9.pth.tar", "run1/ckpt_20.pt": whatever the
  * folder is called, in it are checkpoints. */
 bool contents_have_named_checkpoint(const char *folder);

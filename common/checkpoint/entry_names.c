@@ -77,6 +77,25 @@ bool name_is_for_people(const char *name)
 	return ends_in_one_of(name, endings, sizeof(endings) / sizeof(endings[0]));
 }
 
+bool name_is_of_settings(const char *name)
+{
+	static const char *const endings[] = { ".yaml", ".yml", ".json", ".toml",
+					       ".cfg",  ".ini", ".txt" };
+	static const char *const words[] = { "config",    "conf",    "cfg",         "args",
+					     "hparams",   "options", "settings",    "metadata",
+					     "overrides", "command", "requirements" };
+
+	if (strstr(name, "tfevents"))
+		return true;
+	if (!ends_in_one_of(name, endings, sizeof(endings) / sizeof(endings[0])))
+		return false;
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		if (has_token(name, words[i]))
+			return true;
+	}
+	return false;
+}
+
 static const char *const other_work[] = {
 	"sample",     "samples",     "image",           "images",         "eval",
 	"evals",      "evaluation",  "generation",      "generated",      "generations",

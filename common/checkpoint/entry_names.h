@@ -12,6 +12,8 @@ bool name_is_temporary(const char *name);
 bool name_is_data(const char *name);
 /* Ends as pictures, logs and tables do? */
 bool name_is_for_people(const char *name);
+/* What a run writes of itself as it begins: "config.yaml", TensorBoard's events. */
+bool name_is_of_settings(const char *name);
 /* Has it a word of evaluations and profilers: "eval_step_30.json"? */
 bool name_is_of_other_work(const char *name);
 /* A folder for that alone: "samples", "eval_30", "images_step_30". */

@@ -294,6 +294,11 @@ bool name_tells_time(const char *name)
 	return is;
 }
 
+bool name_begins_with_time(const char *name)
+{
+	return length_of_time(name) > 0;
+}
+
 bool name_step_is_time(const char *name, int64_t step)
 {
 	return name_tells_time(name) && step_in_name(name) == step;

@@ -312,6 +312,41 @@ static void test_behind_marks(void **state)
 }
 
 /* In folders of any name what is called a checkpoint is one. */
+/* What a run puts into a folder of its own, as it begins, is no state. */
+static void test_settings(void **state)
+{
+	static const char *const files[] = {
+		"config.yaml",
+		"hparams.yaml",
+		"training_args.json",
+		"cfg.toml",
+		"metadata.json",
+		"train.log",
+		"a.png",
+		"wandb/run-1/data.bin",
+		".hydra/x",
+		"logs/err",
+		"events.out.tfevents.1795427999.n1.1.0",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(files); i++)
+		put_text(path_of("se/2026-11-28_10-15-00/%s", files[i]), "x");
+	put_text("se/exp-3/config.yaml", "x");
+	assert_int_equal(newest("se"), -2);
+	put_text("se/exp-3/state.yaml", "x");
+	assert_int_equal(newest("se"), 3);
+	put_text("sd/2026-11-28_10-15-00/config.json", "{}");
+	put_zip("sd/2026-11-28_10-15-00/weights.pt");
+	assert_int_equal(newest("sd"), 20261128101500);
+	/* of a step's folder it is the beginning */
+	put_text("sc/step-10/config.json", "{}");
+	put_text("sc/step-10/weights", "0123456789");
+	put_text("sc/step-20/config.json", "{}");
+	assert_int_equal(newest("sc"), 10);
+	assert_contains(told, "nothing like weights");
+}
+
 static void test_deep_down(void **state)
 {
 	(void)state;
@@ -390,6 +425,12 @@ static void test_deep_down(void **state)
 	assert_int_equal(newest("ou"), 300);
 	put_text("sg/00000-run/network-snapshot-000400.pkl", "\x80.");
 	assert_int_equal(newest("sg"), 400);
+	/* Dreamer's, by the time and the step; a run's own folder, which has begun */
+	put_text("el/ckpt/20261128T101010F900000-000000000010/agent.pkl", "\x80.");
+	put_text("el/ckpt/20261128T101510F100000-000000000020/agent.pkl", "\x80.");
+	put_text("el/ckpt/20261128T102010F100000/config.yaml", "x");
+	put_text("el/ckpt/latest", "20261128T101510F100000-000000000020");
+	assert_int_equal(newest("el"), 20);
 	/* without an ending, as Tacotron2 and TensorFlow write them */
 	for (int step = 10; step <= 20; step += 10) {
 		put_text(path_of("ta/outdir/checkpoint_%d", step), "state");
@@ -446,6 +487,7 @@ int main(void)
 		cmocka_unit_test(test_other_work),
 		cmocka_unit_test(test_behind_marks),
 		cmocka_unit_test(test_previous),
+		cmocka_unit_test(test_settings),
 		cmocka_unit_test(test_deep_down),
 		cmocka_unit_test(test_hostile),
 	};
