@@ -346,6 +346,45 @@ static void test_dumped_json(void **state)
 	config_clear(&c);
 }
 
+/* A group has no defaults of torchtitan's: what it leaves out is PyTorch's. */
+static void test_group_json(void **state)
+{
+	struct config c;
+	struct err err;
+
+	(void)state;
+	if (load_json("\"lr\": 0.002, \"betas\": [0.8, 0.9], \"weight_decay\": 0.3", "", &c, NULL,
+		      &err))
+		fail_msg("%s", err.text);
+	assert_true(c.lr == 1e-3 && c.beta1 == 0.9 && c.beta2 == 0.999 && c.eps == 1e-8);
+	assert_true(c.weight_decay == 1e-2);
+	config_clear(&c);
+}
+
+/* Of the ways to compute an update one keeps other moments. */
+static void test_implementation(void **state)
+{
+	static const struct {
+		const char *text;
+		int moments;
+	} cases[] = {
+		{ "implementation = \"fused\"\n", MOMENTS_FP32 },
+		{ "implementation = \"fused_opt_states_bf16\"\n", MOMENTS_BF16 },
+		{ "implementation = \"fused_opt_states_bf16\"\nmoments = \"float32\"\n",
+		  MOMENTS_FP32 },
+	};
+	struct config c;
+	char text[256];
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		snprintf(text, sizeof(text), BASE "[optimizer]\n%s", cases[i].text);
+		load_ok(&c, text);
+		assert_int_equal(c.moments, cases[i].moments);
+		config_clear(&c);
+	}
+}
+
 /* A dump that asks for what is not ours. */
 static void test_refused_json(void **state)
 {
@@ -441,7 +480,8 @@ int main(void)
 		cmocka_unit_test(test_gather),         cmocka_unit_test(test_differences),
 		cmocka_unit_test(test_contradictions), cmocka_unit_test(test_dumped_json),
 		cmocka_unit_test(test_refused_json),   cmocka_unit_test(test_lenient),
-		cmocka_unit_test(test_deterministic),
+		cmocka_unit_test(test_deterministic),  cmocka_unit_test(test_group_json),
+		cmocka_unit_test(test_implementation),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/json.h"
 #include "common/base/mem.h"
 #include "worker/lbworker/config/compat_quantize.h"
 #include "worker/lbworker/config/compat_rows.h"
@@ -347,12 +348,26 @@ static void other_std(json_t *model)
 	json_object_set_new(model, "init_std", json_string(text));
 }
 
+/* Moments of fewer bits are asked for by the name of what computes them. */
+static void other_moments(struct toml *toml)
+{
+	static const char from[] = "optimizer.implementation", to[] = "optimizer.moments";
+	json_t *optimizer = json_object_get(toml->root, "optimizer");
+
+	if (strcmp(js_str(optimizer, "implementation", ""), "fused_opt_states_bf16") != 0 ||
+	    json_object_get(optimizer, "moments"))
+		return;
+	json_object_set_new(optimizer, "moments", json_string("bfloat16"));
+	json_object_set(toml->lines, to, json_object_get(toml->lines, from));
+}
+
 bool compat_apply(const struct compat *c, struct toml *toml, struct refusals *refusals)
 {
 	struct key_strings paths = { 0 };
 	struct err err = { 0 };
 	bool theirs = compat_quantize(toml, c->ignored);
 
+	other_moments(toml);
 	list_paths(toml->root, "", &paths);
 	for (size_t i = 0; i < paths.count; i++) {
 		const char *path = paths.items[i];

@@ -400,10 +400,12 @@ static void take_tokens(struct toml *toml)
 	json_object_del(training, "max_context_length");
 }
 
-/* One group of all parameters is an optimizer as the TOML files have it; several are not ours. */
+/* One group of all parameters is an optimizer as the TOML files have it; several are not ours. What
+ * its words leave out is as PyTorch has it, not as torchtitan's TOML files do. */
 static void take_groups(struct toml *toml)
 {
 	static const char *const names[] = { "lr", "eps", "weight_decay", "beta1", "beta2" };
+	static const double usual[] = { 1e-3, 1e-8, 1e-2, 0.9, 0.999 };
 	static const char from[] = "optimizer.param_groups";
 	json_t *optimizer = json_object_get(toml->root, "optimizer");
 	json_t *groups = json_object_get(optimizer, "param_groups");
@@ -428,6 +430,8 @@ static void take_groups(struct toml *toml)
 		    from);
 	put(toml, "optimizer", "beta1", json_incref(json_array_get(betas, 0)), from);
 	put(toml, "optimizer", "beta2", json_incref(json_array_get(betas, 1)), from);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		put(toml, "optimizer", names[i], json_real(usual[i]), from);
 	json_object_del(optimizer, "param_groups");
 }
 
