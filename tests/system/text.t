@@ -135,6 +135,12 @@ printf 'a a  a' >"$T/bytes.txt"
 exits 0 "a vocabulary with a blank and a zero byte" tokenize "$T/bytes.json" "$T/bytes.txt"
 is "$(tokens "$T/out/train")" "2 4 3 4" "is read as Hugging Face's library reads it"
 
+# --- a merge that is there twice has its later rank
+echo '{"model":{"vocab":{"a":0,"b":1,"c":2,"ab":3,"bc":4},"merges":["a b","b c","a b"]}}' >"$T/twice.json"
+printf abc >"$T/twice.txt"
+exits 0 "a merge that is there twice" tokenize "$T/twice.json" "$T/twice.txt"
+is "$(tokens "$T/out/train")" "0 4" "is done where the later one stands, as in Hugging Face's library"
+
 # --- learning one
 exits 0 "a tokenizer is learned" lbworker train-tokenizer --size 300 "$gold/documents.jsonl" -o "$T/a.json"
 exits 2 "not with a special token that is called as a letter" lbworker train-tokenizer --size 300 --special a \

@@ -107,10 +107,8 @@ void bpe_add(struct bpe *b, uint32_t left, uint32_t right, uint32_t rank, uint32
 	if (2 * (b->count + 1) > (size_t)1 << b->bits)
 		grow(b);
 	struct slot *slot = slot_of(b, pair_of(left, right));
-	if (slot->pair != FREE)
-		return;
+	b->count += slot->pair == FREE;
 	*slot = (struct slot){ pair_of(left, right), rank, token };
-	b->count++;
 }
 
 /* --- short words ---------------------------------------------------------------------------- */

@@ -12,7 +12,7 @@ struct bpe;
 
 struct bpe *bpe_create(void);
 void bpe_destroy(struct bpe *bpe); /* NULL is fine */
-/* The pair becomes `token`; a second rank for it is left out. */
+/* The pair becomes `token`; of two ranks for it the later one counts. */
 void bpe_add(struct bpe *bpe, uint32_t left, uint32_t right, uint32_t rank, uint32_t token);
 
 /* What one thread needs while it merges. */
