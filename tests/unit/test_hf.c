@@ -285,6 +285,7 @@ static const struct {
 	{ "{" LLAMA ",\"sliding_window\":4096}", "sliding_window is not supported" },
 	{ "{" LLAMA ",\"num_local_experts\":8}", "num_local_experts is not supported" },
 	{ "{" MISTRAL ",\"sliding_window\":-1}", "sliding_window must be" },
+	{ "{" GEMMA3 ",\"attn_logit_softcapping\":50}", "attn_logit_softcapping is not supported" },
 	{ "{" QWEN3 ",\"use_sliding_window\":true,\"sliding_window\":8}", "needs layer_types" },
 	{ "{" GEMMA2 ",\"layer_types\":[\"full_attention\",\"sliding_attention\"]}",
 	  "layer_types has 2 entries" },

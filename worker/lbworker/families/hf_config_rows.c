@@ -98,10 +98,19 @@ static const struct hf_constant dots1_constants[] = {
 	{ .name = NULL },
 };
 
-static const struct hf_constant gemma_constants[] = {
+static const struct hf_constant gemma2_constants[] = {
 	{ .name = "hidden_activation", .text = "gelu_pytorch_tanh" },
 	{ .name = "attention_bias" },
 	{ .name = "use_bidirectional_attention" },
+	{ .name = NULL },
+};
+
+/* transformers reads that key there, and leaves scores alone. */
+static const struct hf_constant gemma3_constants[] = {
+	{ .name = "hidden_activation", .text = "gelu_pytorch_tanh" },
+	{ .name = "attention_bias" },
+	{ .name = "use_bidirectional_attention" },
+	{ .name = "attn_logit_softcapping", .none = true },
 	{ .name = NULL },
 };
 
@@ -203,7 +212,7 @@ const struct hf_family hf_families[MODEL_FAMILY_COUNT] = {
 			   .positions = "max_position_embeddings",
 			   .longest = 8192,
 			   .keys = gemma2_keys,
-			   .constants = gemma_constants,
+			   .constants = gemma2_constants,
 			   .has_window = true,
 			   .window = 4096,
 			   .every = 2,
@@ -213,7 +222,7 @@ const struct hf_family hf_families[MODEL_FAMILY_COUNT] = {
 			   .positions = "max_position_embeddings",
 			   .longest = 131072,
 			   .keys = gemma3_keys,
-			   .constants = gemma_constants,
+			   .constants = gemma3_constants,
 			   .has_window = true,
 			   .window = 4096,
 			   .every = 6,
