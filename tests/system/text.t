@@ -187,6 +187,12 @@ refused "a decoder of other tokens" "decoder: ByteLevel is not supported" '{"dec
 refused "a post-processor that nobody knows" "post_processor: Shuffle is not supported" \
 	'{"post_processor":{"type":"Sequence","processors":[{"type":"Shuffle"}]},'"$bpe}"
 refused "a model of SentencePiece, cut" "is cut short, or no model of SentencePiece" '\012\377\377\001ab'
+# a trainer_spec of type BPE, a normalizer_spec that leaves blanks alone, and <unk>
+spm='\n\011\n\005<unk>\030\002\032\002\040\000\022'
+refused "a model of SentencePiece with blanks behind words" \
+	"a model of SentencePiece that changes the text \(a blank behind it\) is not supported" "$spm"'\005\030\002\300\001\001'
+refused "one with a piece that is taken apart again" '"ab" is unused, and made of others' \
+	"$spm"'\002\030\002\n\003\n\001a\n\003\n\001b\n\006\n\002ab\030\005'
 refused "tiktoken's, of nobody known" "2 tokens: a tiktoken file of nobody known here" 'YQ== 0\nYg== 1\n'
 refused "tiktoken's, a number twice" "line 2 is no token in base64" 'YQ== 0\nYg== 0\n'
 tekken='{"config": {"pattern": "%s", "default_vocab_size": %s, "default_num_special_tokens": 3}, "vocab": [%s]}'

@@ -81,6 +81,7 @@ enum piece_type {
 struct piece {
 	float score;
 	uint32_t token;
+	bool is_unused;
 };
 
 struct reading {
@@ -89,7 +90,7 @@ struct reading {
 	struct piece *piece; /* those that are merged */
 	size_t pieces, tokens;
 	uint64_t model_type;
-	bool drops_blanks, is_unescaped, maps_characters;
+	bool drops_blanks, is_unescaped, maps_characters, has_suffix;
 };
 
 static int bad(struct reading *r)
@@ -123,11 +124,11 @@ static int keep_piece(struct reading *r, const struct message *text, float score
 		add_marked(r, text, type == PIECE_CONTROL);
 	if (type == PIECE_UNKNOWN)
 		t->unknown = token;
-	if (type == PIECE_NORMAL) {
+	if (type == PIECE_NORMAL || type == PIECE_UNUSED) {
 		if ((r->pieces & (r->pieces - 1)) == 0)
 			r->piece = xrealloc(r->piece,
 					    (r->pieces ? 2 * r->pieces : 1) * sizeof(*r->piece));
-		r->piece[r->pieces++] = (struct piece){ score, token };
+		r->piece[r->pieces++] = (struct piece){ score, token, type == PIECE_UNUSED };
 	}
 	if (!vocabulary_add(&t->vocabulary, token, (const char *)text->at,
 			    (size_t)(text->end - text->at)))
@@ -158,13 +159,15 @@ static int read_piece(struct reading *r, struct message m)
 
 static int read_trainer(struct reading *r, struct message m)
 {
-	enum { MODEL_TYPE = 3, BYTE_FALLBACK = 35 };
+	enum { MODEL_TYPE = 3, SUFFIX = 24, BYTE_FALLBACK = 35 };
 	struct field f;
 	int rc;
 
 	while ((rc = next_field(&m, &f)) > 0) {
 		if (f.number == MODEL_TYPE)
 			r->model_type = f.value;
+		if (f.number == SUFFIX)
+			r->has_suffix = f.value != 0;
 		if (f.number == BYTE_FALLBACK)
 			r->t->byte_fallback = f.value != 0;
 	}
@@ -209,17 +212,19 @@ static int read_all(struct reading *r, struct message m)
 static int check(const struct reading *r)
 {
 	enum { BPE = 2 };
+	bool has_suffix = r->has_suffix && r->t->meta_prefix != META_NEVER;
 
 	if (r->model_type != BPE)
 		return err_set(
 			r->err, ERR_USAGE,
 			"a model of SentencePiece that is not of the BPE kind is not supported");
-	if (r->maps_characters || r->drops_blanks || r->is_unescaped)
+	if (r->maps_characters || r->drops_blanks || r->is_unescaped || has_suffix)
 		return err_set(
 			r->err, ERR_USAGE,
 			"a model of SentencePiece that changes the text (%s) is not supported",
 			r->maps_characters ? "NFKC or the like"
 			: r->drops_blanks  ? "blanks"
+			: has_suffix       ? "a blank behind it"
 					   : "no escaped blanks");
 	return 0;
 }
@@ -231,9 +236,27 @@ static int by_score(const void *x, const void *y)
 	return (a->score < b->score) - (a->score > b->score);
 }
 
-/* The same score is the same rank: the leftmost of them is merged first. */
-static void rank_pieces(struct reading *r)
+/* One that is unused is merged like the others there, and taken apart again as it was made. */
+static int refuse_unused(const struct reading *r, uint32_t token)
 {
+	const struct vocabulary *v = &r->t->vocabulary;
+	size_t len;
+	const char *text = vocabulary_bytes(v, token, &len);
+
+	for (size_t cut = 1; cut < len; cut++)
+		if (vocabulary_find(v, text, cut) != NO_TOKEN &&
+		    vocabulary_find(v, text + cut, len - cut) != NO_TOKEN)
+			return err_set(r->err, ERR_USAGE,
+				       "\"%.*s\" is unused, and made of others: a model of "
+				       "SentencePiece with such pieces is not supported",
+				       len < 40 ? (int)len : 40, text);
+	return 0;
+}
+
+/* The same score is the same rank: the leftmost of them is merged first. */
+static int rank_pieces(struct reading *r)
+{
+	int rc = 0;
 	uint32_t *rank = xcalloc(r->tokens, sizeof(*rank)), next = 0;
 
 	if (r->pieces > 1)
@@ -241,10 +264,14 @@ static void rank_pieces(struct reading *r)
 	memset(rank, 0xFF, r->tokens * sizeof(*rank));
 	for (size_t i = 0; i < r->pieces; i++) {
 		next += i > 0 && r->piece[i].score != r->piece[i - 1].score;
-		rank[r->piece[i].token] = next;
+		if (!r->piece[i].is_unused)
+			rank[r->piece[i].token] = next;
+		else if (rc == 0)
+			rc = refuse_unused(r, r->piece[i].token);
 	}
 	tokenizer_pair_all(r->t, rank);
 	free(rank);
+	return rc;
 }
 
 int tokenizer_read_sentencepiece(struct tokenizer *t, const char *text, size_t len, struct err *err)
@@ -258,7 +285,7 @@ int tokenizer_read_sentencepiece(struct tokenizer *t, const char *text, size_t l
 		t->meta_doubles = true;
 		t->first_blank = t->meta_prefix == META_NEVER ? BLANK_KEPT : BLANK_DROPPED;
 		t->fuse_unknown = true;
-		rank_pieces(&r);
+		rc = rank_pieces(&r);
 		tokenizer_find_bytes(t);
 		tokenizer_cut_at_blanks(t);
 	}
