@@ -128,6 +128,13 @@ printf '{"text":"%s"}\n' "½ab" "aab" "ab‿" "abⒶ" "5ab" "ab!" "ab²" "ab\u20
 exits 0 "words beside fractions" tokenize "$T/words.json" "$T/words.jsonl"
 is "$(tokens "$T/out/train" | tr '\n' ,)" "1,0 0,0,0,0,1,1,0," "single ones are those of Hugging Face's library"
 
+# --- two added tokens that are one text where blanks have become U+2581
+echo '{"normalizer":{"type":"Replace","pattern":{"String":" "},"content":"\u2581"},"model":{"vocab":{"a":0,"b":1,"\u2581":2},"merges":[]},
+	"added_tokens":[{"id":3,"content":"\u2581a","single_word":true},{"id":4,"content":" a","normalized":true}]}' >"$T/both.json"
+printf '{"text":"%s"}\n' "b a" "▁a" "▁ab" >"$T/both.jsonl"
+exits 0 "an added token beside one that is normalized to it" tokenize "$T/both.json" "$T/both.jsonl"
+is "$(tokens "$T/out/train" | tr '\n' ,)" "1 4,3,4 1," "both are found, as by Hugging Face's library"
+
 # --- tokens of bytes have names of an alphabet of their own: a blank itself is met in no text
 echo '{"pre_tokenizer":{"type":"ByteLevel","add_prefix_space":false},"added_tokens":[{"id":1,"content":" ","special":true}],
 	"model":{"vocab":{"\u0000":0," ":1,"a":2,"\u0120":3,"\u0120a":4},"merges":["\u0120 a"],"ignore_merges":true}}' >"$T/bytes.json"

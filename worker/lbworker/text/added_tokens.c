@@ -39,10 +39,19 @@ static int compare(const char *a, size_t a_len, const char *b, size_t b_len)
 	return order ? order : (a_len > b_len) - (a_len < b_len);
 }
 
+/* Those that are looked for before a text is normalized, and behind that, do not meet. */
 static int by_text(const void *x, const void *y)
 {
 	const struct added_token *a = x, *b = y;
 	int order = compare(a->text, a->len, b->text, b->len);
+
+	return order ? order : a->normalized - b->normalized;
+}
+
+static int by_text_and_id(const void *x, const void *y)
+{
+	const struct added_token *a = x, *b = y;
+	int order = by_text(a, b);
 
 	return order ? order : (a->id > b->id) - (a->id < b->id);
 }
@@ -53,11 +62,10 @@ int added_tokens_complete(struct added_tokens *a, struct err *err)
 	size_t kept = 0;
 
 	if (a->count > 1)
-		qsort(a->token, a->count, sizeof(*a->token), by_text);
+		qsort(a->token, a->count, sizeof(*a->token), by_text_and_id);
 	for (size_t i = 0; i < a->count; i++) {
 		struct added_token *t = &a->token[i];
-		if (kept > 0 && compare(a->token[kept - 1].text, a->token[kept - 1].len, t->text,
-					t->len) == 0) {
+		if (kept > 0 && by_text(&a->token[kept - 1], t) == 0) {
 			free(t->text);
 			free(t->name);
 			continue;
@@ -119,9 +127,9 @@ static const struct added_token *longest_at(const struct added_tokens *a, const 
 				to = middle;
 		}
 		high = from;
-		if (low < high && a->token[low].len == n + 1 &&
-		    a->token[low].normalized == normalized)
-			found = &a->token[low];
+		for (size_t i = low; i < high && a->token[i].len == n + 1; i++)
+			if (a->token[i].normalized == normalized)
+				found = &a->token[i];
 	}
 	return found;
 }
