@@ -319,6 +319,16 @@ json_t *client_ask(struct client *client, enum verb verb, json_t *args, struct e
 	return data;
 }
 
+int64_t client_peer_pid(const struct client *client)
+{
+	struct ucred peer = { 0 };
+	socklen_t bytes = sizeof(peer);
+
+	if (client->fd < 0 || getsockopt(client->fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) < 0)
+		return 0;
+	return peer.pid;
+}
+
 static void say(const struct client *client, const char *text)
 {
 	if (client->tell)

@@ -43,6 +43,10 @@ json_t *client_ask(struct client *client, enum verb verb, json_t *args, struct e
  * twice. NULL without err: a signal asked us to stop (interrupted() is true). */
 json_t *client_ask_patient(struct client *client, enum verb verb, json_t *args, struct err *err);
 
+/* The process that listens, as this one sees it: in a container lbd has another number for itself.
+ * 0: it cannot be seen from here, or nothing is connected. */
+int64_t client_peer_pid(const struct client *client);
+
 /* Adds "did you mean …" to an ERR_NOT_FOUND about a run. */
 void client_suggest(struct client *client, const char *run, struct err *err);
 

@@ -19,8 +19,8 @@ enum { LOOK_MS = 100 };
 
 /* --- waiting ---------------------------------------------------------------------------------- */
 
-/* Until it is over and its lock free; -1 with err. */
-static int await_end(struct ctl *ctl, struct err *err)
+/* Until this one is over and its lock free; -1 with err. */
+static int await_end(struct ctl *ctl, const struct lease *asked, struct err *err)
 {
 	int64_t end_ms = clock_mono_ms() + lbd_patience_ms(ctl);
 	struct found f;
@@ -34,12 +34,12 @@ static int await_end(struct ctl *ctl, struct err *err)
 			break;
 		nap(LOOK_MS);
 	}
-	last_resort = f.lease.job_id ? xasprintf("scancel %lld", (long long)f.lease.job_id)
-				     : xasprintf("kill -9 %lld", (long long)f.lease.pid);
+	last_resort = asked->job_id ? xasprintf("scancel %lld", (long long)asked->job_id)
+				    : xasprintf("kill -9 %lld", (long long)asked->pid);
 	err_set(err, ERR_TIMEOUT,
 		"lbd (pid %lld on %s) has been asked to end and still does; see: lbctl daemon logs; "
 		"what ends it for good: %s",
-		(long long)f.lease.pid, f.lease.host, last_resort);
+		(long long)asked->pid, asked->host, last_resort);
 	free(last_resort);
 	return -1;
 }
@@ -118,8 +118,9 @@ static int stop(struct ctl *ctl, struct err *err)
 	lbd_find(ctl, false, &f);
 	if (f.place != HERE || f.lease.pid <= 0) /* an older one has no lease */
 		lbd_find(ctl, true, &f);
-	if (f.version)
-		f.lease.pid = js_int(f.version, "pid", f.lease.pid);
+	/* its own words may be those of a container, where another process here has that number */
+	if (f.place == SERVES)
+		f.lease.pid = f.pid;
 	json_decref(f.version);
 	if (chain_cancel_waiting(ctl, err) < 0)
 		return -1;
@@ -137,12 +138,17 @@ static int stop(struct ctl *ctl, struct err *err)
 	else if (f.place < HERE)
 		rc = err_set(err, ERR_DAEMON, "lbd is at work on %s (pid %lld): stop it there",
 			     f.lease.host, (long long)f.lease.pid);
+	else if (f.lease.pid <= 0 && f.place == SERVES)
+		rc = err_set(err, ERR_DAEMON,
+			     "lbd serves in a container into which one cannot see from here: stop "
+			     "it there");
 	else if (f.lease.pid <= 0)
 		rc = err_set(err, ERR_DAEMON, "an lbd holds %s/lbd.lock and does not say who it is",
 			     ctl->client.home);
 	else if (kill((pid_t)f.lease.pid, SIGTERM) < 0 && errno != ESRCH)
 		rc = err_errno(err, "lbd (pid %lld)", (long long)f.lease.pid);
-	if (rc < 0 || await_end(ctl, err) < 0 || (f.lease.job_id != 0 && chain_end(ctl, err) < 0))
+	if (rc < 0 || await_end(ctl, &f.lease, err) < 0 ||
+	    (f.lease.job_id != 0 && chain_end(ctl, err) < 0))
 		return -1;
 	printf("lbd (pid %lld) has ended; jobs run on\n", (long long)f.lease.pid);
 	return 0;

@@ -44,8 +44,10 @@ void lbd_find(struct ctl *ctl, bool ask, struct found *out)
 	if (out->unseen.code == ERR_NOT_FOUND)
 		err_clear(&out->unseen);
 	out->place = place_of(&out->lease, ctl->client.home);
-	if (ask && (out->version = client_ask(&ctl->client, VERB_VERSION, NULL, &why)))
+	if (ask && (out->version = client_ask(&ctl->client, VERB_VERSION, NULL, &why))) {
 		out->place = SERVES;
+		out->pid = client_peer_pid(&ctl->client);
+	}
 }
 
 bool lbd_is_over(enum place place)

@@ -27,6 +27,7 @@ struct found {
 	struct lease lease; /* zeros when NOWHERE */
 	struct err unseen;  /* NOWHERE: what kept us from looking; ERR_NONE: nothing did */
 	json_t *version;    /* SERVES: its own words; owned */
+	int64_t pid;        /* SERVES: as this process sees it; 0: it cannot see it */
 };
 
 /* `ask`: its socket, too; out->version is the caller's then. */

@@ -215,12 +215,17 @@ if unshare -fp --mount-proc true 2>/dev/null; then
 	wait_for 'lbctl ls' 20
 	lbctl submit --name buried -- true >/dev/null
 	run_reaches buried completed 30
+	# shellcheck disable=SC2034 # for the condition
 	init=$(pgrep -P $contained)
 	wait_for '! grep -qsx "State:	Z (zombie)" /dev/null $(pgrep -P $init | sed "s,.*,/proc/&/status,")' 20
 	passed "of a run nothing is left there"
-	kill "$init"
+	exits 5 "lbctl daemon stop of another container ends nothing" \
+		unshare -fp --mount-proc lbctl daemon stop --timeout 5s
+	like "$err" 'in a container .*: stop it there' "and says where it can be stopped"
+	exits 0 "outside of it it asks lbd, by the number that it has there" \
+		lbctl daemon stop --timeout 10s
 	wait $contained
-	is $? 0 "which ends with lbd"
+	is $? 0 "and the container ends with lbd"
 	printf '[poll]\nintervall = "1s"\n' >"$LB_HOME/lbd.toml"
 fi
 exits 2 "what keeps lbd from starting" lbctl daemon start
