@@ -106,16 +106,54 @@ static int add_run(struct ctl *ctl, struct sums *sums, const json_t *run, struct
 	return 0;
 }
 
+/* lbd answers, and cannot tell of this run: its files are damaged, or purged, or it was removed. */
+static bool is_about_run(const struct err *err)
+{
+	return err->code == ERR_NOT_FOUND || err->code == ERR_USAGE || err->code == ERR_IO;
+}
+
+/* One that cannot be read hides no other's hours: that it is not counted is said. Alone it is an
+ * error. */
+static int tell_unread(const struct ctl *ctl, int64_t unread, int64_t named, const char *first,
+		       const struct err *why, struct err *err)
+{
+	char *text;
+
+	if (unread > 0 && unread == named)
+		return err_set(err, why->code, "%s", why->text);
+	text = xasprintf("%lld of %lld runs are not counted, %s first: %s", (long long)unread,
+			 (long long)named, first, why->text);
+	if (unread > 0)
+		complain(ctl, text);
+	free(text);
+	return 0;
+}
+
 static int add_mine(struct ctl *ctl, struct sums *sums, struct err *err)
 {
 	json_t *runs = client_ask(&ctl->client, VERB_LS, json_pack("{s:b}", "all", 1), err), *run;
+	int64_t unread = 0, named = 0;
+	const char *first = "";
+	struct err why = { 0 };
 	int rc = runs ? 0 : -1;
 	size_t i;
 
 	json_array_foreach(runs, i, run) {
-		if (rc == 0 && run_is_named(ctl, run, NULL))
-			rc = add_run(ctl, sums, run, err);
+		if (rc < 0 || !run_is_named(ctl, run, NULL))
+			continue;
+		named++;
+		rc = add_run(ctl, sums, run, err);
+		if (rc == 0 || !is_about_run(err))
+			continue;
+		if (unread++ == 0) {
+			first = js_str(run, "name", "?");
+			why = *err;
+		}
+		err_clear(err);
+		rc = 0;
 	}
+	if (rc == 0)
+		rc = tell_unread(ctl, unread, named, first, &why, err);
 	json_decref(runs);
 	return rc;
 }
