@@ -16,15 +16,21 @@
 #include "common/base/mem.h"
 #include "common/base/paths.h"
 
-/* The path in HOME/home, owned; NULL: there is none, or with err. */
+/* The path in HOME/home, owned; NULL: there is none, or with err. What is no whole line is none: a
+ * power cut may have left the file empty, or full of zeros. */
 static char *known_path(const char *home, struct err *err)
 {
-	char *file = path_join("%s/home", home), *text = NULL;
+	char *file = path_join("%s/home", home), *text = NULL, *end;
 
 	if (file_exists(file))
 		text = file_read(file, PATH_MAX, NULL, err);
-	if (text)
-		text[strcspn(text, "\n")] = '\0';
+	end = text && text[0] == '/' ? strchr(text, '\n') : NULL;
+	if (end) {
+		*end = '\0';
+	} else {
+		free(text);
+		text = NULL;
+	}
 	free(file);
 	return text;
 }
@@ -32,7 +38,7 @@ static char *known_path(const char *home, struct err *err)
 static int write_path(const char *home, struct err *err)
 {
 	char *file = path_join("%s/home", home), *text = xasprintf("%s\n", home);
-	int rc = file_write_visible(file, text, strlen(text), 0640, err);
+	int rc = file_write_atomic(file, text, strlen(text), 0640, err);
 
 	free(file);
 	free(text);

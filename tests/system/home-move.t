@@ -53,6 +53,14 @@ ok "which does" lbctl --home "$T/two" home move "$T/two"
 lbd_start
 is "$(lbctl ls --json)" "[]" "lbd works there"
 lbd_stop
+# as a power cut may leave a file that was just written
+for torn in '' '\0\0\0\0' "$T"; do
+	printf '%b' "$torn" >"$T/two/home"
+	lbd_start
+	lbd_stop
+	is "$(cat "$T/two/home")" "$T/two" "where it belongs is written anew where the file holds '$torn'"
+done
+echo "$T/one" >"$T/two/home"
 cp -a "$T/two" "$T/copy"
 exits 6 "a copy is refused" lbd --foreground --home "$T/copy"
 like "$err" "belongs at $T/one" "with the place of the original"
