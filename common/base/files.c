@@ -371,6 +371,23 @@ int folder_make(const char *path, mode_t mode, struct err *err)
 	return rc;
 }
 
+int folder_make_new(const char *path, mode_t mode, struct err *err)
+{
+	char *parent = parent_of(path);
+	int rc = folder_make(parent, mode, err);
+
+	free(parent);
+	if (rc < 0)
+		return -1;
+	if (mkdir(path, (mode & 0700) | S_IRUSR) < 0)
+		return errno == EEXIST ? err_set(err, ERR_LOCKED, "%s: exists already", path)
+				       : err_errno(err, "%s", path);
+	rc = set_mode(path, mode, err);
+	if (rc < 0)
+		rmdir(path);
+	return rc;
+}
+
 static int sync_path(const char *path, int flags, struct err *err)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | flags), rc = 0;

@@ -52,6 +52,8 @@ mode_t file_umask(void);
 
 /* mkdir -p: parents get the same mode; an existing folder is fine. */
 int folder_make(const char *path, mode_t mode, struct err *err);
+/* The same, but that an existing one, or whatever has its name, is ERR_LOCKED. */
+int folder_make_new(const char *path, mode_t mode, struct err *err);
 /* mkdir, mode 0700; one that is there must be ours alone (ERR_REFUSED), for anybody may write where
  * it lies. */
 int folder_make_ours(const char *path, struct err *err);

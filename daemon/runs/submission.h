@@ -19,6 +19,7 @@ struct submission {
 	struct run_spec spec;
 	char name[NAME_MAX_BYTES + 1];
 	char *dir;
+	bool has_folder; /* we made it, and take it back where the run is refused */
 	const char *scheduler;
 	bool hold;        /* --hold: it waits for lbctl release */
 	bool wait;        /* --wait: lbctl is to come back when it is over */

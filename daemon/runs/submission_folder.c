@@ -36,7 +36,8 @@ static bool has_row(struct lbd *lbd, const char *name)
 static bool is_free(struct lbd *lbd, const char *name)
 {
 	char *dir = path_join("%s/%s", lbd->config.runs_folder, name);
-	bool no_folder = !file_exists(dir) && !remover_is_at(lbd, dir);
+	struct stat st;
+	bool no_folder = lstat(dir, &st) < 0 && !remover_is_at(lbd, dir);
 
 	free(dir);
 	return no_folder && !has_row(lbd, name);
@@ -47,7 +48,8 @@ bool submit_left_folder(struct lbd *lbd, const char *name)
 	char *dir = path_join("%s/%s", lbd->config.runs_folder, name);
 	bool has_run = folder_holds(dir, "record.json") || folder_holds(dir, "attempts");
 	struct stat st;
-	bool is = !has_run && lstat(dir, &st) == 0 && st.st_uid == geteuid() && !has_row(lbd, name);
+	bool is = !has_run && lstat(dir, &st) == 0 && S_ISDIR(st.st_mode) &&
+		  st.st_uid == geteuid() && !has_row(lbd, name);
 
 	free(dir);
 	return is;
@@ -376,7 +378,12 @@ int submission_sync_folder(const struct submission *s, struct err *err)
 int submission_make_folder(struct submission *s, struct err *err)
 {
 	s->dir = path_join("%s/%s", s->lbd->config.runs_folder, s->name);
-	if (folder_make(s->dir, 0750, err) < 0 || submission_take_copy(s, err) < 0 ||
+	s->has_folder = folder_make_new(s->dir, 0750, err) == 0;
+	if (!s->has_folder && err->code == ERR_LOCKED) { /* another home's lbd was faster */
+		err_clear(err);
+		return refuse_name(s, err);
+	}
+	if (!s->has_folder || submission_take_copy(s, err) < 0 ||
 	    (!run_spec_is_command(&s->spec) && write_submitted(s, err) < 0))
 		return -1;
 	return check_options(s, err);

@@ -31,9 +31,9 @@ static void submission_free(struct submission *s)
 
 /* Where another lbd took over, a folder of this name may be what it has made of the same time of
  * cron. */
-static void refuse(struct submission *s, const struct err *err, bool made_folder)
+static void refuse(struct submission *s, const struct err *err)
 {
-	if (made_folder && ledger_may_be_written(s->lbd->ledger))
+	if (s->has_folder && ledger_may_be_written(s->lbd->ledger))
 		folder_remove(s->dir, NULL);
 	s->by.done(s->by.arg, NULL, err);
 	submission_free(s);
@@ -90,7 +90,7 @@ static void finish_dry(struct submission *s)
 
 	job = preview_job(&s->lbd->config, &run, s->scheduler, &err);
 	if (job == NULL) {
-		refuse(s, &err, true);
+		refuse(s, &err);
 		return;
 	}
 	if (s->note)
@@ -112,7 +112,8 @@ static void refuse_uncommitted(struct submission *s, struct err *err)
 			 "%s may have been submitted all the same, lbctl status %s tells once lbd "
 			 "is back",
 			 s->name, s->name);
-	refuse(s, err, !is_unsure);
+	s->has_folder = s->has_folder && !is_unsure;
+	refuse(s, err);
 }
 
 /* The job is told to whoever asked as soon as Slurm has taken it; the ledger learns of it then,
@@ -141,13 +142,13 @@ static void finish(struct submission *s)
 	/* a hold is obeyed by the new run itself */
 	if (switchboard_allows(s->lbd->switchboard, s->name, s->spec.group, s->by.user, SWITCH_STOP,
 			       &err) < 0) {
-		refuse(s, &err, true);
+		refuse(s, &err);
 		return;
 	}
 	if (insert_row(s, &err) < 0 || failpoint(FP_RUN_WRITTEN, &err) < 0 ||
 	    engine_adopt(s->lbd->engine, s->name, &err) < 0) {
 		ledger_rollback(ledger);
-		refuse(s, &err, true);
+		refuse(s, &err);
 	} else if (engine_settle(s->lbd->engine, &err) < 0) {
 		refuse_uncommitted(s, &err);
 	} else {
@@ -164,7 +165,7 @@ static void conclude(struct submission *s)
 	struct err refusal = s->refusal;
 
 	if (refusal.code != ERR_NONE)
-		refuse(s, &refusal, true);
+		refuse(s, &refusal);
 	else
 		finish(s);
 }
@@ -201,7 +202,7 @@ static void on_checked(void *arg, const struct err *problem)
 	struct submission *s = arg;
 
 	if (problem)
-		refuse(s, problem, true);
+		refuse(s, problem);
 	else
 		ask_scheduler(s);
 }
@@ -229,10 +230,9 @@ void submit_run(const struct submit *submit)
 	s->by = *submit;
 	s->lbd = submit->lbd;
 	s->begun_ms = clock_mono_ms();
-	if (submission_read(s, &err) < 0 || submission_choose_name(s, &err) < 0)
-		refuse(s, &err, false);
-	else if (submission_make_folder(s, &err) < 0)
-		refuse(s, &err, true);
+	if (submission_read(s, &err) < 0 || submission_choose_name(s, &err) < 0 ||
+	    submission_make_folder(s, &err) < 0)
+		refuse(s, &err);
 	else if (!run_spec_is_command(&s->spec))
 		check_training_config(s);
 	else

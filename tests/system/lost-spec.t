@@ -56,6 +56,10 @@ like "$err" "no run has the folder $LB_HOME/runs/rest: .*rm -r $LB_HOME/runs/res
 exits 4 "so is one whose run another ledger has" lbctl submit --name other -- true
 like "$err" "$LB_HOME/runs/other" "which is named"
 unlike "$err" "rm -r" "and not to be removed"
+ln -s "$T/away/linked" "$LB_HOME/runs/linked"
+exits 4 "and one that leads to a file system that is away" lbctl submit --name linked -- true
+like "$err" "a run that this lbd does not know has the folder" "which may hold a run"
+is "$(readlink "$LB_HOME/runs/linked")" "$T/away/linked" "and stays"
 exits 4 "and that of a run" lbctl submit --name bent -- true
 like "$err" 'lbctl restart bent' "which can be restarted"
 done_testing

@@ -241,6 +241,27 @@ static void test_folder_make(void **state)
 	assert_int_equal(folder_make("/", 0750, NULL), 0);
 }
 
+static void test_folder_make_new(void **state)
+{
+	struct err err = { 0 };
+	struct stat st;
+
+	(void)state;
+	assert_int_equal(folder_make_new("new/a/b", 0750, &err), 0);
+	assert_int_equal(stat("new/a/b", &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0750);
+	assert_int_equal(symlink("away", "new/link"), 0);
+	write_text("new/file", "");
+	for (const char **name = (const char *[]){ "new/a/b", "new/link", "new/file", NULL }; *name;
+	     name++) {
+		assert_int_equal(folder_make_new(*name, 0750, &err), -1);
+		assert_int_equal(err.code, ERR_LOCKED);
+		err_clear(&err);
+	}
+	assert_int_equal(folder_make_new("new/file/a", 0750, &err), -1);
+	assert_int_equal(err.code, ERR_IO);
+}
+
 static void test_folder_remove(void **state)
 {
 	struct err err = { 0 };
@@ -272,6 +293,7 @@ int main(void)
 		cmocka_unit_test(test_write_once_without_links),
 		cmocka_unit_test(test_write_named),
 		cmocka_unit_test(test_folder_make),
+		cmocka_unit_test(test_folder_make_new),
 		cmocka_unit_test(test_folder_remove),
 	};
 
