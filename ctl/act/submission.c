@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* submission.c - what a submission is made of. lbd never opens a file that a client names: lbctl
  * reads it and sends the text. */
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -78,21 +79,41 @@ static char *read_stream(int fd, const char *name, size_t *len, struct err *err)
 	return NULL;
 }
 
+/* Of a pipe, too, as bash makes one of <(sed ... job.slurm). */
+static char *read_operand(const char *file, size_t *len, struct err *err)
+{
+	struct stat st;
+	char *text;
+	int fd;
+
+	if (stat(file, &st) < 0 || S_ISREG(st.st_mode))
+		return file_read(file, FILE_MAX_BYTES, len, err);
+	if (S_ISDIR(st.st_mode)) {
+		err_set(err, ERR_USAGE, "%s: is a folder; name a TOML file or a batch script",
+			file);
+		return NULL;
+	}
+	fd = open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	if (fd < 0) {
+		err_errno(err, "%s", file);
+		return NULL;
+	}
+	text = read_stream(fd, file, len, err);
+	close(fd);
+	return text;
+}
+
 /* A run spec, or a batch script; "-": from standard input, and called as sbatch calls it. */
 static int add_file(json_t *args, const char *word, const struct ctl *ctl, struct err *err)
 {
 	bool is_stdin = strcmp(word, "-") == 0;
 	const char *file = is_stdin ? "standard input" : word;
 	struct err why = { 0 };
-	struct stat st;
 	size_t len;
 	char *text;
 
-	if (!is_stdin && stat(file, &st) == 0 && S_ISDIR(st.st_mode))
-		return err_set(err, ERR_USAGE,
-			       "%s: is a folder; name a TOML file or a batch script", file);
 	text = is_stdin ? read_stream(STDIN_FILENO, file, &len, &why)
-			: file_read(file, FILE_MAX_BYTES, &len, &why);
+			: read_operand(file, &len, &why);
 	if (!text && why.code == ERR_NOT_FOUND)
 		return no_such_file(args, &ctl->operands, file, err);
 	if (!text)

@@ -130,6 +130,18 @@ ok "a script from standard input is taken" sh -c 'lbctl submit --name piped - <"
 run_reaches piped completed 30
 ok "as it is, too" cmp "$T/latin1.sh" "$LB_HOME/runs/piped/slurm_script"
 
+# bash's <(...), as people give it to sbatch
+mkfifo "$T/stream"
+for name in latin1.sh training; do
+	[ $name = latin1.sh ] || printf '[run]\ncommand = ["true"]\n' >"$T/$name"
+	cat "$T/$name" >"$T/stream" &
+	ok "what a program writes is taken ($name)" timeout 20 lbctl submit --name "of-$name" "$T/stream"
+	kill $! 2>/dev/null
+	run_reaches "of-$name" completed 30
+done
+ok "as it is, likewise" cmp "$T/latin1.sh" "$LB_HOME/runs/of-latin1.sh/slurm_script"
+refused 2 'stream: is longer than 512 KiB' "but not without end" \
+	sh -c 'head -c 600000 /dev/zero >"$1/stream" & timeout 20 lbctl submit "$1/stream"' sh "$T"
 lbctl submit --name taken -- true >/dev/null
 refused 4 'taken' "a name that is taken" lbctl submit --name taken -- true
 run_reaches taken completed 20
