@@ -19,7 +19,7 @@ enum { LOOK_MS = 100 };
 
 /* --- waiting ---------------------------------------------------------------------------------- */
 
-/* Until this one is over and its lock free; -1 with err. */
+/* Until this one is over and its lock free, or another in its place; -1 with err. */
 static int await_end(struct ctl *ctl, const struct lease *asked, struct err *err)
 {
 	int64_t end_ms = clock_mono_ms() + lbd_patience_ms(ctl);
@@ -28,7 +28,8 @@ static int await_end(struct ctl *ctl, const struct lease *asked, struct err *err
 
 	for (;;) {
 		lbd_find(ctl, false, &f);
-		if (lbd_is_over(f.place) && !lbd_is_locked(ctl->client.home))
+		if ((lbd_is_over(f.place) && !lbd_is_locked(ctl->client.home)) ||
+		    f.lease.generation > asked->generation)
 			return 0;
 		if (clock_mono_ms() >= end_ms)
 			break;

@@ -111,6 +111,25 @@ while [ $turn -lt 20 ]; do
 	follow_pid
 done
 is $answered 20 "right after kill -9 a start starts, each of 20 times"
+
+# another one is started before stop has seen the end of the one that it asked
+kill -STOP "$lbd_pid"
+wait_for 'grep -q "^State:.T" "/proc/$lbd_pid/status"' 20
+lbctl daemon stop --timeout 60s >"$T/stop.out" 2>&1 &
+stopping=$!
+# SIGTERM waits for it
+wait_for 'grep -q "^ShdPnd:.*4...$" "/proc/$lbd_pid/status"' 20
+kill -STOP $stopping
+kill -CONT "$lbd_pid"
+wait_for 'lbd_is_gone' 20
+asked=$lbd_pid
+ok "an lbd is started while another is being stopped" lbctl daemon start
+follow_pid
+kill -CONT $stopping
+wait $stopping
+is "$? $(cat "$T/stop.out")" "0 lbd (pid $asked) has ended; jobs run on" "which stop does not wait for, nor names"
+ok "and which serves on" lbctl ls
+
 lbctl submit --name deaf -- sh -c "echo step 1 loss 2; exec sleep $mark" >/dev/null
 run_reaches deaf running 20
 kill -STOP "$lbd_pid"
