@@ -128,6 +128,14 @@ static char *put_number(char *at, int64_t number)
 	return at;
 }
 
+bool wire_failed_add(struct buf *failed, const char *node)
+{
+	if (buf_addf(failed, "%s%s", failed->len ? "," : "", node) == 0)
+		return true;
+	buf_drop(failed, failed->len);
+	return false;
+}
+
 void wire_row_add(struct buf *out, const struct wire_row *r)
 {
 	const int64_t numbers[NUMBERS] = {

@@ -53,8 +53,6 @@
 #include "common/base/mem.h"
 #include "slurm/scheduler.h"
 
-/* WIRE_FAILED_BYTES: a job whose node failed names no nodes that are down, where those would not
- * fit: some of them say nothing of the others. */
 enum {
 	WIRE_MAX_REQUEST = 16 << 20,
 	WIRE_MAX_REPLY = 64 << 20,
@@ -87,6 +85,9 @@ bool wire_comment_parse(const char *comment, char ledger_id[LEDGER_ID_HEX + 1],
 /* Does a poll for this ledger ("": for all) tell of such a job? */
 bool wire_is_asked(const struct wire_row *row, const char *ledger_id);
 
+/* Adds a node that is down to what will be a row's `failed`, in a buffer of WIRE_FAILED_BYTES.
+ * False: they do not fit, and none is told, as some say nothing of the others. */
+bool wire_failed_add(struct buf *failed, const char *node);
 /* Adds the row and a newline. */
 void wire_row_add(struct buf *out, const struct wire_row *row);
 /* What such a row, without its newline, amounts to; names of nodes lie in `row`, which is cut for

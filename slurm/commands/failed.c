@@ -26,10 +26,8 @@ static char *read_down(char *rest)
 		if (last && strcmp(last, line) == 0)
 			continue;
 		last = line;
-		if (buf_addf(&out, "%s%s", out.len ? "," : "", line) < 0) {
-			buf_drop(&out, out.len);
+		if (!wire_failed_add(&out, line))
 			break;
-		}
 	}
 	return buf_take(&out);
 }

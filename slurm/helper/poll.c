@@ -114,10 +114,8 @@ static char *failed_nodes(const slurm_job_info_t *job, node_info_msg_t **nodes)
 
 		if (!node->name || !is_down || node->reason_time < job->start_time)
 			continue;
-		if (buf_addf(&out, "%s%s", out.len ? "," : "", node->name) < 0) {
-			buf_drop(&out, out.len);
+		if (!wire_failed_add(&out, node->name))
 			break;
-		}
 	}
 	return buf_take(&out);
 }
