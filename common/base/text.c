@@ -161,6 +161,24 @@ static bool names(const char *text, const char *path)
 	return false;
 }
 
+const char *text_entity(char c)
+{
+	switch (c) {
+	case '<':
+		return "&lt;";
+	case '>':
+		return "&gt;";
+	case '&':
+		return "&amp;";
+	case '"':
+		return "&quot;";
+	case '\'':
+		return "&#39;";
+	default:
+		return NULL;
+	}
+}
+
 char *text_about(const char *path, const char *text)
 {
 	return names(text, path) ? xstrdup(text) : xasprintf("%s: %s", path, text);

@@ -36,6 +36,9 @@ void text_keep(char **kept, const char *text);
  * by blanks. */
 void text_clean(char *text);
 
+/* What stands in HTML and XML for a character that is theirs; NULL where it stands for itself. */
+const char *text_entity(char c);
+
 /* "PATH: text", or just the text where that names the path itself. Owned by the caller. */
 char *text_about(const char *path, const char *text);
 

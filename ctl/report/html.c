@@ -5,38 +5,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/text.h"
 #include "ctl/base/text.h"
-
-static void put_escaped(struct buf *out, char c)
-{
-	switch (c) {
-	case '<':
-		buf_addf(out, "&lt;");
-		break;
-	case '>':
-		buf_addf(out, "&gt;");
-		break;
-	case '&':
-		buf_addf(out, "&amp;");
-		break;
-	case '"':
-		buf_addf(out, "&quot;");
-		break;
-	case '\'':
-		buf_addf(out, "&#39;");
-		break;
-	default:
-		buf_add(out, &c, 1);
-	}
-}
 
 static void put_clean(struct buf *out, const char *text, enum clean how)
 {
 	char *shown = xstrdup(text ? text : "");
 
 	clean(shown, how);
-	for (const char *c = shown; *c; c++)
-		put_escaped(out, *c);
+	for (const char *c = shown; *c; c++) {
+		const char *entity = text_entity(*c);
+
+		buf_add(out, entity ? entity : c, entity ? strlen(entity) : 1);
+	}
 	free(shown);
 }
 

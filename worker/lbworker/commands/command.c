@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "common/base/text.h"
+
 int command_failed(const struct err *err)
 {
 	fprintf(stderr, "lbworker: %s\n", err->text);
@@ -16,6 +18,15 @@ int command_usage(const char *text)
 {
 	fprintf(stderr, "lbworker: %s; lbworker help lists what there is\n", text);
 	return EXIT_USAGE;
+}
+
+void command_put_text(const char *text, FILE *to)
+{
+	for (; *text; text++) {
+		const char *entity = text_entity(*text);
+
+		entity ? fputs(entity, to) : fputc(*text, to);
+	}
 }
 
 unsigned command_threads(void)

@@ -5,6 +5,8 @@
 #ifndef LBWORKER_COMMAND_H
 #define LBWORKER_COMMAND_H
 
+#include <stdio.h>
+
 #include "common/base/err.h"
 
 enum exit_status {
@@ -18,6 +20,9 @@ enum exit_status {
 /* Both print one line on stderr and return the exit status that fits. */
 int command_failed(const struct err *err);
 int command_usage(const char *text);
+
+/* What others wrote, as text of a page or a picture. */
+void command_put_text(const char *text, FILE *to);
 
 /* For what runs on all cores: OMP_NUM_THREADS, or as many as we may run on. */
 unsigned command_threads(void);

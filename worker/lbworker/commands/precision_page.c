@@ -202,7 +202,8 @@ static void draw_row(const struct operand *o, FILE *to)
 {
 	const struct judgement j = judge(o);
 
-	fprintf(to, "<tr><td>%s", o->name);
+	fputs("<tr><td>", to);
+	command_put_text(o->name, to);
 	if (j.saturates)
 		fprintf(to, " <b class=\"s\">saturates</b>");
 	if (j.underflows)
@@ -233,13 +234,15 @@ static void draw(const struct page *p, const char *path, FILE *to)
 		underflow += j.underflows;
 		drift += j.drifts;
 	}
+	fprintf(to, "%s<h1>Operands of few bits</h1><p>", head);
+	command_put_text(path, to);
 	fprintf(to,
-		"%s<h1>Operands of few bits</h1><p>%s: %zu operands; <b class=\"s\">%zu saturate</b> "
+		": %zu operands; <b class=\"s\">%zu saturate</b> "
 		"(more than 0.1 %% beyond the largest number), <b class=\"u\">%zu underflow</b> (more "
 		"than 10 %% became zero), <b class=\"d\">%zu drift</b> (largest number doubled or "
 		"halved, or 3 dB lost, from the first tenth of the steps to the last). A curve's "
 		"numbers: the last, and the range.</p>\n<table><tr><th>operand</th>",
-		head, path, p->count, saturate, underflow, drift);
+		p->count, saturate, underflow, drift);
 	for (int c = 0; c < CURVES; c++)
 		fprintf(to, "<th>%s</th>", curves[c].title);
 	fprintf(to, "<th>|x/scale| of the last step</th></tr>\n");

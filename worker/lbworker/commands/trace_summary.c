@@ -281,16 +281,6 @@ static void print_text(const struct summary *s, FILE *to)
 			all > 0 ? 100 * s->kernel[i].us / all : 0);
 }
 
-/* A kernel of a C++ template has "<" in its name. */
-static void put_text(const char *text, FILE *to)
-{
-	for (; *text; text++)
-		if (*text == '<' || *text == '&')
-			fputs(*text == '<' ? "&lt;" : "&amp;", to);
-		else
-			fputc(*text, to);
-}
-
 /* A bar of the parts, then one bar for each of the top kernels. */
 static void print_svg(const struct summary *s, FILE *to)
 {
@@ -317,7 +307,7 @@ static void print_svg(const struct summary *s, FILE *to)
 		double y = row * (double)(i + 2) + 10,
 		       w = most > 0 ? width * s->kernel[i].us / most : 0;
 		fprintf(to, "<text x=\"%.0f\" y=\"%.1f\" text-anchor=\"end\">", left - 8, y + 11);
-		put_text(s->kernel[i].name, to);
+		command_put_text(s->kernel[i].name, to); /* a C++ template has "<" in it */
 		fprintf(to,
 			"</text><rect x=\"%.0f\" y=\"%.1f\" width=\"%.1f\" height=\"14\" "
 			"fill=\"#4a7fb5\"/><text x=\"%.1f\" y=\"%.1f\">%.3f ms</text>\n",
