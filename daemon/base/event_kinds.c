@@ -43,7 +43,7 @@ static const struct {
 	{ "launch_end", NULL }, { "lines_refused", NULL }, { "no_socket", NULL },
 	{ "node_forgiven", NULL }, { "note", NULL }, { "notify_failed", NULL },
 	{ KIND_TOLD, NULL }, { "preflight", NULL }, { "preflight_node", NULL }, { "preflight_unclear", NULL }, { "output_not_read", NULL }, { "prequeue_failed", NULL },
-	{ "prequeued", NULL }, { "ranks_again", NULL }, { "release", NULL }, { "removed", NULL }, { "restart", NULL },
+	{ "prequeued", NULL }, { "ranks_again", NULL }, { "recovered", NULL }, { "release", NULL }, { "removed", NULL }, { "restart", NULL },
 	{ "restarted", NULL }, { "running", NULL }, { "save", NULL }, { "scratch", NULL },
 	{ "slow_rank", NULL }, { "spool_bad", NULL }, { "spool_gap", NULL },
 	{ "stacks", NULL }, { "stage_off", NULL }, { "stage_risk", NULL }, { "stage_stays", NULL }, { "steps_left", NULL }, { "stop", NULL }, { "submitted", NULL },

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_ctl_docs.c - every command and option of the table is in the man page and in the
- * completions, and what prints JSON in the protocol. */
+ * completions, every kind of event in the one of lbd.toml, and what prints JSON in the protocol. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -32,7 +32,7 @@ enum { DOCUMENTS = sizeof(documents) / sizeof(documents[0]) };
 
 static bool is_part_of_word(char c)
 {
-	return isalnum((unsigned char)c) || c == '-';
+	return isalnum((unsigned char)c) || c == '-' || c == '_';
 }
 
 /* Whether `before` directly followed by the whole word `name` is in the text. */
@@ -106,6 +106,33 @@ static void test_json(void **state)
 	free(text);
 }
 
+/* The man page lists what notify.on may name, in paragraphs of words parted by commas. */
+static void test_event_kinds(void **state)
+{
+	struct err err = { 0 };
+	char *page = file_read(source_path("docs/man/lbd.toml.5.scd"), FILE_MAX_BYTES, NULL, &err);
+	char *table = file_read(source_path("daemon/base/event_kinds.c"), FILE_MAX_BYTES, NULL,
+				&err);
+	char *at = table ? strstr(table, "} kinds[] = {") : NULL;
+	char *end = at ? strstr(at, "\n};") : NULL;
+	size_t count = 0;
+
+	(void)state;
+	if (end)
+		*end = '\0';
+	for (; page && at && (at = strstr(at, "{ \"")); count++) {
+		at += strlen("{ \"");
+		end = strchr(at, '"');
+		*end = '\0';
+		if (!says(page, "", at))
+			fail_msg("lbd.toml(5) does not list the kind %s", at);
+		at = end + 1;
+	}
+	assert_true(count > 50);
+	free(table);
+	free(page);
+}
+
 /* A word that hides a command of ours is worse than none. */
 static void test_other_words(void **state)
 {
@@ -135,10 +162,9 @@ static void test_says(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_says),
-		cmocka_unit_test(test_other_words),
-		cmocka_unit_test(test_documents),
-		cmocka_unit_test(test_json),
+		cmocka_unit_test(test_says),        cmocka_unit_test(test_other_words),
+		cmocka_unit_test(test_documents),   cmocka_unit_test(test_json),
+		cmocka_unit_test(test_event_kinds),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
