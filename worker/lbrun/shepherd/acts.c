@@ -126,7 +126,7 @@ static void tell_refusal(struct shepherd *s)
 			 chosen(s));
 	else
 		snprintf(e->text, sizeof(e->text),
-			 "no valid checkpoint in %.90s: lbctl checkpoints %.40s --deep says why",
+			 "no valid checkpoint in %.90s: lbctl checkpoints %s --deep says why",
 			 s->params.checkpoint_dir, s->params.run);
 	output_say(&s->output, "%s", e->text);
 	output_say(&s->output, "%s", s->search.text);

@@ -217,7 +217,7 @@ void journal_own(struct journal *j, int64_t launch, json_t *line)
 void journal_note(struct journal *j, int64_t launch, const char *kind, const char *fmt, ...)
 {
 	json_t *line = json_object();
-	char text[600];
+	char text[800]; /* as an event of lbd has */
 	va_list args;
 
 	va_start(args, fmt);
