@@ -14,6 +14,7 @@
 
 #include "common/base/accounts.h"
 #include "common/base/files.h"
+#include "common/base/shell_words.h"
 
 /* --- who may own, who may write --------------------------------------------------------------- */
 
@@ -59,6 +60,7 @@ static int check_one(int fd, const struct stat *st, const char *path, bool is_wa
 	bool by_group = (st->st_mode & S_IWGRP) &&
 			(!group_is_private(st->st_gid, uid) || has_access_list(fd));
 	bool by_all = st->st_mode & S_IWOTH;
+	char word[SHELL_WORD_BYTES];
 	struct account owner;
 
 	if (!may_own(st->st_uid, uid)) {
@@ -74,12 +76,12 @@ static int check_one(int fd, const struct stat *st, const char *path, bool is_wa
 		return 0;
 	return err_set(err, ERR_REFUSED,
 		       "%s: others can write to it, and what lies there acts as you; mend "
-		       "it with: chmod %s-w '%s'",
+		       "it with: chmod %s-w %s",
 		       path,
 		       by_group && by_all ? "go"
 		       : by_all           ? "o"
 					  : "g",
-		       path);
+		       shell_word(path, word));
 }
 
 /* --- the way to it ---------------------------------------------------------------------------- */

@@ -71,3 +71,26 @@ char **shell_words(const char *text, struct err *err)
 	}
 	return words;
 }
+
+const char *shell_word(const char *text, char out[SHELL_WORD_BYTES])
+{
+	enum { BARE_MAX_BYTES = 200 };
+	static const char bare[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+				   "0123456789@%+=:,./_-";
+	size_t len = strlen(text), at = 0;
+
+	if (len > 0 && len <= BARE_MAX_BYTES && strspn(text, bare) == len)
+		return text;
+	out[at++] = '\'';
+	for (; *text && at + 6 <= SHELL_WORD_BYTES; text++) {
+		if (*text == '\'') {
+			memcpy(out + at, "'\\'", 3);
+			at += 3;
+		}
+		out[at++] = *text;
+	}
+	if (*text == '\0')
+		out[at++] = '\'';
+	out[at] = '\0';
+	return out;
+}

@@ -15,6 +15,7 @@
 #include "common/base/files.h"
 #include "common/base/mem.h"
 #include "common/base/paths.h"
+#include "common/base/shell_words.h"
 
 /* The path in HOME/home, owned; NULL: there is none, or with err. What is no whole line is none: a
  * power cut may have left the file empty, or full of zeros. */
@@ -48,7 +49,8 @@ static int write_path(const char *home, struct err *err)
 int home_check(const char *home, struct err *err)
 {
 	struct err why = { 0 };
-	char *known = known_path(home, &why);
+	char *known = known_path(home, &why), word[SHELL_WORD_BYTES];
+	const char *place = shell_word(home, word);
 	struct stat st;
 	int rc = 0;
 
@@ -62,7 +64,7 @@ int home_check(const char *home, struct err *err)
 		rc = err_set(err, ERR_REFUSED,
 			     "%s was moved here from %s, which its runs and jobs still go "
 			     "by; nothing is lost: lbctl --home %s home move %s",
-			     home, known, home, home);
+			     home, known, place, place);
 	else
 		rc = err_set(
 			err, ERR_REFUSED,

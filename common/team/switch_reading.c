@@ -17,6 +17,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/mem.h"
+#include "common/base/shell_words.h"
 #include "common/base/text.h"
 #include "common/team/members.h"
 
@@ -26,6 +27,8 @@ static int check_folder(const struct stat *st, const char *folder, const struct 
 			struct err *err)
 {
 	const char *mode = rules->team ? "3770" : "700";
+	char word[SHELL_WORD_BYTES];
+	const char *place = shell_word(folder, word);
 	gid_t group;
 
 	if (st->st_uid != rules->owner)
@@ -37,22 +40,23 @@ static int check_folder(const struct stat *st, const char *folder, const struct 
 		return err_set(err, ERR_REFUSED,
 			       "%s: everybody can write to it, so switches in it do "
 			       "not count; mend it with: chmod %s %s",
-			       folder, mode, folder);
+			       folder, mode, place);
 	if (!(st->st_mode & S_IWGRP))
 		return 0;
 	if (!group_id(rules->team, &group) || st->st_gid != group)
 		return err_set(err, ERR_REFUSED,
 			       "%s: a group that is not the team can write to it, so "
-			       "switches in it do not count; mend it with: %s%s%schmod %s %s",
+			       "switches in it do not count; mend it with: %s%s%s%s%schmod %s %s",
 			       folder, rules->team ? "chgrp " : "", rules->team ? rules->team : "",
-			       rules->team ? " and " : "", mode, folder);
+			       rules->team ? " " : "", rules->team ? place : "",
+			       rules->team ? " && " : "", mode, place);
 	if (!(st->st_mode & S_ISVTX))
 		return err_set(
 			err, ERR_REFUSED,
 			"%s is not sticky: anybody of the team could rename or "
 			"remove what others left, so switches in it do not count; mend it with: "
 			"chmod %s %s",
-			folder, mode, folder);
+			folder, mode, place);
 	return 0;
 }
 

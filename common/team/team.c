@@ -18,6 +18,7 @@
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "common/base/paths.h"
+#include "common/base/shell_words.h"
 #include "common/base/text.h"
 #include "common/run/run_state.h"
 #include "common/run/spent.h"
@@ -43,36 +44,39 @@ bool team_user_is_fine(const char *user)
 static int check_folder(const struct stat *st, const char *folder, const char *team,
 			struct err *err)
 {
+	char word[SHELL_WORD_BYTES];
+	const char *place = shell_word(folder, word);
 	gid_t group;
 
 	if (st->st_mode & S_IWOTH)
 		return err_set(err, ERR_REFUSED,
 			       "%s: everybody can write to it, so what is in it does "
 			       "not count; mend it with: chmod 3770 %s",
-			       folder, folder);
+			       folder, place);
 	if (team && (!group_id(team, &group) || st->st_gid != group))
 		return err_set(err, ERR_REFUSED,
 			       "%s: it does not belong to the group %s; mend it with: "
-			       "chgrp %s %s and chmod 3770 %s",
-			       folder, team, team, folder, folder);
+			       "chgrp %s %s && chmod 3770 %s",
+			       folder, team, team, place, place);
 	if ((st->st_mode & S_IWGRP) && !(st->st_mode & S_ISVTX))
 		return err_set(err, ERR_REFUSED,
 			       "%s is not sticky: anybody of the team could remove or "
 			       "replace what others tell; mend it with: chmod 3770 %s",
-			       folder, folder);
+			       folder, place);
 	return 0;
 }
 
 int team_open(const char *folder, const char *team, struct err *err)
 {
 	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	char word[SHELL_WORD_BYTES];
+	const char *place = shell_word(folder, word);
 	struct stat st;
 
 	if (fd < 0 && errno == ENOENT)
 		return err_set(err, ERR_NOT_FOUND,
-			       "%s is missing: make it with: mkdir -m 3770 %s and "
-			       "chgrp %s %s",
-			       folder, folder, team ? team : "TEAM", folder);
+			       "%s is missing: make it with: mkdir -m 3770 %s && chgrp %s %s",
+			       folder, place, team ? team : "TEAM", place);
 	if (fd < 0 && errno == EACCES)
 		return err_set(err, ERR_REFUSED,
 			       "%s: you may not look into it; are you in the team?", folder);

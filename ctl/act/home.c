@@ -10,6 +10,7 @@
 #include "common/run/home.h"
 #include "common/base/mem.h"
 #include "common/base/paths.h"
+#include "common/base/shell_words.h"
 #include "ctl/act/home_carry.h"
 #include "ctl/base/command.h"
 #include "ctl/base/print.h"
@@ -30,8 +31,8 @@ static char *absolute(const char *path)
 int home_run(struct ctl *ctl, struct err *err)
 {
 	const struct operands *o = &ctl->operands;
+	char *to, word[SHELL_WORD_BYTES];
 	int rc, left = 0;
-	char *to;
 
 	if (o->count == 0) {
 		puts(ctl->client.home);
@@ -47,12 +48,12 @@ int home_run(struct ctl *ctl, struct err *err)
 		printf("%d run%s not over and stay%s on the old file system; later, fetch %s with: "
 		       "lbctl home move %s\n",
 		       left, left == 1 ? " is" : "s are", left == 1 ? "s" : "",
-		       left == 1 ? "it" : "them", to);
+		       left == 1 ? "it" : "them", shell_word(to, word));
 	if (rc == 0)
 		hint(ctl,
 		     "it is %s now, and a link stands where it was: runs and lbd go on; new "
 		     "shells may export LB_HOME=%s. Leave the link: the ledger goes by it",
-		     to, to);
+		     to, shell_word(to, word));
 	free(to);
 	return rc;
 }

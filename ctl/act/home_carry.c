@@ -17,6 +17,7 @@
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "common/base/paths.h"
+#include "common/base/shell_words.h"
 #include "common/run/home.h"
 #include "common/run/lease.h"
 #include "common/run/run_state.h"
@@ -338,6 +339,7 @@ bool home_is_to_be_carried(const char *home, const char *to)
 
 static int refuse_place(const struct carry *c, struct err *err)
 {
+	char word[SHELL_WORD_BYTES];
 	struct stat st;
 
 	if (lstat(c->to, &st) == 0)
@@ -348,7 +350,7 @@ static int refuse_place(const struct carry *c, struct err *err)
 		return err_set(err, ERR_REFUSED,
 			       "%s: runs of it are still where it was before: when they are over, "
 			       "fetch them with lbctl home move %s",
-			       c->from, c->from);
+			       c->from, shell_word(c->from, word));
 	return home_check(c->from, err);
 }
 

@@ -16,6 +16,7 @@
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "common/base/paths.h"
+#include "common/base/shell_words.h"
 #include "common/config/toml.h"
 #include "common/team/selector.h"
 #include "common/team/switches.h"
@@ -202,14 +203,28 @@ static bool is_no_run(const struct ctl *ctl, const char *run)
 	return is_none;
 }
 
+/* The switch that says the same, as a word for a shell; owned. */
+static char *switch_word(const struct ctl *ctl, enum verb verb, const char *run)
+{
+	char *path = path_join("%s/switches/%s.%s", ctl->client.home, run,
+			       switch_level_name(level_of(verb)));
+	char word[SHELL_WORD_BYTES], *copy = xstrdup(shell_word(path, word));
+
+	free(path);
+	return copy;
+}
+
 static int refuse_name(const struct ctl *ctl, enum verb verb, const char *run,
 		       const struct err *why, struct err *err)
 {
-	return err_set(err, ERR_NOT_FOUND,
-		       "%s: nothing was done: there is no such run in %s/runs (lbd cannot be "
-		       "reached: %s); a switch all the same: touch '%s/switches/%s.%s'",
-		       run, ctl->client.home, why->text, ctl->client.home, run,
-		       switch_level_name(level_of(verb)));
+	char *word = switch_word(ctl, verb, run);
+
+	err_set(err, ERR_NOT_FOUND,
+		"%s: nothing was done: there is no such run in %s/runs (lbd cannot be "
+		"reached: %s); a switch all the same: touch %s",
+		run, ctl->client.home, why->text, word);
+	free(word);
+	return -1;
 }
 
 /* Nobody can say which runs are meant. */
@@ -304,12 +319,15 @@ static int refuse(struct ctl *ctl, enum verb verb, const char *run, const struct
 
 	if (why->code != ERR_IO || verb == VERB_RELEASE)
 		return err_set(err, why->code, "%s", why->text);
-	if (takes_switches(ctl))
-		return err_set(err, why->code,
-			       "%s: nothing was done: %s; a switch does without the "
-			       "ledger: touch '%s/switches/%s.%s'",
-			       run, why->text, ctl->client.home, run,
-			       switch_level_name(level_of(verb)));
+	if (takes_switches(ctl)) {
+		char *word = switch_word(ctl, verb, run);
+
+		err_set(err, why->code,
+			"%s: nothing was done: %s; a switch does without the ledger: touch %s", run,
+			why->text, word);
+		free(word);
+		return -1;
+	}
 	job = verb == VERB_KILL ? slurm_job(ctl, run) : 0;
 	if (job == 0)
 		return err_set(err, why->code, "%s: nothing was done: %s", run, why->text);

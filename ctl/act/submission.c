@@ -12,6 +12,7 @@
 #include "common/base/json.h"
 #include "common/base/names.h"
 #include "common/base/paths.h"
+#include "common/base/shell_words.h"
 #include "common/base/text.h"
 #include "common/config/kept_env.h"
 #include "common/host/limits.h"
@@ -31,19 +32,20 @@ static int no_such_file(const json_t *args, const struct operands *operands, con
 			struct err *err)
 {
 	const char *next = operands->count > 1 ? operands->words[1] : NULL;
+	char word[SHELL_WORD_BYTES], other[SHELL_WORD_BYTES];
 
 	if (json_object_get(args, "script"))
 		return err_set(
 			err, ERR_USAGE,
 			"%s: no such file; arguments of a script stand behind --: lbctl submit %s "
 			"-- %s",
-			file, operands->words[0], file);
+			file, shell_word(operands->words[0], other), shell_word(file, word));
 	if (text_ends_with(file, ".toml"))
 		return err_set(err, ERR_USAGE, "%s: no such file", file);
 	return err_set(err, ERR_USAGE,
 		       "%s: no such file; to submit a command, write: lbctl submit -- %s%s%s%s",
-		       file, text_ends_with(file, ".py") ? "python " : "", file, next ? " " : "",
-		       next ? next : "");
+		       file, text_ends_with(file, ".py") ? "python " : "", shell_word(file, word),
+		       next ? " " : "", next ? shell_word(next, other) : "");
 }
 
 /* By its first line, whatever stands in front of that; by its name where that is missing, so that

@@ -7,6 +7,7 @@
 
 #include "common/base/bytes.h"
 #include "common/base/json.h"
+#include "common/base/shell_words.h"
 #include "common/base/text.h"
 #include "ctl/act/submission.h"
 #include "ctl/base/command.h"
@@ -19,6 +20,7 @@ static void explain(const struct ctl *ctl, struct err *err)
 {
 	const char *file = ctl->operands.count == 1 ? ctl->operands.words[0] : NULL;
 	struct err why = *err;
+	char word[SHELL_WORD_BYTES];
 
 	if (ctl->client.sent && (err->code == ERR_TIMEOUT || err->code == ERR_DAEMON)) {
 		err_wrap(err, "the run may or may not have been submitted, lbctl ls will tell");
@@ -26,7 +28,7 @@ static void explain(const struct ctl *ctl, struct err *err)
 		   !strstr(why.text, "to submit a command")) {
 		*err = (struct err){ 0 };
 		err_set(err, why.code, "%s; to submit a command, write: lbctl submit -- python %s",
-			why.text, file);
+			why.text, shell_word(file, word));
 	}
 }
 

@@ -21,6 +21,7 @@
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "common/base/paths.h"
+#include "common/base/shell_words.h"
 #include "common/manifest/sealed_file.h"
 #include "common/team/team.h"
 #include "ctl/base/print.h"
@@ -257,8 +258,10 @@ static void look_at_modes(const struct patient *p, struct finding *f)
 		int rc = rows[i].name[0] ? lstat(path, &st) : stat(path, &st);
 
 		if (rc == 0 && (st.st_uid != geteuid() || (st.st_mode & 07777 & ~most))) {
-			char *fix = xasprintf("chown %u '%s'; chmod %o '%s'", geteuid(), path,
-					      st.st_mode & rows[i].allowed, path);
+			char word[SHELL_WORD_BYTES];
+			const char *place = shell_word(path, word);
+			char *fix = xasprintf("chown %u %s; chmod %o %s", geteuid(), place,
+					      st.st_mode & rows[i].allowed, place);
 
 			finding_bad(
 				f, fix,
@@ -303,7 +306,7 @@ static bool may_pass(const struct stat *st, gid_t gid, const char *folder)
 /* A closed folder above the open one shuts everybody out, and nobody would see why. */
 static bool leads_there(const struct patient *p, const struct team_group *g, struct finding *f)
 {
-	char *folder = xstrdup(p->home), *fix;
+	char *folder = xstrdup(p->home), *fix, word[SHELL_WORD_BYTES];
 	struct stat st;
 	bool is_open = true;
 
@@ -314,9 +317,8 @@ static bool leads_there(const struct patient *p, const struct team_group *g, str
 			*slash = '/';
 	}
 	if (!is_open) {
-		fix = xasprintf(
-			"chmod o+x '%s', or set LB_HOME to a folder that the team can reach",
-			folder);
+		fix = xasprintf("chmod o+x %s, or set LB_HOME to a folder that the team can reach",
+				shell_word(folder, word));
 		finding_bad(f, fix, "the way to %s is closed to group %s: %s has mode %04o",
 			    p->home, g->name, folder, st.st_mode & 07777u);
 		free(fix);
@@ -355,6 +357,7 @@ static bool are_runs_open(const struct patient *p, const struct team_group *g, s
 	char *runs = given ? xstrdup(given) : path_join("%s/runs", p->home);
 	DIR *dir = opendir(runs);
 	const struct dirent *entry;
+	char word[SHELL_WORD_BYTES];
 	int closed = 0;
 
 	while (dir && (entry = readdir(dir)) != NULL) {
@@ -366,8 +369,10 @@ static bool are_runs_open(const struct patient *p, const struct team_group *g, s
 	if (dir)
 		closedir(dir);
 	if (closed > 0) {
-		fix = xasprintf("chgrp -R %s '%s' && find '%s' -type d -exec chmod g+s {} +",
-				g->name, runs, runs);
+		const char *place = shell_word(runs, word);
+
+		fix = xasprintf("chgrp -R %s %s && find %s -type d -exec chmod g+s {} +", g->name,
+				place, place);
 		finding_bad(f, fix,
 			    "group %s cannot look into %d run%s, made before it was the team",
 			    g->name, closed, closed == 1 ? "" : "s");

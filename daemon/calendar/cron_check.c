@@ -10,6 +10,7 @@
 #include "common/base/files.h"
 #include "common/base/mem.h"
 #include "common/base/paths.h"
+#include "common/base/shell_words.h"
 #include "common/base/text.h"
 #include "slurm/batch/self_submission.h"
 
@@ -47,13 +48,13 @@ bool cron_is_batch(const char *path, const char *text)
 static char *first_line_problem(const char *path, const char *text)
 {
 	size_t len = strcspn(text, "\n"), begin = 2 + strspn(text + 2, " \t");
-	char *program, *problem = NULL;
+	char *program, *problem = NULL, word[SHELL_WORD_BYTES];
 
 	if (len > 0 && text[len - 1] == '\r')
 		return xasprintf(
 			"%s: its first line ends in a carriage return, so it names no program: "
 			"sed -i 's/\\r$//' %s",
-			path, path);
+			path, shell_word(path, word));
 	program = xstrndup(text + begin, strcspn(text + begin, " \t\n"));
 	if (program[0] == '/' && access(program, X_OK) < 0)
 		problem = xasprintf(
@@ -67,6 +68,7 @@ static char *script_problem(const char *path, const struct stat *st)
 {
 	struct err err = { 0 };
 	char *text = file_read(path, MAX_SCRIPT_BYTES, NULL, &err), *problem = NULL;
+	char word[SHELL_WORD_BYTES];
 	bool is_script = text && strncmp(text, "#!", 2) == 0;
 
 	if (is_script && submits_itself(path, text, NULL))
@@ -75,7 +77,8 @@ static char *script_problem(const char *path, const struct stat *st)
 			"that line out, and scancel its jobs",
 			path);
 	else if (!(st->st_mode & 0111) && !(text && cron_is_batch(path, text)))
-		problem = xasprintf("%s: not executable: chmod +x %s", path, path);
+		problem = xasprintf("%s: not executable: chmod +x %s", path,
+				    shell_word(path, word));
 	else if (is_script)
 		problem = first_line_problem(path, text);
 	free(text);

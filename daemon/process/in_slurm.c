@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/base/paths.h"
+#include "common/base/shell_words.h"
 
 /* One chain for each folder: FNV-1a of its path. */
 static uint32_t hash_of(const char *home)
@@ -38,15 +39,6 @@ static void print_options(const struct config *config, FILE *to)
 	print_option(to, "partition", s->partition);
 	print_option(to, "account", s->account);
 	print_option(to, "qos", s->qos);
-}
-
-/* What a shell takes for itself inside '…' is the quote alone. */
-static void print_setting(FILE *to, const char *name, const char *value)
-{
-	fprintf(to, "%s='", name);
-	for (const char *c = value; *c; c++)
-		*c == '\'' ? (void)fputs("'\\''", to) : (void)fputc(*c, to);
-	fputs("'\n", to);
 }
 
 /* Crashes are not Slurm's business: lbd is started again here, and after a while only, so that a
@@ -91,7 +83,7 @@ static const char body[] =
 int in_slurm_print(const struct config *config, FILE *to, struct err *err)
 {
 	const struct in_slurm *s = &config->in_slurm;
-	char *lbd = path_sibling("lbd", err);
+	char *lbd = path_sibling("lbd", err), word[SHELL_WORD_BYTES];
 
 	if (lbd == NULL)
 		return -1;
@@ -101,8 +93,8 @@ int in_slurm_print(const struct config *config, FILE *to, struct err *err)
 	fputs("#!/bin/sh\n# lbd in a job of its own; made by lbctl daemon start --in-slurm.\n", to);
 	print_options(config, to);
 	fputs("\n", to);
-	print_setting(to, "lbd", lbd);
-	print_setting(to, "LB_HOME", config->home);
+	fprintf(to, "lbd=%s\n", shell_word(lbd, word));
+	fprintf(to, "LB_HOME=%s\n", shell_word(config->home, word));
 	fprintf(to, "until=$(($(date +%%s) + %lld))\n",
 		(long long)(s->time_ms - s->hand_over_ms) / 1000);
 	fputs(body, to);

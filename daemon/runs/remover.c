@@ -15,6 +15,7 @@
 #include "common/base/log.h"
 #include "common/base/mem.h"
 #include "common/base/paths.h"
+#include "common/base/shell_words.h"
 #include "daemon/control/control.h"
 
 enum { AGAIN_MS = 600 * 1000 }; /* after what could not be removed */
@@ -215,6 +216,7 @@ void remover_close(struct remover *remover)
 
 static int check(struct request *r, const struct ledger_run *run, const char *name, struct err *err)
 {
+	char word[SHELL_WORD_BYTES];
 	const char *follower;
 	struct stat st;
 
@@ -232,7 +234,7 @@ static int check(struct request *r, const struct ledger_run *run, const char *na
 		return err_set(err, ERR_LOCKED,
 			       "%s is still on the file system where $LB_HOME was before; fetch it "
 			       "first: lbctl home move %s",
-			       name, r->lbd->config.home);
+			       name, shell_word(r->lbd->config.home, word));
 	follower = engine_follower(r->lbd->engine, name);
 	if (follower)
 		return err_set(err, ERR_LOCKED,

@@ -15,6 +15,7 @@
 #include "common/base/mem.h"
 #include "common/base/names.h"
 #include "common/base/paths.h"
+#include "common/base/shell_words.h"
 #include "common/base/strv.h"
 #include "daemon/job/batch_job.h"
 #include "daemon/job/network.h"
@@ -60,6 +61,7 @@ bool submit_left_folder(struct lbd *lbd, const char *name)
 static int refuse_name(const struct submission *s, struct err *err)
 {
 	char *dir = path_join("%s/%s", s->lbd->config.runs_folder, s->name);
+	char word[SHELL_WORD_BYTES];
 
 	if (has_row(s->lbd, s->name))
 		err_set(err, ERR_LOCKED,
@@ -70,9 +72,9 @@ static int refuse_name(const struct submission *s, struct err *err)
 			s->name, dir);
 	else if (submit_left_folder(s->lbd, s->name))
 		err_set(err, ERR_LOCKED,
-			"%s: no run has the folder %s: it is being submitted, or that was cut "
-			"short (then: rm -r %s); or choose another name",
-			s->name, dir, dir);
+			"%s: no run has its folder: it is being submitted, or that was cut short "
+			"(then: rm -r %s); or choose another name",
+			s->name, shell_word(dir, word));
 	else
 		err_set(err, ERR_LOCKED,
 			"%s: a run that this lbd does not know has the folder %s; choose another "

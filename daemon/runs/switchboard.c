@@ -20,6 +20,7 @@
 #include "common/base/log.h"
 #include "common/base/mem.h"
 #include "common/base/paths.h"
+#include "common/base/shell_words.h"
 #include "daemon/base/lbd.h"
 #include "daemon/runs/requests.h"
 
@@ -429,7 +430,8 @@ int switchboard_allows(struct switchboard *board, const char *name, const char *
 		       const char *owner, enum switch_level least, struct err *err)
 {
 	/* the look may use the ledger, which may own these */
-	char *of_group = xstrdup(group ? group : ""), *of_owner = xstrdup(owner);
+	char *of_group = xstrdup(group ? group : ""), *of_owner = xstrdup(owner), *path;
+	char word[SHELL_WORD_BYTES];
 	const struct switch_file *s = NULL;
 
 	if (board) {
@@ -442,11 +444,12 @@ int switchboard_allows(struct switchboard *board, const char *name, const char *
 	free(of_owner);
 	if (s == NULL || s->level < least || !is_still_there(board, s))
 		return 0;
-	return err_set(err, ERR_LOCKED,
-		       "%s: the switch %s stands against it, left by %s%s%s; take it "
-		       "away first: rm '%s/%s'",
-		       name, s->file, s->by, s->text[0] ? ": " : "", s->text, board->folder,
-		       s->file);
+	path = path_join("%s/%s", board->folder, s->file);
+	err_set(err, ERR_LOCKED,
+		"%s: the switch %s stands against it, left by %s%s%s; take it away first: rm %s",
+		name, s->file, s->by, s->text[0] ? ": " : "", s->text, shell_word(path, word));
+	free(path);
+	return -1;
 }
 
 /* --- life ------------------------------------------------------------------------------------- */

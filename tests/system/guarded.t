@@ -30,7 +30,7 @@ refuses() {
 	old=$(stat -c %a "$1")
 	chgrp $team "$1" && chmod $2 "$1"
 	exits 6 "$3: lbd does not start" as_owner timeout 30 lbd --home "$LB_HOME" --foreground
-	like "$err" "^lbd: .*$1: others can write to it.*mend it with: chmod g-w '$1'" "… and says how to mend it"
+	like "$err" "^lbd: .*$1: others can write to it.*mend it with: chmod g-w $1" "… and says how to mend it"
 	is "$(echo "$err" | wc -l)" 1 "… in one line"
 	sh -c "$(echo "$err" | sed 's/.*mend it with: //')"
 	ok "… which mends it" check

@@ -52,7 +52,7 @@ passed "and runs"
 mkdir "$LB_HOME/runs/rest" "$LB_HOME/runs/other"
 touch "$LB_HOME/runs/rest/spec.toml" "$LB_HOME/runs/other/record.json"
 exits 4 "a name that only a folder has is refused" lbctl submit --name rest -- true
-like "$err" "no run has the folder $LB_HOME/runs/rest: .*rm -r $LB_HOME/runs/rest" "with what may be done"
+like "$err" "no run has its folder: .*rm -r $LB_HOME/runs/rest\)" "with what may be done"
 exits 4 "so is one whose run another ledger has" lbctl submit --name other -- true
 like "$err" "$LB_HOME/runs/other" "which is named"
 unlike "$err" "rm -r" "and not to be removed"

@@ -23,7 +23,7 @@ pids=$(for run in a b c d; do trainer $run; done)
 prlimit --pid $lbd_pid --fsize=1:
 for verb in kill stop hold save; do
 	exits 9 "$verb is refused" lbctl $verb a
-	like "$err" "nothing was done: .*; a switch does without the ledger: touch '$LB_HOME/switches/a.$verb'" \
+	like "$err" "nothing was done: .*; a switch does without the ledger: touch $LB_HOME/switches/a.$verb" \
 		"$verb: why, and what works"
 	diag "$err"
 	is "$(printf '%s\n' "$err" | wc -l)" 1 "$verb: in one line"

@@ -55,7 +55,7 @@ lbd_kill9
 lbd_start
 is "$(run_state a)" killed "it stays killed"
 exits 4 "it cannot be restarted while the switch is there" lbctl restart a
-like "$err" "the switch a.kill stands against it, left by $me: wrong.*rm '$S/a.kill'" \
+like "$err" "the switch a.kill stands against it, left by $me: wrong.*rm $S/a.kill" \
 	"and why is told"
 rm "$S/a.kill"
 exits 0 "it can once it is gone" lbctl restart a

@@ -58,6 +58,39 @@ static void test_words(void **state)
 	}
 }
 
+/* A word that a person is told to type is read as what it was. */
+static void test_word_to_type(void **state)
+{
+	static const char *const cases[][2] = {
+		{ "/home/ada/lb-1", "/home/ada/lb-1" },
+		{ "", "''" },
+		{ "two words", "'two words'" },
+		{ "it's $HOME;`x`", "'it'\\''s $HOME;`x`'" },
+		{ "c*.stop", "'c*.stop'" },
+		{ "~/x", "'~/x'" },
+	};
+	char word[SHELL_WORD_BYTES], far[300], quotes[SHELL_WORD_BYTES];
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct err err = { 0 };
+		char **words = shell_words(shell_word(cases[i][0], word), &err);
+
+		assert_string_equal(shell_word(cases[i][0], word), cases[i][1]);
+		assert_non_null(words);
+		assert_string_equal(words[0], cases[i][0]);
+		assert_null(words[1]);
+		strv_free(words);
+	}
+	memset(far, 'x', sizeof(far));
+	far[sizeof(far) - 1] = '\0';
+	assert_int_equal(shell_word(far, word)[0], '\'');
+	memset(quotes, '\'', sizeof(quotes));
+	quotes[sizeof(quotes) - 1] = '\0';
+	assert_true(strlen(shell_word(quotes, word)) < SHELL_WORD_BYTES);
+	assert_null(shell_words(word, NULL)); /* cut, and so left open */
+}
+
 static void test_good_file(void **state)
 {
 	static const char text[] = "# nightly things\r\n"
@@ -270,10 +303,15 @@ static void test_never_due(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_words),       cmocka_unit_test(test_name_of_a_bad_line),
-		cmocka_unit_test(test_good_file),   cmocka_unit_test(test_bad_lines),
-		cmocka_unit_test(test_environment), cmocka_unit_test(test_never_due),
-		cmocka_unit_test(test_scrontab),    cmocka_unit_test(test_percent),
+		cmocka_unit_test(test_words),
+		cmocka_unit_test(test_word_to_type),
+		cmocka_unit_test(test_name_of_a_bad_line),
+		cmocka_unit_test(test_good_file),
+		cmocka_unit_test(test_bad_lines),
+		cmocka_unit_test(test_environment),
+		cmocka_unit_test(test_never_due),
+		cmocka_unit_test(test_scrontab),
+		cmocka_unit_test(test_percent),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,7 +16,10 @@
 #include "common/base/files.h"
 #include "common/base/json.h"
 #include "common/base/mem.h"
+#include "common/base/paths.h"
+#include "common/team/switches.h"
 #include "common/team/team.h"
+#include "ctl/base/program.h"
 
 #define NOW_MS INT64_C(1800000000000)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -167,6 +170,50 @@ static void a_folder_that_is_missing(void **state)
 	assert_int_equal(team_open("/tmp/test_team.missing/x", NULL, &err), -1);
 	assert_int_equal(err.code, ERR_NOT_FOUND);
 	assert_non_null(strstr(err.text, "mkdir -m 3770"));
+}
+
+/* Behind "with: " stands what a shell takes as it is: from a folder of its own, in which nothing
+ * comes to lie by it. */
+static void what_is_told_to_mend_it_does(void **state)
+{
+	static const mode_t modes[] = { 0, 03777, 02770 };
+	const struct switch_rules of_others = { geteuid(), "no-such-group" };
+	char *group = group_name(getegid()), *beside = path_join("%s/beside", folder);
+	char *place = path_join("%s/it's a team", folder), *command;
+	struct err why = { 0 };
+
+	(void)state;
+	assert_int_equal(mkdir(beside, 0700), 0);
+	for (size_t i = 0; i < COUNT(modes); i++) {
+		struct err err = { 0 };
+		const char *shell[] = { "sh", "-ec", NULL, NULL };
+		int fd;
+
+		if (modes[i])
+			assert_int_equal(chmod(place, modes[i]), 0);
+		assert_int_equal(team_open(place, group, &err), -1);
+		command = xasprintf("cd '%s' && %s", beside, strstr(err.text, "with: ") + 6);
+		shell[2] = command;
+		err_clear(&err);
+		if (program_run(shell, -1, &err) != 0)
+			fail_msg("%s", command);
+		fd = team_open(place, group, &err);
+		if (fd < 0)
+			fail_msg("%s", err.text);
+		close(fd);
+		free(command);
+	}
+	assert_int_equal(rmdir(beside), 0);
+	command = xasprintf("chgrp no-such-group '%s/it'\\''s a team' && chmod 3770 '%s/it'\\''s",
+			    folder, folder);
+	assert_int_equal(chmod(place, 03770), 0);
+	assert_int_equal(switches_open(place, &of_others, &why), -1);
+	if (!strstr(why.text, command))
+		fail_msg("%s", why.text);
+	free(command);
+	free(place);
+	free(beside);
+	free(group);
 }
 
 static const char good[] =
@@ -366,11 +413,17 @@ static void an_export_is_replaced_while_it_is_read(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(names),         TEST(which_folders_can_be_trusted),
-		TEST(a_folder_of_another_group), cmocka_unit_test(a_folder_that_is_missing),
-		TEST(what_is_written_is_read),   TEST(what_is_in_the_way),
-		TEST(what_is_no_export),         TEST(only_the_known_is_taken),
-		TEST(so_many_runs_and_no_more),  TEST(an_export_is_replaced_while_it_is_read),
+		cmocka_unit_test(names),
+		TEST(which_folders_can_be_trusted),
+		TEST(a_folder_of_another_group),
+		cmocka_unit_test(a_folder_that_is_missing),
+		TEST(what_is_told_to_mend_it_does),
+		TEST(what_is_written_is_read),
+		TEST(what_is_in_the_way),
+		TEST(what_is_no_export),
+		TEST(only_the_known_is_taken),
+		TEST(so_many_runs_and_no_more),
+		TEST(an_export_is_replaced_while_it_is_read),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
