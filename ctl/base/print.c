@@ -3,11 +3,13 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "common/base/clock.h"
 #include "common/base/json.h"
 #include "common/base/mem.h"
+#include "common/base/shell_words.h"
 #include "ctl/base/command.h"
 #include "ctl/base/print.h"
 
@@ -47,13 +49,46 @@ int64_t time_ms(const json_t *object, const char *key)
 	return seconds > 0 && seconds < 253402300800.0 ? (int64_t)(seconds * 1000) : 0;
 }
 
+static bool is_command(const struct ctl *ctl, const char *word)
+{
+	size_t len = strspn(word, "abcdefghijklmnopqrstuvwxyz");
+
+	for (size_t i = 0; i < ctl->command_count; i++)
+		if (strlen(ctl->commands[i].name) == len &&
+		    strncmp(ctl->commands[i].name, word, len) == 0)
+			return true;
+	return false;
+}
+
+char *with_home(const struct ctl *ctl, const char *text)
+{
+	static const char name[] = "lbctl ";
+	const char *home = ctl->client.home ? ctl->client.home : ctl->options.home, *at = text;
+	char word[SHELL_WORD_BYTES];
+	struct buf out;
+
+	if (!ctl->options.home)
+		return xstrdup(text);
+	buf_init(&out, SIZE_MAX);
+	while ((at = strstr(at, name))) {
+		at += strlen(name);
+		buf_add(&out, text, (size_t)(at - text));
+		if (is_command(ctl, at))
+			buf_addf(&out, "--home %s ", shell_word(home, word));
+		text = at;
+	}
+	buf_addf(&out, "%s", text);
+	return buf_take(&out);
+}
+
 void complain(const struct ctl *ctl, const char *text)
 {
-	char *shown = clean_copy(text, &ctl->err);
+	char *meant = with_home(ctl, text), *shown = clean_copy(meant, &ctl->err);
 
 	fflush(stdout);
 	fprintf(stderr, "lbctl: %s\n", shown);
 	free(shown);
+	free(meant);
 }
 
 void complain_of_ledger(struct ctl *ctl)
@@ -75,14 +110,18 @@ void complain_of_ledger(struct ctl *ctl)
 
 void hint(const struct ctl *ctl, const char *fmt, ...)
 {
+	char *text, *meant;
 	va_list args;
 
 	if (ctl->err.width == 0)
 		return;
 	fflush(stdout);
 	va_start(args, fmt);
-	fputs(color_code(&ctl->err, COLOR_DIM), stderr);
-	vfprintf(stderr, fmt, args);
-	fprintf(stderr, "%s\n", color_code(&ctl->err, COLOR_NONE));
+	text = xvasprintf(fmt, args);
 	va_end(args);
+	meant = with_home(ctl, text);
+	fprintf(stderr, "%s%s%s\n", color_code(&ctl->err, COLOR_DIM), meant,
+		color_code(&ctl->err, COLOR_NONE));
+	free(meant);
+	free(text);
 }

@@ -18,11 +18,14 @@ void print_rows(const struct ctl *ctl, const struct column *columns, int column_
 void print_json(json_t *value);
 /* A time of the protocol (seconds) in ms since the epoch; 0 when unknown or no sensible time. */
 int64_t time_ms(const json_t *object, const char *key);
-/* "lbctl: text" on stderr. */
+/* The text, in which each command of lbctl's is said for the folder that --home named: as it stands
+ * it would be for another lbd, and its runs. Owned. */
+char *with_home(const struct ctl *ctl, const char *text);
+/* "lbctl: text" on stderr, as with_home(). */
 void complain(const struct ctl *ctl, const char *text);
 /* The same where lbd cannot write its ledger: what it tells of runs is old. Asks lbd. */
 void complain_of_ledger(struct ctl *ctl);
-/* A next step, on stderr, only for people: nothing when stderr is no terminal. */
+/* A next step, as with_home(), on stderr, only for people: nothing when stderr is no terminal. */
 void hint(const struct ctl *ctl, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

@@ -110,6 +110,7 @@ static void print_serving(const struct ctl *ctl, const struct found *f, const ch
 static void print_absent(const struct ctl *ctl, const struct found *f, const char *holder)
 {
 	char *renewed = ago(f->lease.renewed_ms), *why = clean_copy(f->lease.why, &ctl->out);
+	char *start = with_home(ctl, "lbctl daemon start");
 
 	switch (f->place) {
 	case NOWHERE:
@@ -136,7 +137,8 @@ static void print_absent(const struct ctl *ctl, const struct found *f, const cha
 		break;
 	}
 	if (f->place <= SILENT)
-		puts("to do      lbctl daemon start   (jobs run on meanwhile; nothing is lost)");
+		printf("to do      %s   (jobs run on meanwhile; nothing is lost)\n", start);
+	free(start);
 	free(why);
 	free(renewed);
 }

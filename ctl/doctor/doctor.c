@@ -86,13 +86,15 @@ static void print_finding(const struct ctl *ctl, const char *name, const struct 
 		const char *word;
 		enum color color;
 	} shown[] = { { "ok", COLOR_GOOD }, { "-", COLOR_DIM }, { "CHECK", COLOR_BAD } };
-	char *text = clean_copy(f->text, &ctl->out), *fix = clean_copy(f->fix, &ctl->out);
+	char *text = clean_copy(f->text, &ctl->out), *meant = with_home(ctl, f->fix);
+	char *fix = clean_copy(meant, &ctl->out);
 
 	printf("%s%-6s%s %-12s %s\n", color_code(&ctl->out, shown[f->verdict].color),
 	       shown[f->verdict].word, color_code(&ctl->out, COLOR_NONE), name, text);
 	if (f->fix[0])
 		printf("%20sto do: %s\n", "", fix);
 	free(fix);
+	free(meant);
 	free(text);
 }
 

@@ -349,12 +349,16 @@ static int look(struct follow *f, bool quiet, bool *full, struct err *err)
 
 static int leave(struct follow *f)
 {
+	char *text = xasprintf("%s goes on without you; see it again: lbctl follow %s, end it: "
+			       "lbctl kill %s",
+			       f->run, f->run, f->run);
+	char *meant = with_home(f->ctl, text);
+
 	erase(f);
 	fflush(stdout);
-	fprintf(stderr,
-		"%s goes on without you; see it again: lbctl follow %s, end it: "
-		"lbctl kill %s\n",
-		f->run, f->run, f->run);
+	fprintf(stderr, "%s\n", meant);
+	free(meant);
+	free(text);
 	return EXIT_INTERRUPTED;
 }
 

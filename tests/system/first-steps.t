@@ -25,6 +25,10 @@ terminal() { python3 "$T/terminal.py" "$@"; }
 
 exits 5 "a folder that is not there" env LB_HOME="$T/typo" lbctl ls
 like "$err" "$T/typo \(there is no such folder\)" "is said to be the trouble"
+exits 5 "nor one that --home names" lbctl --home "$T/two words" ls
+like "$err" "start it with: lbctl --home '$T/two words' daemon start\$" "for which the advice is, too"
+exits 5 "daemon status of it" lbctl daemon status --home "$T/two words"
+like "$out" "to do +lbctl --home '$T/two words' daemon start " "likewise"
 lbd_start
 exits 0 "no runs yet" lbctl ls --all
 like "$err" "no runs yet; start one with: lbctl submit" "and how to get one"
