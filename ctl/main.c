@@ -7,7 +7,6 @@
 
 #include "common/base/files.h"
 #include "common/base/procs.h"
-#include "ctl/base/command.h"
 #include "ctl/commands.h"
 
 int main(int argc, char **argv)

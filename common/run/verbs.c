@@ -12,7 +12,8 @@ const struct verb_info verb_info[VERB_COUNT] = {
 #undef X
 };
 
-enum verb verb_from_name(const char *name)
+/* VERB_COUNT when there is no such verb. */
+static enum verb verb_from_name(const char *name)
 {
 	int v = 0;
 

@@ -68,8 +68,6 @@ struct verb_info {
 };
 extern const struct verb_info verb_info[VERB_COUNT];
 
-/* VERB_COUNT when there is no such verb. */
-enum verb verb_from_name(const char *name);
 /* For people: "team member"; who may submit is "owner" to those who may not. */
 const char *role_name(enum role role);
 

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "common/base/files.h"
-#include "common/base/mem.h"
 #include "common/base/paths.h"
 #include "ctl/code/code.h"
 #include "ctl/code/git.h"

@@ -2,7 +2,6 @@
 /* ls.c - lbctl ls: a table of runs. */
 #include <string.h>
 
-#include "common/base/json.h"
 #include "ctl/base/command.h"
 #include "ctl/base/print.h"
 #include "ctl/look/run_row.h"

@@ -10,7 +10,6 @@
 #include "common/base/clock.h"
 #include "common/base/json.h"
 #include "common/base/mem.h"
-#include "ctl/base/print.h"
 #include "ctl/report/html.h"
 #include "ctl/report/page_run.h"
 #include "ctl/report/page_sums.h"

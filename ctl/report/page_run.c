@@ -143,7 +143,7 @@ static void put_curves(struct buf *out, const struct report_run *r)
 {
 	struct happening happenings[MOST_HAPPENINGS];
 	size_t count = happenings_of(r->run, happenings, MOST_HAPPENINGS);
-	int64_t silent = series_silent_since(&r->series, QUANTITY_LOSS);
+	int64_t silent = series_silent_since(&r->series);
 	struct series thin;
 	char *title;
 

@@ -4,7 +4,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/base/json.h"
 #include "common/base/mem.h"
 #include "ctl/base/command.h"
 #include "ctl/report/chart.h"
@@ -76,7 +75,7 @@ static char *about_loss(const struct series *series)
 	struct buf out;
 	size_t undone = undone_of(series);
 	int returns = series->stretches - 1;
-	int64_t silent = series_silent_since(series, QUANTITY_LOSS);
+	int64_t silent = series_silent_since(series);
 
 	buf_init(&out, ABOUT_BYTES);
 	buf_addf(&out, "loss");

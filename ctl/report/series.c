@@ -40,7 +40,6 @@ void series_add(struct series *series, const json_t *step)
 {
 	struct point p = {
 		.step = js_int(step, "step", -1),
-		.time_s = js_real(step, "time", NAN),
 		.loss = js_real(step, "loss", NAN),
 		.tokens_per_s = js_real(step, "tokens_per_s", NAN),
 		.use = NAN,
@@ -165,13 +164,13 @@ double range_value(const struct range *r, double share)
 	return r->low + (r->high - r->low) * share;
 }
 
-int64_t series_silent_since(const struct series *s, enum quantity quantity)
+int64_t series_silent_since(const struct series *s)
 {
 	size_t gap = 0, longest = 0;
 	bool is_told = false;
 
 	for (size_t i = 0; i < s->count; i++) {
-		if (!isfinite(quantity_of(&s->points[i], quantity))) {
+		if (!isfinite(s->points[i].loss)) {
 			gap++;
 			continue;
 		}

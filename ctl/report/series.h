@@ -14,7 +14,6 @@
 
 struct point {
 	int64_t step;
-	double time_s; /* since the epoch; NaN = not known */
 	double loss, tokens_per_s;
 	double use;     /* of GPUs, percent; NaN in the series of a trainer */
 	int stretch;    /* from 0: the steps between two returns to a checkpoint */
@@ -57,9 +56,9 @@ bool series_range(const struct series *series, enum quantity quantity, struct ra
 double range_share(const struct range *range, double value);
 double range_value(const struct range *range, double share);
 
-/* The step from which on it has been told no finite value, to the end, though it was before; -1:
+/* The step from which on no finite loss has been told, to the end, though it was before; -1:
  * none. Who tells it with every tenth step only is known by that. */
-int64_t series_silent_since(const struct series *series, enum quantity quantity);
+int64_t series_silent_since(const struct series *series);
 
 /* All steps that lbd keeps of the run. -1 with err. */
 int series_ask(struct ctl *ctl, const char *run, struct series *out, struct err *err);

@@ -91,7 +91,6 @@ void use_end(struct use *u)
 {
 	if (u->sum_of > 0)
 		series_push(&u->gpus, &(struct point){ .step = u->minute * MINUTE_MS / 1000,
-						       .time_s = NAN,
 						       .loss = NAN,
 						       .tokens_per_s = NAN,
 						       .use = u->sum / (double)u->sum_of,

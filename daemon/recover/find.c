@@ -61,14 +61,14 @@ static int older_first(const void *a, const void *b)
 	return strcmp(one->name, two->name);
 }
 
-struct found *find_runs(const char *folder, size_t most, size_t *count)
+struct found *find_runs(const char *folder, size_t *count)
 {
 	DIR *dir = opendir(folder);
 	struct found *all = NULL;
 	struct dirent *entry;
 
 	*count = 0;
-	while (dir && *count < most && (entry = readdir(dir))) {
+	while (dir && (entry = readdir(dir))) {
 		char *path = path_join("%s/%s", folder, entry->d_name);
 
 		if (is_run(path, entry->d_name)) {

@@ -12,8 +12,8 @@ struct found {
 	int64_t created_ms;
 };
 
-/* The runs below this folder, oldest first; with `most` no more than so many are looked for. */
-struct found *find_runs(const char *folder, size_t most, size_t *count);
+/* The runs below this folder, oldest first. */
+struct found *find_runs(const char *folder, size_t *count);
 void free_runs(struct found *all, size_t count);
 /* When the file was changed last; 0: it is not there. */
 int64_t mtime_ms(const char *path);

@@ -42,7 +42,7 @@ int recover_check(const struct config *config, struct err *err)
 	int rc = 0;
 
 	if (is_empty(config->ledger_path)) {
-		struct found *runs = find_runs(config->runs_folder, SIZE_MAX, &count);
+		struct found *runs = find_runs(config->runs_folder, &count);
 
 		free_runs(runs, count);
 		if (count > 0 || file_exists(backup))
@@ -190,7 +190,7 @@ static int add_all(struct recovery *r, const char *backup, const char *id, struc
 	struct world world;
 	const struct poll_times times = { .busy_ms = 1000, .idle_ms = 1000, .spool_ms = 1000 };
 	size_t count;
-	struct found *all = find_runs(r->lbd->config.runs_folder, SIZE_MAX, &count);
+	struct found *all = find_runs(r->lbd->config.runs_folder, &count);
 	int rc = take_id(r, all, count, id, err);
 
 	replay_world(r, &world);

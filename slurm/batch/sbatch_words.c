@@ -60,9 +60,9 @@ static void add_word(struct sbatch_choice *c, const char *field, const char *wor
 	json_array_append_new(list, json_string(word));
 }
 
-static void drop_word(struct sbatch_choice *c, const char *field, const char *word)
+static void drop_flag(struct sbatch_choice *c, const char *word)
 {
-	json_t *list = json_object_get(c->fields, field);
+	json_t *list = json_object_get(c->fields, "flags");
 
 	for (size_t i = json_array_size(list); i-- > 0;) {
 		if (strcmp(json_string_value(json_array_get(list, i)), word) == 0)
@@ -89,7 +89,7 @@ SETTER(set_gres_flags)
 
 	(void)option;
 	for (size_t i = 0; i < COUNT(words); i++)
-		drop_word(c, "flags", words[i]);
+		drop_flag(c, words[i]);
 	for (const char *at = value; *at;) {
 		size_t len = strcspn(at, ",");
 		ptrdiff_t i = find_word(flags, COUNT(flags), at, len);

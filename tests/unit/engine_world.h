@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* engine_world.h - the real engine and ledger in a world that the test turns: its clock, a scheduler
- * that answers when it is told to, spools that never end. */
+/* engine_world.h - the real engine and ledger in a world that the test turns: its clock, a
+ * scheduler that answers when it is told to, spools that never end. */
 #ifndef TESTS_UNIT_ENGINE_WORLD_H
 #define TESTS_UNIT_ENGINE_WORLD_H
 

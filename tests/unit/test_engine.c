@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_engine.c - what becomes of single runs: whose fault an end is, what a person is known to have
- * asked for, and whose answer it is that comes late. */
+/* test_engine.c - what becomes of single runs: whose fault an end is, what a person is known to
+ * have asked for, and whose answer it is that comes late. */
 #include "tests/unit/engine_world.h"
 
 #include <signal.h>

@@ -3,7 +3,6 @@
 #include "tests/unit/unit.h"
 
 #include "common/base/files.h"
-#include "common/base/mem.h"
 #include "common/base/paths.h"
 #include "worker/lbrun/shepherd/predecessor.h"
 

@@ -173,11 +173,11 @@ static void test_far_up_and_away(void **state)
 				   "  1.0000 |**       \n"
 				   "          0  step 8\n");
 	free(chart);
-	assert_int_equal(series_silent_since(&s, QUANTITY_LOSS), 7);
+	assert_int_equal(series_silent_since(&s), 7);
 	for (int i = 0; i <= 48; i++) /* told with every tenth step */
 		add(&tenth, i, i % 10 == 0 ? 2 : NAN);
 	series_end(&tenth);
-	assert_int_equal(series_silent_since(&tenth, QUANTITY_LOSS), -1);
+	assert_int_equal(series_silent_since(&tenth), -1);
 	series_range(&tenth, QUANTITY_LOSS, &range);
 	assert_false(range.is_log);
 	series_clear(&tenth);

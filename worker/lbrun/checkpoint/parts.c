@@ -20,7 +20,6 @@
 #include "common/base/paths.h"
 #include "worker/lbrun/checkpoint/part.h"
 #include "worker/lbrun/trainer/allocation.h"
-#include "worker/lbrun/trainer/trainer.h"
 
 enum { RESULT_BYTES = 16 * 1024 * 1024, WAIT_STEP_MS = 20, CLEAR_WAIT_MS = 10 * 1000 };
 

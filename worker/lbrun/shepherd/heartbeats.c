@@ -7,7 +7,6 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
-#include "common/base/paths.h"
 #include "worker/lbrun/decide/judge.h"
 #include "worker/lbrun/shepherd/shepherd.h"
 #include "worker/lbrun/trainer/launcher.h"

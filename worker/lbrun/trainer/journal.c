@@ -137,7 +137,7 @@ static void tell_refused(struct journal *j)
 }
 
 /* Waiting lines first: their order is part of what they say. */
-static int append_waiting(struct journal *j, struct err *err)
+static int append_waiting(struct journal *j)
 {
 	struct err why = { 0 };
 	size_t done = 0;
@@ -153,10 +153,9 @@ static int append_waiting(struct journal *j, struct err *err)
 		done += rc == 0;
 	}
 	forget(j, 0, done);
-	if (rc < 0)
-		return err_set(err, why.code, "%s", why.text);
-	tell_refused(j);
-	return 0;
+	if (rc == 0)
+		tell_refused(j);
+	return rc;
 }
 
 static int64_t keep_or_refuse(struct journal *j, const struct journal_line *line, struct err *err)
@@ -191,7 +190,7 @@ int64_t journal_trainer(struct journal *j, int64_t launch, json_t *line, struct 
 	 * or had nothing to write, the next line is the try. */
 	if (j->is_failing && j->retry_ms != INT64_MAX && clock_mono_ms() < j->retry_ms)
 		return keep_or_refuse(j, &l, err);
-	if (append_waiting(j, NULL) < 0)
+	if (append_waiting(j) < 0)
 		return keep_or_refuse(j, &l, err);
 	if (append(j, &l, &why) == 0)
 		return j->spool.seq;
@@ -211,7 +210,7 @@ void journal_own(struct journal *j, int64_t launch, json_t *line)
 			.launch = launch,
 			.time_ms = clock_wall_ms(),
 		});
-	append_waiting(j, NULL);
+	append_waiting(j);
 }
 
 void journal_note(struct journal *j, int64_t launch, const char *kind, const char *fmt, ...)
@@ -234,7 +233,7 @@ bool journal_sync(struct journal *j)
 	struct err why = { 0 };
 
 	j->sync_ms = INT64_MAX;
-	if (append_waiting(j, NULL) < 0)
+	if (append_waiting(j) < 0)
 		return false;
 	if (j->spool.fd >= 0 && failpoint(FP_SPOOL_SYNC, &why) == 0 &&
 	    spool_sync(&j->spool, &why) == 0)

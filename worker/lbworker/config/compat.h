@@ -11,7 +11,6 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "common/base/err.h"
 #include "common/config/keys.h"
 #include "worker/lbworker/config/refusals.h"
 

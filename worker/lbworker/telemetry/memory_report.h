@@ -4,7 +4,6 @@
 #ifndef LBWORKER_MEMORY_REPORT_H
 #define LBWORKER_MEMORY_REPORT_H
 
-#include "common/base/err.h"
 #include "kernels/backend.h"
 #include "worker/lbworker/telemetry/plan.h"
 #include "worker/lbworker/telemetry/trace.h"

@@ -5,7 +5,6 @@
 #ifndef LBWORKER_BPE_TRAIN_H
 #define LBWORKER_BPE_TRAIN_H
 
-#include "common/base/err.h"
 #include "worker/lbworker/text/vocabulary.h"
 #include "worker/lbworker/text/word_counts.h"
 

@@ -3,6 +3,7 @@
 #ifndef LBWORKER_TOKENIZER_WRITE_H
 #define LBWORKER_TOKENIZER_WRITE_H
 
+#include "common/base/err.h"
 #include "worker/lbworker/text/bpe_train.h"
 
 /* The first `specials` tokens are special; `pattern` splits texts, NULL: as GPT-2 does. In one
