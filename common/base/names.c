@@ -54,10 +54,10 @@ static const char *what_is_wrong(const char *name)
 	if (len > NAME_MAX_BYTES)
 		return "it is longer than 64 characters";
 	if (!is_alnum(name[0]))
-		return "it must start with a letter or a digit";
+		return "it must start with a letter (a to z, A to Z) or a digit";
 	for (size_t i = 1; i < len; i++) {
 		if (!is_alnum(name[i]) && !strchr("._-", name[i]))
-			return "allowed are letters, digits, '.', '_' and '-'";
+			return "allowed are letters (a to z, A to Z), digits, '.', '_' and '-'";
 	}
 	if (strstr(name, ".."))
 		return "\"..\" is not allowed in it";

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "common/config/keys.h"
+#include "common/config/run_spec.h"
 #include "common/base/mem.h"
 #include "common/base/text.h"
 #include "slurm/batch/sbatch_options.h"
@@ -132,10 +133,27 @@ static bool is_of_sbatch(const char *name)
 	       strncmp(why.text, "may be", strlen("may be")) == 0;
 }
 
+/* The key of a run's or its job's that is called so but for its section; NULL: none. */
+static const struct key *key_called(const char *name)
+{
+	for (size_t i = 0; i < run_spec_key_count; i++) {
+		const struct key *key = &run_spec_keys[i];
+		const char *of_key = key->name, *at = name;
+
+		while (*at && (*at == *of_key || (*at == '-' && *of_key == '_')))
+			at++, of_key++;
+		if (*at == *of_key &&
+		    (strcmp(key->section, "run") == 0 || strcmp(key->section, "slurm") == 0))
+			return key;
+	}
+	return NULL;
+}
+
 static int unknown(struct reader *r, const char *name, size_t len)
 {
 	const char *candidates[MAX_CANDIDATES];
 	char *word = xstrndup(name, len);
+	const struct key *key;
 	const char *near;
 	bool has_others = by_kind(r, OPTION_OTHERS) != NULL;
 	size_t count = 0;
@@ -155,7 +173,11 @@ static int unknown(struct reader *r, const char *name, size_t len)
 			candidates[count++] = sbatch_options[i].name;
 	}
 	near = nearest(word, candidates, count);
-	if (near)
+	key = by_name(r, "set", 3) ? key_called(word) : NULL;
+	if (key)
+		err_set(r->err, ERR_USAGE, "unknown option --%s; did you mean --set %s.%s=VALUE?",
+			word, key->section, key->name);
+	else if (near)
 		err_set(r->err, ERR_USAGE, "unknown option --%s; did you mean --%s?", word, near);
 	else
 		err_set(r->err, ERR_USAGE, "unknown option --%s", word);

@@ -107,13 +107,15 @@ static void look_at_backup(const struct patient *p, struct finding *f)
 	free(setting);
 }
 
+static const char absent_fix[] = "lbctl daemon start makes it; for another folder set LB_HOME";
+
 static void look_at_file_system(const struct patient *p, struct finding *f)
 {
 	struct statfs st;
 	size_t i = 0, count = sizeof(file_systems) / sizeof(file_systems[0]);
 
 	if (statfs(p->home, &st) < 0) {
-		finding_bad(f, "make it, or set LB_HOME", "%s: %s", p->home, strerror(errno));
+		finding_bad(f, absent_fix, "%s: %s", p->home, strerror(errno));
 		return;
 	}
 	while (i < count && file_systems[i].magic != (unsigned long)st.f_type)
@@ -160,8 +162,8 @@ static void look_at_locks(const struct patient *p, struct finding *f)
 	if (fd < 0 && (errno == ENOSPC || errno == EDQUOT))
 		finding_skip(f, "no file could be written to try locks");
 	else if (fd < 0)
-		finding_bad(f, "you must be able to write there", "%s: %s", p->home,
-			    strerror(errno));
+		finding_bad(f, errno == ENOENT ? absent_fix : "you must be able to write there",
+			    "%s: %s", p->home, strerror(errno));
 	else if (flock(fd, LOCK_EX | LOCK_NB) < 0 || fcntl(fd, F_SETLK, &whole) < 0)
 		finding_bad(f, fix, "%s: files cannot be locked: %s", p->home, strerror(errno));
 	else if (!is_refused_elsewhere(path))

@@ -321,15 +321,19 @@ static const char *const next_command[RUN_STATE_COUNT + 1] = {
 	[RUN_KILLED] = "restart", [RUN_STATE_COUNT] = "events",
 };
 
-/* Of a colleague's run one can follow only what runs, and read the rest. */
-static void show_next(const struct ctl *ctl, const char *state, const char *colleague,
+/* Of a colleague's run one can follow only what runs, and read the rest. What had no attempt has
+ * no output. */
+static void show_next(const struct ctl *ctl, const json_t *run, const char *colleague,
 		      const char *name)
 {
-	const char *command = next_command[run_state_from_name(state)];
+	const char *command = next_command[run_state_from_name(js_str(run, "state", NULL))];
 	char *owner = colleague ? clean_copy(colleague, &ctl->out) : NULL;
 
 	if (colleague && strcmp(command, "follow") != 0)
 		command = "logs";
+	else if (strcmp(command, "logs") == 0 &&
+		 json_array_size(json_object_get(run, "attempts")) == 0)
+		command = "restart";
 	hint(ctl, "next: lbctl %s %s%s%s", command, owner ? owner : "", owner ? "/" : "", name);
 	free(owner);
 }
@@ -356,6 +360,21 @@ static bool is_telling(const char *cause, const char *state)
 {
 	return strcmp(cause, state) != 0 &&
 	       !(strcmp(state, "held") == 0 && strcmp(cause, "killed") == 0);
+}
+
+/* Until when it waits for its next attempt. */
+static void show_pause(const struct ctl *ctl, const json_t *run)
+{
+	int64_t next_ms = time_ms(run, "next_attempt"), left_ms = next_ms - clock_wall_ms();
+	char at[CLOCK_TEXT_MAX], left[CLOCK_TEXT_MAX];
+
+	if (next_ms == 0)
+		return;
+	label(ctl, "waits for");
+	printf("its next attempt, at %s", clock_text(next_ms, at));
+	if (left_ms > 0)
+		printf(", in %s", duration_text(left_ms, left));
+	putchar('\n');
 }
 
 static void show_page(struct ctl *ctl, const json_t *run, const struct history *h)
@@ -388,6 +407,7 @@ static void show_page(struct ctl *ctl, const json_t *run, const struct history *
 			show(ctl, ": ", js_str(run, "waits_text", NULL));
 		putchar('\n');
 	}
+	show_pause(ctl, run);
 	if (p.step < 0 && strcmp(state, "running") == 0)
 		show_output(ctl, ctl->operands.words[0]);
 	show_step(ctl, &p);
@@ -401,7 +421,7 @@ static void show_page(struct ctl *ctl, const json_t *run, const struct history *
 	json_array_foreach(json_object_get(run, "attempts"), i, attempt) {
 		show_attempt(ctl, attempt);
 	}
-	show_next(ctl, state, js_str(run, "user", NULL), name);
+	show_next(ctl, run, js_str(run, "user", NULL), name);
 	free(name);
 }
 

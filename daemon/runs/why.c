@@ -345,6 +345,7 @@ void why_run(struct request *request)
 		answer_live(request, run, o);
 		return;
 	}
-	set_text(o, xasprintf("it does not wait: it is over (%s)", run_state_name(row.state)));
+	set_text(o, xasprintf("it does not wait: it is over (%s)%s%s", run_state_name(row.state),
+			      row.text[0] ? ": " : "", row.text));
 	request_answer(request, o);
 }

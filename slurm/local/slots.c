@@ -139,11 +139,13 @@ int slots_check(const struct slots *machine, const struct slots *wants, struct e
 {
 	const struct slots all = whole(machine, wants);
 	const struct kind *kind = short_of(machine, &all);
+	int64_t wanted = kind ? amount_of(wants, kind) : 0;
 
 	if (!kind)
 		return 0;
-	return err_set(err, ERR_REFUSED, "%s: the job wants %lld %s, this machine has %lld%s",
-		       kind->key, (long long)amount_of(wants, kind), kind->unit,
+	return err_set(err, ERR_REFUSED, "%s: the job wants %lld %.*s, this machine has %lld%s",
+		       kind->key, (long long)wanted,
+		       (int)(strcspn(kind->unit, "s") + (wanted != 1)), kind->unit,
 		       (long long)amount_of(machine, kind),
 		       " to give ([local] in lbd.toml); it could never start");
 }

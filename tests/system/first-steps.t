@@ -136,4 +136,13 @@ lbctl submit "$T/there/etc/train/demo.toml" --name none --set training.dataset_p
 run_reaches none failed 30
 is "$(lbctl events none | grep -c ' launch  *launch ')" 1 "data that are missing are missing once"
 like "$(lbctl status none)" "never_on_exit_codes" "and why is said"
+like "$(lbctl why none)" "it is over \(failed\): .*never_on_exit_codes" "also to who asks why it does not run"
+lbctl submit --name behind --after-ok none -- true >/dev/null
+run_reaches behind failed 30
+like "$(terminal 80 lbctl status behind)" "^next: lbctl restart behind" "nobody is sent to the logs of what never ran"
+lbctl submit --name pauses --set restart.in_place=1 -- sh -c 'exit 3' >/dev/null
+run_reaches pauses backoff 30
+like "$(lbctl status pauses)" "waits for +its next attempt, at 20.*, in [0-9]" "when a run goes on is said"
+exits 2 "an option that is a key of the run" lbctl submit --group g -- true
+like "$err" 'did you mean --set run.group=VALUE\?' "is said how to set"
 done_testing

@@ -123,6 +123,8 @@ static void test_mistakes(void **state)
 	} cases[] = {
 		{ "--folow", "unknown option --folow; did you mean --follow?" },
 		{ "--qqqqqqqq", "unknown option --qqqqqqqq" },
+		{ "--group", "unknown option --group; did you mean --set run.group=VALUE?" },
+		{ "--env-file=x", "unknown option --env-file; did you mean --set run.env_file=" },
 		{ "-q", "unknown option -q" },
 		{ "--follow=1", "--follow takes no value" },
 		{ "--name", "--name needs a value: --name NAME" },

@@ -136,14 +136,19 @@ static void test_promises(void **state)
 
 static void test_check(void **state)
 {
-	struct slots machine = { 2, 8, 1000, 1 }, fits = { 2, 8, 1000, 0 }, not = { 3, 1, 1, 0 };
+	struct slots machine = { 2, 8, 1000, 1 }, fits = { 2, 8, 1000, 0 }, large = { 3, 1, 1, 0 };
 	struct err err = { 0 };
 
 	(void)state;
 	assert_int_equal(slots_check(&machine, &fits, &err), 0);
-	assert_int_equal(slots_check(&machine, &not, &err), -1);
+	assert_int_equal(slots_check(&machine, &large, &err), -1);
 	assert_non_null(strstr(err.text, "slurm.gpus_per_node: the job wants 3 GPUs, this machine "
 					 "has 2"));
+	machine.gpus = 0;
+	large.gpus = 1;
+	err_clear(&err);
+	assert_int_equal(slots_check(&machine, &large, &err), -1);
+	assert_non_null(strstr(err.text, "wants 1 GPU, this machine has 0"));
 }
 
 /* Whatever way a script asks in, one machine gives it the same; what means nothing here is
