@@ -288,7 +288,7 @@ const struct command commands[] = {
 	 audit_options, 1, 1, OPERANDS_RUN, audit_run},
 	{"check", "[--nodes LIST | --partition NAME --count N | RUN] [-- OPTION OF lbworker check...]",
 	 "are nodes fit to train on? memory, a product, disk, links, clocks, sums",
-	 "lbctl check --nodes n[1-4]\n"
+	 "lbctl check --nodes 'n[1-4]'\n"
 	 "lbctl check brisk-otter-39\n",
 	 check_options, 0, 1, OPERANDS_RUN, check_run},
 	{"compare", "GROUP", "the runs of a group side by side: what differs, and how they do",
