@@ -29,7 +29,7 @@ is "$(verdict lbd) $(verdict locks) $(verdict modes) $(verdict clock)" "fine fin
 is "$(LD_PRELOAD=$shim verdict locks)" finding "locks that say yes to everybody"
 chmod 777 "$LB_HOME/switches"
 is "$(verdict modes)" finding "a folder of switches that others may write to"
-like "$(verdict modes fix)" "chmod 700 '$LB_HOME/switches'" "and how to close it"
+like "$(verdict modes fix)" "chmod 700 $LB_HOME/switches$" "and how to close it"
 chmod 700 "$LB_HOME/switches"
 lbd_stop
 wait $slow_pid
@@ -67,7 +67,7 @@ printf '[team]\ngroup = "%s"\nfolder = "%s/team"\n' "$(id -gn)" "$T" >"$LB_HOME/
 chmod 700 "$T"
 like "$(verdict team text)" "closed to group $(id -gn): $T has mode 0700" \
 	"a team that cannot get there"
-like "$(verdict team fix)" "chmod o\+x '$T'" "and what would let it in"
+like "$(verdict team fix)" "chmod o\+x $T," "and what would let it in"
 chmod 711 "$T"
 like "$(verdict team text)" \
 	"$T/team is missing: make it with: .*chgrp $(id -gn)" "a team that has no folder"
