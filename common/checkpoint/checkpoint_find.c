@@ -179,6 +179,7 @@ static void add_file(struct walk *w, const struct checkpoint_place *at, const ch
 			 (rank_of(name) == rank_of(first) && strcmp(name, first) < 0)) {
 		free(c->path);
 		c->path = xstrdup(path);
+		c->is_best = checkpoint_is_best(name);
 	}
 	c->is_alone = is_alone;
 	checkpoint_add_part(c, name);
