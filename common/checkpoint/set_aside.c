@@ -2,6 +2,7 @@
 /* set_aside.c - moves later checkpoints into a folder beside the others. */
 #include "common/checkpoint/set_aside.h"
 
+#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -15,7 +16,7 @@
 #include "common/base/text.h"
 #include "common/checkpoint/checkpoint_parts.h"
 
-enum { POINTER_MODE = 0644 };
+enum { POINTER_MODE = 0644, POINTER_MAX_BYTES = 4096 };
 
 /* Below `aside` it has the path that it had below `parent`: two folders may hold the same name. */
 static int move(const char *parent, const char *from, const char *aside, struct err *err)
@@ -106,6 +107,115 @@ static int turn_pointer(const char *parent, const struct checkpoint_rules *rules
 		rc = move(parent, pointer, aside, err);
 	free(text);
 	free(pointer);
+	return rc;
+}
+
+/* "last_checkpoint", "latest.txt", TensorFlow's "checkpoint". */
+static bool is_pointer_name(const char *name)
+{
+	const char *dot = strchr(name, '.');
+
+	return (!dot || strcmp(dot, ".txt") == 0) &&
+	       (text_begins_with(name, "latest") || text_begins_with(name, "last_") ||
+		strcmp(name, "checkpoint") == 0);
+}
+
+/* As others name it: up to its step, as TensorFlow does, or as a whole. */
+static size_t length_of_name(const struct checkpoint *c)
+{
+	const char *name = path_base(c->path);
+	size_t len = strlen(name), digits;
+
+	for (const char *at = name; *at; at += digits ? digits : 1) {
+		digits = text_digits(at);
+		if (digits > 0 && strtoll(at, NULL, 10) == c->step)
+			len = (size_t)(at - name) + digits;
+	}
+	return len;
+}
+
+/* "ckpt-19" is not in "my_ckpt-19", nor in "ckpt-190". */
+static bool is_apart(const char *text, const char *at, size_t len)
+{
+	static const char within[] = "_-.";
+
+	return (at == text || !(isalnum((unsigned char)at[-1]) || strchr(within, at[-1]))) &&
+	       !isalnum((unsigned char)at[len]) && at[len] != '_' && at[len] != '-';
+}
+
+/* The text with one's name instead of the other's; NULL = it does not name that one. Owned by the
+ * caller. */
+static char *text_that_names(const char *text, const struct checkpoint *was,
+			     const struct checkpoint *stays)
+{
+	const char *name = path_base(was->path), *from = text;
+	size_t len = length_of_name(was);
+	bool is_named = false;
+	struct buf out;
+
+	buf_init(&out, 2 * POINTER_MAX_BYTES);
+	for (const char *at = text; *at; at++) {
+		if (strncmp(at, name, len) != 0 || !is_apart(text, at, len))
+			continue;
+		buf_add(&out, from, (size_t)(at - from));
+		if (stays)
+			buf_add(&out, path_base(stays->path), length_of_name(stays));
+		at += len - 1;
+		from = at + 1;
+		is_named = true;
+	}
+	buf_add(&out, from, strlen(from) + 1);
+	if (is_named)
+		return buf_take(&out);
+	buf_fini(&out);
+	return NULL;
+}
+
+static int turn_text(const char *parent, const char *path, const struct checkpoint *was,
+		     const struct checkpoint *stays, const char *aside, struct err *err)
+{
+	char *text = file_is_link(path) ? NULL : file_read(path, POINTER_MAX_BYTES, NULL, NULL);
+	size_t digits = text ? text_digits(text) : 0;
+	char *now;
+	int rc = 0;
+
+	if (digits > 0 && text[digits + strspn(text + digits, "\r\n")] == '\0' &&
+	    strtoll(text, NULL, 10) == was->step)
+		now = xasprintf("%lld", (long long)(stays ? stays->step : -1));
+	else
+		now = text ? text_that_names(text, was, stays) : NULL;
+	if (now)
+		rc = stays ? file_write_named(path, now, strlen(now), POINTER_MODE, err)
+			   : move(parent, path, aside, err);
+	free(now);
+	free(text);
+	return rc;
+}
+
+/* The same of what trainers of other layouts have. */
+static int turn_texts(const char *parent, const struct checkpoint_list *list, size_t index,
+		      int64_t step, const char *aside, struct err *err)
+{
+	const struct checkpoint *c = &list->items[index];
+	const struct checkpoint *stays = stays_for(list, c->path, step);
+	char *folder = xstrndup(c->path, (size_t)(path_base(c->path) - c->path));
+	DIR *dir = opendir(folder);
+	const struct dirent *entry;
+	int rc = 0;
+
+	while (rc == 0 && dir && (entry = readdir(dir)) != NULL) {
+		bool may_be = entry->d_type == DT_REG || entry->d_type == DT_UNKNOWN;
+		char *path = may_be && is_pointer_name(entry->d_name)
+				     ? path_join("%s%s", folder, entry->d_name)
+				     : NULL;
+
+		if (path)
+			rc = turn_text(parent, path, c, stays, aside, err);
+		free(path);
+	}
+	if (dir)
+		closedir(dir);
+	free(folder);
 	return rc;
 }
 
@@ -215,6 +325,7 @@ checkpoints_set_aside(const char *parent, const struct checkpoint_rules *rules, 
 		    (is_meant && !is_meant(arg, &list, i)))
 			continue;
 		if (turn_pointer(parent, rules, &list, i, step, aside, err) < 0 ||
+		    turn_texts(parent, &list, i, step, aside, err) < 0 ||
 		    turn_links(parent, &list, i, step, aside, err) < 0 ||
 		    move_all(parent, &list.items[i], aside, err) < 0)
 			moved = -1;

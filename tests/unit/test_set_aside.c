@@ -114,6 +114,63 @@ static void what_names_the_newest_names_the_one_that_stays(void **state)
 	checkpoint_rules_destroy(rules);
 }
 
+/* Detectron2, MMEngine, TensorFlow, nanotron, SkyRL and Dreamer have such a file of another name. */
+static void what_names_it_otherwise_does_so_too(void **state)
+{
+	static const struct {
+		const char *newer, *older, *pointer, *text, *then;
+	} cases[] = {
+		{ "model_0000019.pth", "model_0000009.pth", "last_checkpoint", "model_0000019.pth",
+		  "model_0000009.pth" },
+		{ "epoch_19.pth", "epoch_9.pth", "last_checkpoint", "/w/po/epoch_19.pth\n",
+		  "/w/po/epoch_9.pth\n" },
+		{ "ckpt-19.index", "ckpt-9.index", "checkpoint",
+		  "model_checkpoint_path: \"ckpt-19\"\nall_paths: \"ckpt-9\"\n",
+		  "model_checkpoint_path: \"ckpt-9\"\nall_paths: \"ckpt-9\"\n" },
+		{ "19", "9", "latest.txt", "19\n", "9" },
+		{ "global_step_19", "global_step_9", "latest_ckpt_global_step.txt", "19", "9" },
+		{ "20261128T101500F000001-0019", "20261128T101000F000001-0009", "latest",
+		  "20261128T101500F000001-0019", "20261128T101000F000001-0009" },
+		/* of another */
+		{ "ckpt-19.index", "ckpt-9.index", "checkpoint", "ckpt-190 my_ckpt-19 ckpt-7",
+		  "ckpt-190 my_ckpt-19 ckpt-7" },
+		{ "ckpt-19.index", "ckpt-9.index", "notes.txt", "ckpt-19 is good\n",
+		  "ckpt-19 is good\n" },
+	};
+	struct checkpoint_rules *rules = checkpoint_rules_create("auto", NULL, NULL, NULL);
+	struct err err = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		const char *const names[] = { cases[i].newer, cases[i].older };
+		char path[100];
+
+		mkdir("po", 0755);
+		for (size_t k = 0; k < 2; k++) {
+			snprintf(path, sizeof(path), "po/%s", names[k]);
+			if (strchr(names[k], '.')) {
+				write_text(path, "state");
+				continue;
+			}
+			mkdir(path, 0755);
+			snprintf(path, sizeof(path), "po/%s/w.pkl", names[k]);
+			write_text(path, "state");
+		}
+		snprintf(path, sizeof(path), "po/%s", cases[i].pointer);
+		write_text(path, cases[i].text);
+		assert_int_equal(checkpoints_set_aside("po", rules, 9, NULL, NULL, "po/set-aside-2",
+						       &err),
+				 1);
+		assert_text(path, cases[i].then);
+		assert_int_equal(checkpoints_set_aside("po", rules, -1, NULL, NULL,
+						       "po/set-aside-3", &err),
+				 1);
+		assert_int_equal(file_exists(path), i >= 6);
+		assert_int_equal(folder_remove("po", NULL), 0);
+	}
+	checkpoint_rules_destroy(rules);
+}
+
 static void assert_leads(const char *link, const char *expected)
 {
 	char target[100];
@@ -186,6 +243,7 @@ int main(void)
 		cmocka_unit_test(later_ones_are_moved_and_nothing_else),
 		cmocka_unit_test(what_cannot_be_moved_is_told_with_what_helps),
 		cmocka_unit_test(what_names_the_newest_names_the_one_that_stays),
+		cmocka_unit_test(what_names_it_otherwise_does_so_too),
 		cmocka_unit_test(what_leads_to_the_newest_leads_to_the_one_that_stays),
 	};
 
