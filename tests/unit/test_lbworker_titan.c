@@ -273,6 +273,44 @@ static void test_differences(void **state)
 	}
 }
 
+/* What of a model its converters leave as it is, when the file does not say so. */
+static void test_filters(void **state)
+{
+#define SIZES(VOCAB, FFN) \
+	BASE "[model]\nconverters = [\"%s\"]\ndim = 64\nn_layers = 1\nn_heads = 4\nvocab_size = " VOCAB \
+	     "\nffn_dim = " FFN "\n"
+	static const char none[] = "quantize.filter_fqns: there float8 leaves no module out",
+			  odd[] = "quantize.filter_fqns: there matrices with a side that 16";
+	static const struct {
+		const char *text, *converter;
+		bool none, odd;
+	} cases[] = {
+		{ SIZES("97", "64"), "float8", true, false },
+		{ SIZES("97", "72"), "quantize.linear.float8", true, true },
+		{ SIZES("97", "64") "[float8]\nfilter_fqns = [\"output\"]\n", "float8", false,
+		  false },
+		{ SIZES("97", "64") "[float8]\nfilter_fqns = []\n", "float8", false, true },
+		{ SIZES("97", "64"), "mx", false, false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		char text[512], *told = NULL;
+		FILE *notes = memory(&told);
+		struct config c;
+		struct err err;
+		snprintf(text, sizeof(text), cases[i].text, cases[i].converter);
+		if (load(&c, text, false, notes, &err))
+			fail_msg("case %zu: %s", i, err.text);
+		fclose(notes);
+		if (!strstr(told, none) == cases[i].none || !strstr(told, odd) == cases[i].odd)
+			fail_msg("case %zu: told \"%s\"", i, told);
+		config_clear(&c);
+		free(told);
+	}
+#undef SIZES
+}
+
 /* What torchtitan's trainer dumps of a configuration in Python, abridged. */
 static const char dumped[] =
 	"{\n  \"model_spec\": {\"name\": \"llama3\", \"flavor\": \"own\", \"model\": {\n"
@@ -481,7 +519,7 @@ int main(void)
 		cmocka_unit_test(test_contradictions), cmocka_unit_test(test_dumped_json),
 		cmocka_unit_test(test_refused_json),   cmocka_unit_test(test_lenient),
 		cmocka_unit_test(test_deterministic),  cmocka_unit_test(test_group_json),
-		cmocka_unit_test(test_implementation),
+		cmocka_unit_test(test_implementation), cmocka_unit_test(test_filters),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -89,6 +89,44 @@ static void tell_ranks(const struct config *c, const struct toml *toml, FILE *no
 		c->local_batch_size == 1 ? "" : "s", c->seq_len, c->local_batch_size);
 }
 
+static bool has_coded_head(const struct config *c)
+{
+	for (size_t i = 0; i < c->filter_fqns.count; i++)
+		if (strstr("output lm_head", c->filter_fqns.items[i]))
+			return false;
+	return true;
+}
+
+/* A matrix that has a side which 16 does not divide. */
+static bool has_odd_side(const struct config *c)
+{
+	const struct model_shape *s = &c->shape;
+	const size_t head_dim = s->head_dim ? s->head_dim : s->dim / s->heads;
+	const size_t sides = s->dim | s->ffn | s->heads * head_dim | s->kv_heads * head_dim;
+
+	return (has_coded_head(c) ? sides | s->vocab : sides) % 16 != 0;
+}
+
+/* What torchtitan's converters leave as it is. */
+static void tell_filter(const struct config *c, const struct toml *toml, FILE *notes)
+{
+	static const char key[] = "quantize.filter_fqns";
+	char where[TOML_WHERE_BYTES];
+
+	if (!is_given(toml, "model.converters") || strcmp(c->recipe, "none") == 0)
+		return;
+	if (!is_given(toml, key) && strncmp(c->recipe, "mx", 2) != 0)
+		fprintf(notes,
+			"%s: there float8 leaves no module out when it is not given; here "
+			"\"output\": [] is theirs\n",
+			toml_where(toml, key, where));
+	if (has_odd_side(c))
+		fprintf(notes,
+			"%s: there matrices with a side that 16 does not divide stay as they are; "
+			"here those that it names do\n",
+			toml_where(toml, key, where));
+}
+
 /* In TOML files model.attn_mask_type is refused where it is so. */
 static void tell_documents(const struct toml *toml, FILE *notes)
 {
@@ -133,6 +171,7 @@ void differences_tell(const struct config *c, const struct toml *toml, FILE *not
 				differences[i].text);
 	}
 	tell_ranks(c, toml, notes);
+	tell_filter(c, toml, notes);
 	tell_documents(toml, notes);
 	tell_model(c, toml, notes);
 }
