@@ -160,6 +160,13 @@ static bool has_lost_host(const struct run *run, const struct facts *f)
 	return is_lost;
 }
 
+/* What the scheduler forgets (MinJobAge) before all is known of its end stays over. */
+static bool is_seen(const struct attempt *a, const struct poller *p)
+{
+	return a->seen_poll_ms > 0 &&
+	       (a->seen_poll_ms == p->done_begun_ms || a->last_seen.phase >= JOB_ENDING);
+}
+
 void engine_gather(struct engine *e, const struct run *run, const struct attempt *a,
 		   struct facts *f)
 {
@@ -195,7 +202,7 @@ void engine_gather(struct engine *e, const struct run *run, const struct attempt
 	f->node_uid = run->scheduler ? run->scheduler->node_uid : 0;
 	f->may_recall = run->scheduler && run->scheduler->ops->recall;
 	f->poll_ms = p->done_begun_ms;
-	f->seen = a->seen_poll_ms && a->seen_poll_ms == p->done_begun_ms ? &a->last_seen : NULL;
+	f->seen = is_seen(a, p) ? &a->last_seen : NULL;
 	f->is_array = run_is_array(run);
 	f->exited = is_told(e, a);
 	f->lost_host = has_lost_host(run, f);

@@ -273,6 +273,44 @@ static void test_slow_turns_take_less(void **state)
 	end_talkative(e, ledger);
 }
 
+/* Slurm may forget a job (MinJobAge) before all is known of how it ended. One that is over stays
+ * so; of one that ran, or waited, that says nothing. */
+static void test_an_end_is_not_forgotten(void **state)
+{
+	static char none[] = "";
+	static const enum job_phase phases[] = { JOB_PENDING, JOB_RUNNING, JOB_ENDING, JOB_ENDED };
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(phases); i++) {
+		struct ledger *ledger = open_ledger();
+		struct engine *e = engine_create(ledger, &scheduler, NULL, &world, &times);
+		struct job_status job = { .ref = { "t1", 7, 1 }, .phase = phases[i] };
+		struct run run = run_on_two_nodes();
+		struct facts f;
+
+		run.attempt.nodes = NULL;
+		run.excluded = run.resume_from = none;
+		run.state = RUN_QUEUED;
+		run.attempt.job = job.ref;
+		e->runs = &run;
+		snprintf(job.ledger_id, sizeof(job.ledger_id), "%s", ledger_id(ledger));
+		pause_ms(e);
+		answer_with(&job);
+		engine_gather(e, &run, &run.attempt, &f);
+		assert_non_null(f.seen);
+		pause_ms(e);
+		answer_after(0, SCHEDULER_OK);
+		engine_gather(e, &run, &run.attempt, &f);
+		if ((f.seen != NULL) != (phases[i] >= JOB_ENDING))
+			fail_msg("phase %d", (int)phases[i]);
+		e->runs = NULL;
+		answer = NULL;
+		engine_destroy(e);
+		ledger_close(ledger);
+		attempt_clear(&run.attempt);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -282,6 +320,7 @@ int main(void)
 		TEST(test_turns_are_short),
 		TEST(test_a_long_line_is_more),
 		TEST(test_slow_turns_take_less),
+		TEST(test_an_end_is_not_forgotten),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
