@@ -102,6 +102,13 @@ void goodput_leave_out(struct goodput *out, int64_t from_ms, int64_t to_ms, int6
 				      : NAN;
 }
 
+int64_t goodput_moment(int64_t now_ms, int64_t seconds_back)
+{
+	if (seconds_back <= 0)
+		return now_ms;
+	return seconds_back > now_ms / 1000 ? 0 : now_ms - seconds_back * 1000;
+}
+
 int64_t goodput_interruptions(const struct goodput *g)
 {
 	int64_t count = 0;

@@ -42,6 +42,10 @@ struct goodput {
 void goodput_count(const struct goodput_attempt *attempts, size_t count, int64_t created_ms,
 		   int64_t since_ms, int64_t end_ms, struct goodput *out);
 
+/* The moment that many seconds before now, as somebody asks for it: none is before 1970, and none
+ * behind now. */
+int64_t goodput_moment(int64_t now_ms, int64_t seconds_back);
+
 /* How many launches ended otherwise than completed, and not by a person's order. */
 int64_t goodput_interruptions(const struct goodput *g);
 

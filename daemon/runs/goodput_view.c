@@ -250,8 +250,8 @@ static json_t *view_rate(const struct troubles *seen)
 json_t *goodput_answer(struct request *r, struct err *err)
 {
 	struct lbd *lbd = r->lbd;
-	int64_t now_ms = clock_wall_ms(), since_ms, gpus;
-	int64_t since_s = js_int(r->args, "since", 0), until_s = js_int(r->args, "until", 0);
+	int64_t now_ms = clock_wall_ms(), since_ms, until_ms, gpus;
+	int64_t since_s = js_int(r->args, "since", 0);
 	struct goodput_history *h = NULL;
 	struct ledger_run run = { 0 };
 	struct goodput g;
@@ -264,10 +264,11 @@ json_t *goodput_answer(struct request *r, struct err *err)
 		h = goodput_history_read(lbd->ledger, &run, err);
 	if (!h)
 		return NULL;
-	since_ms = since_s ? now_ms - since_s * 1000 : 0;
-	goodput_history_count(h, since_ms, now_ms - until_s * 1000, &g);
+	since_ms = since_s ? goodput_moment(now_ms, since_s) : 0;
+	until_ms = goodput_moment(now_ms, js_int(r->args, "until", 0));
+	goodput_history_count(h, since_ms, until_ms, &g);
 	o = view(&g, gpus);
-	json_object_set_new(o, "starts", view_starts(h, since_ms, now_ms - until_s * 1000, gpus));
+	json_object_set_new(o, "starts", view_starts(h, since_ms, until_ms, gpus));
 	json_object_set_new(o, "ledger_troubles", view_rate(rate_of_troubles(lbd, 0)));
 	goodput_history_free(h);
 	return o;

@@ -144,6 +144,16 @@ static void a_colleague_is_told_the_same(void **state)
 	json_decref(run);
 }
 
+static void any_time_may_be_asked_for(void **state)
+{
+	(void)state;
+	assert_int_equal(goodput_moment(5000, 2), 3000);
+	assert_int_equal(goodput_moment(5000, 0), 5000);
+	assert_int_equal(goodput_moment(5000, 6), 0);
+	assert_int_equal(goodput_moment(5000, INT64_MAX), 0);
+	assert_int_equal(goodput_moment(5000, INT64_MIN), 5000);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -152,6 +162,7 @@ int main(void)
 		cmocka_unit_test(since_cuts_the_past_off),
 		cmocka_unit_test(what_runs_is_productive_until_now),
 		cmocka_unit_test(losses_have_their_causes),
+		cmocka_unit_test(any_time_may_be_asked_for),
 		cmocka_unit_test(a_colleague_is_told_the_same),
 	};
 
