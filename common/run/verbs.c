@@ -34,6 +34,14 @@ const char *role_name(enum role role)
 	return names[role];
 }
 
+/* Of all arguments it alone keeps the others from being obeyed: nothing else is taken for false. */
+static bool is_dry_run_clear(const json_t *args)
+{
+	const json_t *dry_run = json_object_get(args, "dry_run");
+
+	return dry_run == NULL || json_is_boolean(dry_run) || json_is_null(dry_run);
+}
+
 static json_t *check_request(const json_t *frame, enum verb *verb, struct err *err)
 {
 	const char *name = js_str(frame, "verb", NULL);
@@ -49,6 +57,8 @@ static json_t *check_request(const json_t *frame, enum verb *verb, struct err *e
 		err_set(err, ERR_USAGE, VERB_UNKNOWN "%.60s", name);
 	else if (args && !json_is_object(args))
 		err_set(err, ERR_USAGE, "\"args\" must be an object");
+	else if (!is_dry_run_clear(args))
+		err_set(err, ERR_USAGE, "\"dry_run\" must be true or false");
 	else
 		return args ? json_incref(args) : json_object();
 	return NULL;

@@ -61,11 +61,40 @@ static void test_outsiders_may_nothing(void **state)
 		assert_true(verb_info[v].least > ROLE_NONE);
 }
 
+/* Who writes 1 or "yes" means no real removal. */
+static void test_dry_run(void **state)
+{
+	static const struct {
+		const char *value;
+		bool is_taken;
+	} rows[] = { { "true", true }, { "false", true },    { "null", true }, { "1", false },
+		     { "0", false },   { "\"yes\"", false }, { "[]", false } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct err err = { 0 };
+		enum verb verb;
+		char line[128];
+		json_t *args;
+
+		snprintf(line, sizeof(line),
+			 "{\"v\":1,\"verb\":\"rm\",\"args\":{\"run\":\"a\",\"dry_run\":%s}}",
+			 rows[i].value);
+		args = verb_request_parse(line, strlen(line), &verb, &err);
+		if ((args != NULL) != rows[i].is_taken)
+			fail_msg("dry_run %s: %s", rows[i].value, err.text);
+		if (!args)
+			assert_non_null(strstr(err.text, "\"dry_run\" must be true or false"));
+		json_decref(args);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_man_page),
 		cmocka_unit_test(test_outsiders_may_nothing),
+		cmocka_unit_test(test_dry_run),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
