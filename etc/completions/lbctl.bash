@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 # Completion of lbctl for bash. A unit test holds it against the table of commands.
 
-_lbctl_words()	# WHAT...
+_lbctl_words()	# WHAT...; of the lbd that the line names
 {
 	local what
-	for what; do lbctl help complete "$what" 2>/dev/null; done
+	for what; do lbctl ${home:+--home "${home/#\~\//$HOME/}"} help complete "$what" 2>/dev/null; done
 }
 
 _lbctl_files()	# -f or -d; a name may have blanks
@@ -42,11 +42,12 @@ _lbctl()
 	((${#line[@]} < 2)) || previous=${line[-2]}
 	[[ $current != --*=* ]] || { previous=${current%%=*}; current=${current#*=}; }
 	local commands="submit ls top status why follow logs events kill stop hold release restart checkpoints du rm prune save stacks audit compare diff metrics sync plot report goodput advise cron nodes notify wait daemon home doctor recover version help"
-	local command="" options="--home --no-color --help" words="" i
+	local command="" options="--home --no-color --help" words="" home="" i
 
 	for ((i = 1; i < ${#line[@]} - 1; i++)); do
 		case ${line[i]} in
-		--home) ((i++)) ;;
+		--home) home=${line[++i]} ;;
+		--home=*) home=${line[i]#*=} ;;
 		--) [[ -n $command ]] && { _lbctl_files -f; return; } ;;
 		-*) ;;
 		*) [[ -n $command ]] || command=${line[i]} ;;

@@ -1,9 +1,17 @@
 # SPDX-License-Identifier: MIT
 # Completion of lbctl for fish. A unit test holds it against the table of commands.
 
-function __lbctl_words
+function __lbctl_words # WHAT...; of the lbd that the line names
+    set -l words (commandline -opc)
+    set -l home (string replace -rf -- '^--home=' '' $words)
+    set -l at (contains -i -- --home $words)
+    and set home $words[(math $at + 1)]
     for what in $argv
-        lbctl help complete $what 2>/dev/null
+        if set -q home[1]
+            lbctl --home (string replace -r '^~/' $HOME/ $home[1]) help complete $what 2>/dev/null
+        else
+            lbctl help complete $what 2>/dev/null
+        end
     end
 end
 

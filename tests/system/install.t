@@ -177,6 +177,10 @@ bash_completes() {
 	} | TERM=xterm /usr/bin/python3 "$src/tests/system/terminal.py" 100x40 bash --norc --noprofile
 }
 ok "bash completes all of it" bash_completes
+# Run by their names in the lbd that the line names, not in the one of the shell.
+printf 'key lbctl --home %s status ap\\t\nwait ^. lbctl --home %s status apple$ 10\n' "$LB_HOME" "$LB_HOME" >"$T/typed.home"
+of_home() { (cp "$T/typed.home" "$T/typed" && LB_HOME=$T/none "$@"); }
+ok "and of the lbd that --home names" of_home bash_completes
 if command -v fish >/dev/null; then
 	fish_completes() { fish -c "source $share/fish/vendor_completions.d/lbctl.fish; complete -C '$1'" | cut -f 1; }
 	is "$(fish_completes 'lbctl status ap')" apple "fish: a run"
@@ -185,6 +189,8 @@ if command -v fish >/dev/null; then
 	like "$(fish_completes 'lbctl submit --set slurm.ti')" '^slurm.time=' "a key"
 	is "$(fish_completes 'lbctl daemon restart ap')" "" "no run is meant where a word is called as a command is"
 	is "$(fish_completes "lbctl --home $T why" )" why "a command behind --home"
+	is "$(LB_HOME=$T/none fish_completes "lbctl --home $LB_HOME status ap")" apple "a run of that lbd"
+	is "$(LB_HOME=$T/none fish_completes "lbctl status --home=$LB_HOME ap")" apple "likewise"
 else
 	diag "fish is not here: its completions are only read by a unit test"
 fi
@@ -205,6 +211,7 @@ if command -v zsh >/dev/null; then
 		} | TERM=xterm /usr/bin/python3 "$src/tests/system/terminal.py" 100x40 zsh -f
 	}
 	ok "zsh completes what bash does" zsh_completes
+	ok "and of the lbd that --home names" of_home zsh_completes
 	is "$(grep -c ":_lbctl_[a-z]*'" "$share/zsh/site-functions/_lbctl")" 2 "each behind a blank but the commands"
 else
 	diag "zsh is not here: its completions are only read by a unit test"
