@@ -54,16 +54,16 @@ lbctl kill --now torn >/dev/null
 run_reaches torn killed 30
 
 none=$(printf %064d 7)	# as long as a name may be
-lbctl submit "$T/run.toml" --name $none >/dev/null
-freeze_with_three $none
-for folder in $(checkpoints $none); do
+lbctl submit "$T/run.toml" --name "$none" >/dev/null
+freeze_with_three "$none"
+for folder in $(checkpoints "$none"); do
 	printf 'X' | dd of="$folder/model.safetensors" bs=1 seek=5000 conv=notrunc 2>/dev/null
 done
-kill -KILL "$(trainer $none)"
-run_reaches $none failed 60
+kill -KILL "$(trainer "$none")"
+run_reaches "$none" failed 60
 passed "with no valid checkpoint among several the run stops"
-like "$(lbctl status $none --json | json text)" "no valid checkpoint in .*checkpoints $none --deep says why" "it says so, and what looks as closely"
-is "$(lbctl status $none --json | json attempts.1.launches.#)" 0 "no trainer was started"
+like "$(lbctl status "$none" --json | json text)" "no valid checkpoint in .*checkpoints $none --deep says why" "it says so, and what looks as closely"
+is "$(lbctl status "$none" --json | json attempts.1.launches.#)" 0 "no trainer was started"
 
 # --- the look itself dies (for want of memory, say), or the disk fails it: that says nothing of
 # what is there

@@ -189,8 +189,9 @@ if command -v fish >/dev/null; then
 	like "$(fish_completes 'lbctl submit --set slurm.ti')" '^slurm.time=' "a key"
 	is "$(fish_completes 'lbctl daemon restart ap')" "" "no run is meant where a word is called as a command is"
 	is "$(fish_completes "lbctl --home $T why" )" why "a command behind --home"
-	is "$(LB_HOME=$T/none fish_completes "lbctl --home $LB_HOME status ap")" apple "a run of that lbd"
-	is "$(LB_HOME=$T/none fish_completes "lbctl status --home=$LB_HOME ap")" apple "likewise"
+	there=$LB_HOME
+	is "$(LB_HOME=$T/none fish_completes "lbctl --home $there status ap")" apple "a run of that lbd"
+	is "$(LB_HOME=$T/none fish_completes "lbctl status --home=$there ap")" apple "likewise"
 else
 	diag "fish is not here: its completions are only read by a unit test"
 fi
