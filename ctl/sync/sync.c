@@ -323,14 +323,27 @@ static int lock_folder(const char *folder, struct err *err)
 	return fd < 0 ? -1 : fd;
 }
 
+/* Of most periodic jobs there is never anything to send, and their folders go (logs.retain_logs):
+ * no trace is left in one for that. */
+static bool has_nothing(const char *dir, const char *folder)
+{
+	struct curve c = { .saved_step = -1 };
+	struct err quiet = { 0 };
+	bool is_empty = !file_exists(folder) && curve_read(&c, dir, &quiet) == 0 && c.count == 0;
+
+	curve_clear(&c);
+	return is_empty;
+}
+
 static bool sync_one(struct ctl *ctl, const json_t *run)
 {
 	char *dir = js_bytes_take(json_object_get(run, "dir"));
 	char *folder = path_join("%s/sync", dir ? dir : "");
 	struct curve c = { .saved_step = -1 };
 	struct err err = { 0 };
-	int fd = dir ? lock_folder(folder, &err) : -1;
-	bool all = fd >= 0 && curve_read(&c, dir, &err) == 0;
+	bool is_empty = dir && has_nothing(dir, folder);
+	int fd = dir && !is_empty ? lock_folder(folder, &err) : -1;
+	bool all = is_empty || (fd >= 0 && curve_read(&c, dir, &err) == 0);
 
 	for (size_t i = 0; fd >= 0 && err.code == ERR_NONE && i < ctl->options.to.count; i++)
 		all &= sync_run_to(ctl, run, &c, folder, ctl->options.to.items[i]);

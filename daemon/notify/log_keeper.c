@@ -203,6 +203,7 @@ static void remove_run(struct log_keeper *k, int run)
 	}
 	remove_files(k, run, run_names, COUNT(run_names));
 	remove_folder(k, run, "tasks");
+	remove_folder(k, run, "sync");
 	unlinkat(run, "attempts", AT_REMOVEDIR);
 	unlinkat(run, "checkpoints", AT_REMOVEDIR);
 	rmdir(k->dir);

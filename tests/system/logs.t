@@ -38,6 +38,10 @@ run_reaches "$batch" completed 20
 run_reaches "$tasks" completed 20
 lbctl logs talk >"$T/before"
 like "$(wc -l <"$T/before")" "^200[0-9]" "there is output"
+ok "trackers are told of all" lbctl sync --to tensorboard="$T/board"
+ok "who has told no step has nothing for them" [ ! -e "$runs/$cron/sync" ]
+mkdir "$runs/$batch/sync"	# another had
+echo '{}' >"$runs/$batch/sync/tensorboard-00c0ffee.json"
 lbd_stop
 
 # somebody put links where output was
