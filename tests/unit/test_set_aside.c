@@ -114,7 +114,7 @@ static void what_names_the_newest_names_the_one_that_stays(void **state)
 	checkpoint_rules_destroy(rules);
 }
 
-/* Detectron2, MMEngine, TensorFlow, nanotron, SkyRL and Dreamer have such a file of another name. */
+/* Detectron2, MMEngine, TensorFlow, nanotron, SkyRL and Dreamer call such a file otherwise. */
 static void what_names_it_otherwise_does_so_too(void **state)
 {
 	static const struct {
