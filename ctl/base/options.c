@@ -29,6 +29,7 @@ struct reader {
 	int argc, at;
 	char *const *argv;
 	struct options *out;
+	const struct operands *operands; /* read so far */
 	struct err *err;
 };
 
@@ -149,6 +150,16 @@ static const struct key *key_called(const char *name)
 	return NULL;
 }
 
+/* What sbatch would take for an argument of the script before it. */
+static const char *behind_script(const struct reader *r)
+{
+	size_t count = r->operands->count;
+	bool is_behind = by_kind(r, OPTION_OTHERS) && count > 0 &&
+			 !text_ends_with(r->operands->words[count - 1], ".toml");
+
+	return is_behind ? "; arguments of a script stand behind --" : "";
+}
+
 static int unknown(struct reader *r, const char *name, size_t len)
 {
 	const char *candidates[MAX_CANDIDATES];
@@ -175,12 +186,12 @@ static int unknown(struct reader *r, const char *name, size_t len)
 	near = nearest(word, candidates, count);
 	key = by_name(r, "set", 3) ? key_called(word) : NULL;
 	if (key)
-		err_set(r->err, ERR_USAGE, "unknown option --%s; did you mean --set %s.%s=VALUE?",
-			word, key->section, key->name);
-	else if (near)
-		err_set(r->err, ERR_USAGE, "unknown option --%s; did you mean --%s?", word, near);
+		err_set(r->err, ERR_USAGE, "unknown option --%s; did you mean --set %s.%s=VALUE?%s",
+			word, key->section, key->name, behind_script(r));
 	else
-		err_set(r->err, ERR_USAGE, "unknown option --%s", word);
+		err_set(r->err, ERR_USAGE, "unknown option --%s%s%s%s%s", word,
+			near ? "; did you mean --" : "", near ? near : "", near ? "?" : "",
+			behind_script(r));
 	free(word);
 	return -1;
 }
@@ -270,7 +281,8 @@ static int read_letters(struct reader *r, const char *letters)
 		if (!row && c == letters && by_kind(r, OPTION_OTHERS) && sbatch_option_letter(*c))
 			return take_other(r);
 		if (!row)
-			return err_set(r->err, ERR_USAGE, "unknown option -%.4s", c);
+			return err_set(r->err, ERR_USAGE, "unknown option -%.4s%s", c,
+				       behind_script(r));
 		if (row->kind == OPTION_OTHERS)
 			return take_other(r);
 		if (row->kind != OPTION_FLAG)
@@ -284,7 +296,12 @@ static int read_letters(struct reader *r, const char *letters)
 int options_read(const struct option_row *const *tables, int argc, char *const *argv,
 		 bool stop_at_word, struct options *out, struct operands *operands, struct err *err)
 {
-	struct reader r = { .tables = tables, .argc = argc, .argv = argv, .out = out, .err = err };
+	struct reader r = { .tables = tables,
+			    .argc = argc,
+			    .argv = argv,
+			    .out = out,
+			    .operands = operands,
+			    .err = err };
 
 	for (; r.at < argc; r.at++) {
 		const char *word = argv[r.at];

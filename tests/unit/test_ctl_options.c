@@ -153,6 +153,36 @@ static void test_mistakes(void **state)
 	}
 }
 
+/* What sbatch would take for an argument of the script. */
+static void test_behind_a_script(void **state)
+{
+	static const struct option_row sbatch[] = { { "sbatch", 0, OPTION_OTHERS, 0, NULL, "" },
+						    { 0 } };
+	static const struct option_row *const with[] = { sbatch, rows, NULL };
+	static char script[] = "train.slurm";
+	static const struct {
+		const char *word, *text;
+	} cases[] = {
+		{ "--lr", "unknown option --lr; arguments of a script stand behind --" },
+		{ "-7", "unknown option -7; arguments of a script stand behind --" },
+		{ "--partitoin",
+		  "unknown option --partitoin; did you mean --partition?; arguments of a script stand behind --" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct parsed p = { 0 };
+		char word[64], *words[] = { script, word };
+
+		snprintf(word, sizeof(word), "%s", cases[i].word);
+		options_init(&p.options, &p.operands);
+		assert_int_equal(
+			options_read(with, 2, words, false, &p.options, &p.operands, &p.err), -1);
+		assert_string_equal(p.err.text, cases[i].text);
+		options_fini(&p.options, &p.operands);
+	}
+}
+
 static void test_values(void **state)
 {
 	static char attempt[] = "--attempt=7", timeout[] = "--timeout=1h30m";
@@ -194,6 +224,7 @@ int main(void)
 		cmocka_unit_test(test_value_is_the_next_word_whatever_it_is),
 		cmocka_unit_test(test_stop_at_word),
 		cmocka_unit_test(test_mistakes),
+		cmocka_unit_test(test_behind_a_script),
 		cmocka_unit_test(test_values),
 		cmocka_unit_test(test_every_command_is_complete),
 	};
