@@ -70,8 +70,9 @@ bool name_is_data(const char *name)
 bool name_is_for_people(const char *name)
 {
 	static const char *const endings[] = {
-		".png", ".jpg", ".jpeg", ".gif", ".webp", ".svg",  ".pdf",   ".mp4",     ".wav",
-		".mp3", ".log", ".csv",  ".tsv", ".md",   ".html", ".jsonl", ".parquet",
+		".png", ".jpg", ".jpeg", ".gif",   ".webp",    ".svg", ".pdf",
+		".mp4", ".wav", ".mp3",  ".log",   ".out",     ".err", ".csv",
+		".tsv", ".md",  ".html", ".jsonl", ".parquet",
 	};
 
 	return ends_in_one_of(name, endings, sizeof(endings) / sizeof(endings[0]));
@@ -130,6 +131,7 @@ bool name_is_for_other_work(const char *name)
 bool name_is_other_file(const char *name)
 {
 	return name_is_for_people(name) || strcasestr(name, "memory_snapshot") ||
+	       (text_ends_with(name, ".txt") && has_token(name, "log")) ||
 	       (!name_is_data(name) && name_is_of_other_work(name));
 }
 

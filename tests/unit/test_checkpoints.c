@@ -188,6 +188,10 @@ static void test_what_is_none(void **state)
 	(void)state;
 	put_text("no/train.log", "x");
 	put_text("no/notes_2.txt", "x");
+	put_text("no/trainer_0_log.txt", "x"); /* Coqui's */
+	put_text("no/log_rank_1.txt", "x");
+	put_text("no/train_rank_3.out", "x");
+	put_text("no/step_3.err", "x");
 	put_text("no/version_0/hparams.yaml", "x");
 	put_text("no/wandb/run-20/data.bin", "x");
 	put_zip("no/samples/image_20.npz");

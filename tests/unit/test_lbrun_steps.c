@@ -232,7 +232,7 @@ static void test_frameworks(void **state)
 		 "Train:  10%|#         | 10/100 [00:01<00:09, 10.0it/s]\n", "10/100 loss=1.25 lr=1e-05"},
 		/* Coqui, which tells the step of the epoch as well */
 		{" > EPOCH: 0/9\n   --> TIME: 2026-11-28 10:00:01 -- STEP: 5/404 -- GLOBAL_STEP: 5\n   --> TIME: 2026-11-28 10:00:01 -- STEP: 25/404 -- GLOBAL_STEP: 10025\n     | > loss: 2.5  (2.5)\n   --> STEP: 3\n     | > loss: 3.5  (3.5)\n"
-		 "   --> TIME: 2026-11-28 10:00:09 -- STEP: 50/404 -- GLOBAL_STEP: 10050\n", "5; 10025; 10050"},
+		 "   --> TIME: 2026-11-28 10:00:09 -- STEP: 50/404 -- GLOBAL_STEP: 10050\n", "5; 10025 loss=2.5; 10050"},
 		{"epoch 2, step 5/100, global step = 105, loss 2.5\nepoch 2, batch 6, global_step: 106 loss 2\n", "105 loss=2.5; 106 loss=2"},
 		/* DCGAN, DINOv2, llama2.c, rl_games */
 		{"[0/25][50/100]\tLoss_D: 0.5\tLoss_G: 5.1\tD(x): 0.7\n[1/25][50/100]\tLoss_D: 0.5\tLoss_G: 5.1\tD(x): 0.7\n", "50/2500; 150/2500"},

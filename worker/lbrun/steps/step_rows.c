@@ -51,7 +51,7 @@ const struct step_row step_rows[] = {
 	{"torchtune", "Loss:", "^\\d+\\|(?<step>\\d+)\\|Loss: ", STEP_PLAIN, false, 0},
 	{"Coqui and others that tell the step of an epoch and of the training", "global",
 	 "(?i)(?<![\\w/.-])(?:step|batch)\\W{1,4}\\d+\\b.*?\\bglobal[_ ]step['\"]?\\s*[:=]\\s*(?<step>" COUNT ")(?![\\w%]|\\.\\d)",
-	 STEP_PLAIN, false, 0},
+	 STEP_HEAD, false, 0},
 	{"stable-baselines3, OpenAI's tables", "step", "^\\|\\s*(?:time/\\s*)?(?:total_time)?steps?\\s*\\|\\s*(?<step>\\d+)\\s*\\|",
 	 STEP_HEAD, false, 0},
 	{"XGBoost, LightGBM", "]\t", "^\\[(?<step>\\d+)\\]\\t[\\w' @-]+:\\s?-?\\d", STEP_PLAIN, false, 0},
@@ -116,6 +116,7 @@ const struct step_row step_rows[] = {
 	{"CLU (JAX): [100] loss=2.5", "] [", "\\] \\[(?<step>\\d+)\\] [\\w/]+=", STEP_PLAIN, true, 0},
 	{"Composer and OLMo, below their steps", "", "^\\s+(?:Train (?:loss/train/total|throughput/)|train/" TRAIN_LOSS
 	 "|optim/|throughput/)[^:=]*[:=]", STEP_BELOW, false, 0},
+	{"Coqui, below its steps", "| > loss", "^\\s*\\| > loss: ", STEP_BELOW, false, 0},
 	{"stable-baselines3, below its steps", "loss", "^\\|\\s+loss\\s*\\|", STEP_BELOW, false, 0},
 	{"[3/10] without a word", "/", "^\\W*(?<step>\\d+)\\s*/\\s*(?<target_step>\\d+)(?![\\w/]|\\s+\\d\\d?:\\d\\d)", STEP_EPOCH, true, 0},
 };
