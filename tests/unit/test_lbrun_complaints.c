@@ -381,6 +381,9 @@ static const struct {
 	{TRACE "torch.AcceleratorError: CUDA error: invalid device ordinal\n", "torch.AcceleratorError: CUDA error: invalid device ordinal", "one rank for each"},
 	{"wandb: ERROR Error while calling W&B API: permission denied (<Response [403]>)\n",
 	 "wandb: ERROR Error while calling W&B API: permission denied (<Response [403]>)", "WANDB_API_KEY"},
+	/* git, which trackers and trainers ask where they are */
+	{"fatal: not a git repository (or any of the parent directories): .git\nlast words\n", "last words", NULL},
+	{"fatal: detected dubious ownership in repository at '/w'\nerror: bad shard\n", "error: bad shard", NULL},
 	/* transformers, on a node without internet or a token; W&B */
 	{TRACE "OSError: We couldn't connect to 'https://huggingface.co' to load the files, and couldn't find them in the cached files.\n",
 	 "OSError: We couldn't connect to 'https://huggingface.co' to load the files, and couldn't find them in the cached files.", "HF_HUB_OFFLINE"},

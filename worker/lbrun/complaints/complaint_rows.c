@@ -203,6 +203,8 @@ const char complaint_harmless[] =
 	"(?i)warn(?:ing)?s?\\b|\\b(?:0|no|without) (?:\\w+ )?errors?\\b|errors?['\"]?\\s*[=:]\\s*0\\b|error[_-]?(?:rate|bar|handl|if)|"
 	/* of glog and PyTorch: "W1127 16:23:59.8 1 run.py:982] ", "[W1127 16:23:59.8 socket.cpp:755] " */
 	"^\\[?[WI]\\d{3,4} \\d\\d:\\d\\d:\\d+\\.|^\\[[WI] \\w+\\.cpp:\\d+\\]|^" TF_PREFIX "[WI] |"
+	/* git, by which trainers say what code they are */
+	"^fatal: (?:not a git repository|detected dubious ownership|unsafe repository)|"
 	"\\bINFO\\b|\\bDEBUG\\b|on_error|ignor|retrying|recovered|fault[_-]?toler";
 
 const char complaint_noise[] =
