@@ -163,6 +163,47 @@ static void test_windows(void **state)
 	}
 }
 
+/* Both the older word for rotary keys and the newer one: the older one counts alone, and in Gemma 3
+ * over the newer, as transformers has it. */
+static void test_both_ropes(void **state)
+{
+	static const struct {
+		const char *text;
+		double theta, local, factor;
+	} cases[] = {
+		{ "{" MISTRAL ",\"rope_scaling\":{\"type\":\"linear\",\"factor\":4},"
+		  "\"rope_parameters\":{\"rope_theta\":7,\"rope_type\":\"default\"}}",
+		  10000, 0, 4 },
+		{ "{" MISTRAL ",\"rope_scaling\":{},\"rope_parameters\":{\"rope_theta\":7}}", 7, 0,
+		  0 },
+		{ "{" MISTRAL ",\"rope_scaling\":{\"rope_type\":\"default\",\"rope_theta\":9},"
+		  "\"rope_parameters\":{\"rope_theta\":7,\"rope_type\":\"linear\",\"factor\":2}}",
+		  9, 0, 0 },
+		{ "{" GEMMA3 ",\"rope_scaling\":{\"rope_type\":\"linear\",\"factor\":8},"
+		  "\"rope_parameters\":{\"full_attention\":{\"rope_theta\":7},"
+		  "\"sliding_attention\":{\"rope_theta\":5}}}",
+		  7, 5, 8 },
+		{ "{" GEMMA3 ",\"rope_scaling\":{\"rope_type\":\"default\"},\"rope_parameters\":{"
+		  "\"full_attention\":{\"rope_theta\":7,\"rope_type\":\"linear\",\"factor\":2}}}",
+		  7, 10000, 0 },
+		{ "{" GEMMA3 ",\"rope_scaling\":{},\"rope_parameters\":{"
+		  "\"full_attention\":{\"rope_theta\":7,\"rope_type\":\"linear\",\"factor\":2}}}",
+		  7, 10000, 2 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct model_shape s;
+		struct err err = { 0 };
+		if (read_config(cases[i].text, &s, &err))
+			fail_msg("%s: %s", cases[i].text, err.text);
+		if (s.rope_theta != cases[i].theta || s.local_theta != cases[i].local ||
+		    s.scaling.factor != cases[i].factor)
+			fail_msg("%s: %g %g %g", cases[i].text, s.rope_theta, s.local_theta,
+				 s.scaling.factor);
+	}
+}
+
 /* Files of Gemma 3 that also see say of their text what differs from Gemma3TextConfig. */
 static void test_published_gemma3(void **state)
 {
@@ -419,6 +460,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_config_both_ways),
 		cmocka_unit_test(test_order_of_keys),
+		cmocka_unit_test(test_both_ropes),
 		cmocka_unit_test(test_defaults_of_transformers),
 		cmocka_unit_test(test_published_gemma3),
 		cmocka_unit_test(test_query_scalar),

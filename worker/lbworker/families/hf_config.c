@@ -293,20 +293,23 @@ static const char *rope_type(const json_t *rope)
 	return js_str(rope, "rope_type", js_str(rope, "type", "default"));
 }
 
-/* transformers 5 keeps the rotary keys in an object of their own. */
+/* transformers 5 keeps the rotary keys in an object of their own, which the one of before replaces
+ * where both are there; in Gemma 3 it counts over it. */
 static int read_rope(const json_t *o, const struct hf_family *f, struct model_shape *shape,
 		     struct err *err)
 {
-	static const char *const names[] = { "rope_scaling", "rope_parameters" };
+	static const char *const names[] = { "rope_parameters", "rope_scaling" };
+	bool is_replaced = json_object_size(json_object_get(o, "rope_scaling")) > 0 &&
+			   shape->family != MODEL_GEMMA3;
 	double share = f->rotary_share ? js_real(o, f->rotary_share, f->rotary_fallback)
 				       : js_real(o, "partial_rotary_factor", 1);
 
-	for (size_t i = 0; i < 2; i++) {
+	for (size_t i = is_replaced ? 1 : 0; i < 2; i++) {
 		const json_t *rope = json_object_get(o, names[i]);
 		const json_t *local = json_object_get(rope, SLIDING);
 		if (json_is_object(json_object_get(rope, FULL)))
 			rope = json_object_get(rope, FULL);
-		if (!json_is_object(rope))
+		if (json_object_size(rope) == 0)
 			continue;
 		shape->local_theta = js_real(local, "rope_theta", shape->local_theta);
 		if (strcmp(rope_type(local), "default") != 0)
@@ -323,7 +326,9 @@ static int read_rope(const json_t *o, const struct hf_family *f, struct model_sh
 			if (!(shape->scaling.factor >= 1))
 				return err_set(err, ERR_USAGE, "%s: a factor of at least 1",
 					       names[i]);
-		} else if (strcmp(type, "default") != 0) {
+		} else if (strcmp(type, "default") == 0) {
+			shape->scaling = (struct rope_scaling){ 0 };
+		} else {
 			return err_set(err, ERR_USAGE, "%s of type \"%.40s\" is not supported",
 				       names[i], type);
 		}
