@@ -404,7 +404,9 @@ static int read_window(const json_t *o, const struct hf_family *f, struct model_
 	int64_t window = json_is_null(json_object_get(o, "sliding_window"))
 				 ? 0
 				 : js_int(o, "sliding_window", f->window);
-	int64_t every = js_int(o, "sliding_window_pattern", f->every);
+	/* in others that key means nothing to transformers */
+	int64_t every = s->family == MODEL_GEMMA3 ? js_int(o, "sliding_window_pattern", f->every)
+						  : (int64_t)f->every;
 
 	if (!f->has_window || !is_on || window == 0)
 		return 0;
