@@ -148,6 +148,21 @@ printf abc >"$T/twice.txt"
 exits 0 "a merge that is there twice" tokenize "$T/twice.json" "$T/twice.txt"
 is "$(tokens "$T/out/train")" "0 4" "is done where the later one stands, as in Hugging Face's library"
 
+# --- what ends a document, where a tokenizer has other names for it than most
+printf ab >"$T/ab.txt"
+two='"model":{"vocab":{"a":0,"b":1},"merges":[]}}'
+echo '{"added_tokens":[{"id":2,"content":"<｜end▁of▁sentence｜>","special":true}],'"$two" >"$T/deepseek-end.json"
+exits 0 "a tokenizer of DeepSeek's" lbworker tokenize --tokenizer "$T/deepseek-end.json" -o "$T/deepseek-end" "$T/ab.txt"
+is "$(tokens "$T/deepseek-end/train")" "0 1 2" "ends a document with its own token"
+is "$err" "" "and says nothing"
+echo '{"added_tokens":[{"id":2,"content":"<halt>","special":true}],'"$two" >"$T/halt.json"
+exits 0 "one that calls it otherwise" lbworker tokenize --tokenizer "$T/halt.json" -o "$T/halt" "$T/ab.txt"
+is "$(tokens "$T/halt/train")" "0 1" "ends no document"
+like "$err" "lbworker: $T/halt.json: no token is known to end a document: --end NAME says which, --end none that none does$" \
+	"which is said"
+exits 0 "and with --end" lbworker tokenize --tokenizer "$T/halt.json" -o "$T/halts" --end "<halt>" "$T/ab.txt"
+is "$(tokens "$T/halts/train") $err" "0 1 2 " "is told of it"
+
 # --- learning one
 exits 0 "a tokenizer is learned" lbworker train-tokenizer --size 300 "$gold/documents.jsonl" -o "$T/a.json"
 exits 2 "not with a special token that is called as a letter" lbworker train-tokenizer --size 300 --special a \

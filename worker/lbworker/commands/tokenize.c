@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/base/log.h"
 #include "common/base/mem.h"
 #include "worker/lbworker/commands/words.h"
 #include "worker/lbworker/data/corpus.h"
@@ -103,6 +104,10 @@ static int tokenize(struct arguments *a, const struct tokenizer *t, struct err *
 	if (find_token(&a->o.begin, t, "--begin", a->begin, err) == 0 &&
 	    find_token(&a->o.end, t, "--end", a->end, err) == 0 &&
 	    input_files(&files, a->inputs, a->count, err) == 0) {
+		if (a->o.end < 0 && !a->end)
+			log_warn("%s: no token is known to end a document: --end NAME says which, "
+				 "--end none that none does",
+				 tokenizer_path(t));
 		a->o.files = files.items;
 		a->o.count = files.count;
 		if (!a->o.rules.field && !a->o.rules.separator)

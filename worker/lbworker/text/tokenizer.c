@@ -171,8 +171,12 @@ int64_t tokenizer_find(const struct tokenizer *t, const char *name)
 
 int64_t tokenizer_end_of_text(const struct tokenizer *t)
 {
-	static const char *const names[] = { "<|endoftext|>", "<|end_of_text|>", "</s>",
-					     "<eos>",         "<EOT>",           "<|eos|>" };
+	static const char *const names[] = {
+		"<|endoftext|>", "<|end_of_text|>",
+		"</s>",          "<eos>",
+		"<EOT>",         "<|eos|>",
+		"[EOS]",         "<\uFF5Cend\u2581of\u2581sentence\uFF5C>", /* DeepSeek's */
+	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		const struct added_token *a = added_tokens_named(&t->added, names[i]);
