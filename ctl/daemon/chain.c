@@ -38,10 +38,26 @@ static char *chain_name(const struct ctl *ctl)
 	return name;
 }
 
+/* What people set for themselves: squeue would show less, scancel ask, or all of them go to another
+ * cluster. The chain's own script does the same. */
+static void forget_settings(void)
+{
+	static const char *const names[] = {
+		"SQUEUE_ACCOUNT",      "SQUEUE_LICENSES", "SQUEUE_PARTITION", "SQUEUE_QOS",
+		"SCANCEL_INTERACTIVE", "SLURM_CLUSTERS",  "SBATCH_CLUSTERS",
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		unsetenv(names[i]);
+}
+
 static int slurm(const char *const argv[], char **out, struct err *err)
 {
 	char *text;
-	int status = program_output(argv, SLURM_MS, &text, err);
+	int status;
+
+	forget_settings();
+	status = program_output(argv, SLURM_MS, &text, err);
 
 	if (status > 0)
 		status = err_set(err, ERR_SCHEDULER, "%s: %s", argv[0], text);
@@ -100,7 +116,7 @@ int chain_end(const struct ctl *ctl, struct err *err)
 	int rc = 0;
 
 	while (!is_over && rc == 0) {
-		char *left = chain_jobs(name, "PENDING,RUNNING", err);
+		char *left = chain_jobs(name, "PENDING,RUNNING,SUSPENDED", err);
 
 		is_over = left && left[0] == '\0';
 		if (!left)
@@ -176,7 +192,7 @@ int chain_start(struct ctl *ctl, struct err *err)
 	int rc = -1;
 
 	if (name)
-		there = chain_jobs(name, "PENDING,RUNNING", err);
+		there = chain_jobs(name, "PENDING,RUNNING,SUSPENDED", err);
 	if (there && there[0])
 		rc = await_job(ctl, strtoll(there, NULL, 10), err);
 	else if (there && submit_job(path, &job, err) == 0)

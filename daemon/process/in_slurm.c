@@ -48,6 +48,8 @@ static void print_options(const struct config *config, FILE *to)
 static const char body[] =
 	"LB_DAEMON_JOB=$SLURM_JOB_ID\n"
 	"export LB_HOME LB_DAEMON_JOB\n"
+	"unset SQUEUE_ACCOUNT SQUEUE_LICENSES SQUEUE_PARTITION SQUEUE_QOS SLURM_CLUSTERS "
+	"SBATCH_CLUSTERS\n"
 	"[ \"${SLURM_JOB_ID:+x}\" ] || { echo 'this is a batch script: lbctl daemon start "
 	"--in-slurm' >&2; exit 2; }\n"
 	"\n"

@@ -75,7 +75,8 @@ cluster_start 2
 printf '[daemon]\ntime = "%s"\nhand_over = "%s"\n[poll]\ninterval = "500ms"\n' $limit $early \
 	>"$LB_HOME/lbd.toml"
 
-exits 0 "start returns once lbd runs in its job" lbctl daemon start --in-slurm
+# What people set for squeue, to see less, hides no job of the chain.
+exits 0 "start returns once lbd runs in its job" env SQUEUE_QOS=theirs lbctl daemon start --in-slurm
 like "$out" 'lbd runs in job [0-9]+ on' "it says which"
 first=$(lease job_id)
 begun=$(lease generation)
@@ -132,7 +133,8 @@ case " \$* " in *" --batch "*) sbatch --parsable "$LB_HOME/lbd.job" >"$T/late/jo
 exec $(command -v scancel) "\$@"
 END
 chmod +x "$T/late/scancel"
-exits 0 "stop ends it, and the chain with it" env PATH="$T/late:$PATH" lbctl daemon stop
+exits 0 "stop ends it, and the chain with it" env SQUEUE_ACCOUNT=theirs PATH="$T/late:$PATH" \
+	lbctl daemon stop
 ok "also what was submitted meanwhile" test -s "$T/late/job"
 is "$(squeue -h -t PENDING,RUNNING -o %j | grep ^lbd-)" "" "none of it waits, or runs"
 wait_for '[ -z "$(squeue -h -o %j | grep ^lbd-)" ]' 30
