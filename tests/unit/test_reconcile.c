@@ -671,6 +671,18 @@ static void an_end_without_a_record_is_told_as_such(void **state)
 	assert_string_equal(decide(&known).text, "FAILED");
 }
 
+static void a_cancel_of_nobodys_is_told_as_such(void **state)
+{
+	struct known begun = { RUNNING, .f.seen = &cancelled_on_its_node,
+			       .a.ended_ms = A_MINUTE_AGO };
+	struct known early = { QUEUED, .f.seen = &cancelled_on_its_node,
+			       .a.ended_ms = A_MINUTE_AGO };
+
+	(void)state;
+	assert_non_null(strstr(decide(&begun).text, "nobody is known"));
+	assert_non_null(strstr(decide(&early).text, "prolog"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -680,6 +692,7 @@ int main(void)
 		cmocka_unit_test(moves_are_legal),
 		cmocka_unit_test(a_wait_is_never_in_the_past),
 		cmocka_unit_test(an_end_without_a_record_is_told_as_such),
+		cmocka_unit_test(a_cancel_of_nobodys_is_told_as_such),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

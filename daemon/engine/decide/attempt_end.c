@@ -41,6 +41,8 @@ static bool is_users_cancel(const struct facts *f)
 
 static const char nobodys_cancel[] =
 	"Slurm cancelled the job, and nobody is known to have wanted that";
+static const char not_begun[] = "Slurm cancelled the job before its script began: mostly its node "
+				"could not start it, as its prolog failed";
 
 /* The scheduler's word for the end, but that a cancellation counts as a person's only with
  * proof. */
@@ -94,8 +96,8 @@ static struct decision end_by_word(const struct facts *f, const char *state)
 		state = f->is_array ? wordless : silent;
 	if (f->is_array && cause == CAUSE_COMPLETED)
 		state = wordless;
-	if (is_nobodys_cancel(f) && f->a->claimed)
-		state = nobodys_cancel;
+	if (is_nobodys_cancel(f))
+		state = f->a->claimed ? nobodys_cancel : not_begun;
 	if (cause == CAUSE_COMPLETED || cause == CAUSE_NONE || is_nobodys_cancel(f))
 		cause = f->a->claimed ? CAUSE_LOST : CAUSE_LAUNCH_FAIL;
 	return attempt_end(cause, state);
