@@ -179,6 +179,17 @@ const char *text_entity(char c)
 	}
 }
 
+char *text_percents(const char *text)
+{
+	char *out = xmalloc(2 * strlen(text) + 1), *at = out;
+
+	for (; *text; *at++ = *text++)
+		if (*text == '%')
+			*at++ = '%';
+	*at = '\0';
+	return out;
+}
+
 char *text_about(const char *path, const char *text)
 {
 	return names(text, path) ? xstrdup(text) : xasprintf("%s: %s", path, text);

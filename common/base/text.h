@@ -39,6 +39,10 @@ void text_clean(char *text);
 /* What stands in HTML and XML for a character that is theirs; NULL where it stands for itself. */
 const char *text_entity(char c);
 
+/* With each "%" doubled: as the name of a file for those who fill something in behind one, Slurm and
+ * nsys. Owned by the caller. */
+char *text_percents(const char *text);
+
 /* "PATH: text", or just the text where that names the path itself. Owned by the caller. */
 char *text_about(const char *path, const char *text);
 

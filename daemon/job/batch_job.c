@@ -14,6 +14,7 @@
 #include "common/base/mem.h"
 #include "common/base/paths.h"
 #include "common/base/strv.h"
+#include "common/base/text.h"
 #include "daemon/job/job_env.h"
 #include "slurm/batch/batch.h"
 #include "slurm/batch/sbatch_values.h"
@@ -207,11 +208,15 @@ static bool has_submitter(const struct batch_job *job)
 }
 
 /* out.log → out-%a.log: the tasks of an array must not write into one file. */
-static char *of_each_task(const char *output)
+static char *for_slurm(const char *output, bool of_each_task)
 {
-	const char *dot = strrchr(output, '.');
+	char *plain = text_percents(output), *dot = strrchr(plain, '.'), *path;
 
-	return xasprintf("%.*s-%%a%s", (int)(dot - output), output, dot);
+	if (!of_each_task)
+		return plain;
+	path = xasprintf("%.*s-%%a%s", (int)(dot - plain), plain, dot);
+	free(plain);
+	return path;
 }
 
 void batch_job_set_output(struct batch_job *job, const struct run *run, const char *output)
@@ -227,7 +232,7 @@ void batch_job_set_output(struct batch_job *job, const struct run *run, const ch
 	add_word(job, "open-mode", "append");
 	if (is_theirs || json_object_get(job->fields, "std_out"))
 		return;
-	path = json_object_get(job->fields, "array_inx") ? of_each_task(output) : xstrdup(output);
+	path = for_slurm(output, json_object_get(job->fields, "array_inx") != NULL);
 	json_object_set_new(job->fields, "std_out", js_bytes(path));
 	add_word(job, "output", path);
 	free(path);

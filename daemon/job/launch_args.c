@@ -9,6 +9,7 @@
 
 #include "common/base/mem.h"
 #include "common/base/strv.h"
+#include "common/base/text.h"
 
 static void add_option(struct strv *w, const char *name, const char *value)
 {
@@ -120,9 +121,11 @@ static int64_t seconds(int64_t ms)
 char **launch_profiler(const struct run_spec *spec, const char *folder)
 {
 	struct strv w = { 0 };
+	char *plain;
 
 	if (!spec->nsys)
 		return NULL;
+	plain = text_percents(folder);
 	strv_add(&w, xstrdup("nsys"));
 	strv_add(&w, xstrdup("profile"));
 	strv_add(&w, xstrdup("--kill=none"));
@@ -134,7 +137,8 @@ char **launch_profiler(const struct run_spec *spec, const char *folder)
 	if (spec->nsys_output)
 		strv_add(&w, xasprintf("--output=%s", spec->nsys_output));
 	else
-		strv_add(&w, xasprintf("--output=%s/nsys-%%q{LB_LAUNCH}-%%q{LB_RANK}", folder));
+		strv_add(&w, xasprintf("--output=%s/nsys-%%q{LB_LAUNCH}-%%q{LB_RANK}", plain));
+	free(plain);
 	add_all(&w, &spec->nsys_options);
 	return w.items;
 }

@@ -7,6 +7,7 @@
 
 #include "common/base/paths.h"
 #include "common/base/shell_words.h"
+#include "common/base/text.h"
 
 /* One chain for each folder: FNV-1a of its path. */
 static uint32_t hash_of(const char *home)
@@ -27,6 +28,7 @@ static void print_option(FILE *to, const char *name, const char *value)
 static void print_options(const struct config *config, FILE *to)
 {
 	const struct in_slurm *s = &config->in_slurm;
+	char *home = text_percents(config->home);
 
 	fprintf(to, "#SBATCH --job-name=lbd-%08x\n", hash_of(config->home));
 	fputs("#SBATCH --dependency=singleton\n"
@@ -34,7 +36,8 @@ static void print_options(const struct config *config, FILE *to)
 	      "#SBATCH --open-mode=append\n",
 	      to);
 	fprintf(to, "#SBATCH --time=%lld\n", (long long)(s->time_ms + 59999) / 60000);
-	fprintf(to, "#SBATCH --output=\"%s/lbd.log\"\n", config->home);
+	fprintf(to, "#SBATCH --output=\"%s/lbd.log\"\n", home);
+	free(home);
 	print_option(to, "mem", s->mem);
 	print_option(to, "partition", s->partition);
 	print_option(to, "account", s->account);

@@ -4,6 +4,9 @@
 . "$(dirname "$0")/lib.sh"
 
 cluster_start 2
+# what Slurm would fill a number into
+LB_HOME="$T/100%job's home"
+mkdir "$LB_HOME"
 lbd_start
 
 # --- what was asked for is what the job has --------------------------------------------------
