@@ -199,6 +199,27 @@ char *js_line(const json_t *value)
 	return text ? text : xstrdup("null");
 }
 
+static int save(int (*write)(const char *, const void *, size_t, mode_t, struct err *),
+		const char *path, json_t *value, struct err *err)
+{
+	char *text = js_line(value);
+	int rc = write(path, text, strlen(text), 0640, err);
+
+	free(text);
+	json_decref(value);
+	return rc;
+}
+
+int js_save(const char *path, json_t *value, struct err *err)
+{
+	return save(file_write_atomic, path, value, err);
+}
+
+int js_save_visible(const char *path, json_t *value, struct err *err)
+{
+	return save(file_write_visible, path, value, err);
+}
+
 json_t *js_sorted(json_t *list, int (*compare)(const void *, const void *))
 {
 	size_t count = json_array_size(list);

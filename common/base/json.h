@@ -22,6 +22,10 @@ json_t *js_parse(const char *text, size_t len, struct err *err);
 json_t *js_parse_data(const char *text, size_t len, struct err *err);
 /* The whole file; at most max_bytes. */
 json_t *js_load(const char *path, size_t max_bytes, struct err *err);
+/* The value, which they take, as a line without a newline, mode 0640: as file_write_atomic, and as
+ * file_write_visible. */
+int js_save(const char *path, json_t *value, struct err *err);
+int js_save_visible(const char *path, json_t *value, struct err *err);
 
 /* Borrowed member of an object, or the fallback when it is absent, null or of another type. */
 const char *js_str(const json_t *object, const char *key, const char *fallback);

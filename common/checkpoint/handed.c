@@ -64,8 +64,6 @@ void handed_load(struct handed *h, const char *run_dir, const char *name)
 int handed_save(struct handed *h, struct err *err)
 {
 	json_t *o = json_object(), *list = json_array();
-	char *text;
-	int rc;
 
 	for (int i = 0; i < h->count; i++) {
 		const struct handed_item *item = &h->items[i];
@@ -90,11 +88,7 @@ int handed_save(struct handed *h, struct err *err)
 	js_set_int(o, "first_told", h->first_told < 0 ? JS_NONE : h->first_told);
 	js_set_int(o, "best_told", h->best_told < 0 ? JS_NONE : h->best_told);
 	json_object_set_new(o, "handed", list);
-	text = js_line(o);
-	rc = file_write_atomic(h->file, text, strlen(text), 0640, err);
-	free(text);
-	json_decref(o);
-	return rc;
+	return js_save(h->file, o, err);
 }
 
 void handed_forget(struct handed *h)

@@ -16,7 +16,6 @@ int attempt_order_write(const char *folder, const struct attempt_order *order, s
 {
 	char *path = path_join("%s/order", folder);
 	json_t *root = json_object();
-	char *text;
 	int rc;
 
 	js_set_int(root, "version", ORDER_VERSION);
@@ -25,10 +24,7 @@ int attempt_order_write(const char *folder, const struct attempt_order *order, s
 	js_set_str(root, "text", order->text);
 	if (order->goes_on)
 		js_set_bool(root, "goes_on", true);
-	text = js_line(root);
-	rc = file_write_visible(path, text, strlen(text), 0640, err);
-	free(text);
-	json_decref(root);
+	rc = js_save_visible(path, root, err);
 	free(path);
 	return rc;
 }

@@ -28,15 +28,11 @@ int trainer_request_write(const char *folder, enum trainer_request request, cons
 {
 	char *path = path_join("%s/%s", folder, trainer_request_name(request));
 	json_t *root = json_object();
-	char *text;
 	int rc;
 
 	js_set_int(root, "version", WISH_VERSION);
 	js_set_str(root, "by", by);
-	text = js_line(root);
-	rc = file_write_atomic(path, text, strlen(text), 0640, err);
-	free(text);
-	json_decref(root);
+	rc = js_save(path, root, err);
 	free(path);
 	return rc;
 }

@@ -80,19 +80,13 @@ static void load(struct transfer *t)
 static int save(const struct transfer *t, struct err *err)
 {
 	json_t *o = json_object();
-	char *text;
-	int rc;
 
 	js_set_int(o, "generation", t->generation);
 	js_set_int(o, "count", t->count);
 	js_set_int(o, "done", t->done);
 	js_set_str(o, "digest", t->digest);
 	js_set_str(o, "state", t->state);
-	text = js_line(o);
-	rc = file_write_atomic(t->file, text, strlen(text), 0640, err);
-	free(text);
-	json_decref(o);
-	return rc;
+	return js_save(t->file, o, err);
 }
 
 static void digest_text(const struct curve *c, size_t count, char out[24])

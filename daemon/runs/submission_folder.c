@@ -297,7 +297,7 @@ static int write_spec(const struct submission *s, struct err *err)
 static int write_code(const struct submission *s, struct err *err)
 {
 	json_t *code = json_copy(json_object_get(s->by.args, "code"));
-	char *patch = js_bytes_take(json_object_get(code, "patch")), *text;
+	char *patch = js_bytes_take(json_object_get(code, "patch"));
 	char *path = path_join("%s/" CODE_JSON, s->dir);
 	char *files = js_bytes_take(json_object_get(code, "files"));
 	char *patch_path = path_join("%s/code.patch", s->dir);
@@ -308,9 +308,7 @@ static int write_code(const struct submission *s, struct err *err)
 		json_object_del(code, "patch");
 		json_object_del(code, "files");
 		js_set_bool(code, "snapshot", json_object_get(s->by.args, "snapshot") != NULL);
-		text = js_line(code);
-		rc = file_write_visible(path, text, strlen(text), 0640, err);
-		free(text);
+		rc = js_save_visible(path, json_incref(code), err);
 		if (rc == 0 && patch)
 			rc = file_write_visible(patch_path, patch, strlen(patch), 0600, err);
 		if (rc == 0 && files && !json_object_get(s->by.args, "snapshot"))

@@ -350,16 +350,12 @@ static int write_result(const struct part *p, const struct err *why)
 	char *path = part_result_path(text_of(p, "part"), text_of(p, "id"),
 				      rank ? strtoll(rank, NULL, 10) : 0);
 	json_t *o = json_object();
-	char *text;
 	int rc;
 
 	js_set_str(o, "node", p->node);
 	json_object_set(o, "files", p->files);
 	js_set_str(o, "error", why->text[0] ? why->text : NULL);
-	text = js_line(o);
-	rc = file_write_atomic(path, text, strlen(text), 0640, NULL);
-	free(text);
-	json_decref(o);
+	rc = js_save(path, o, NULL);
 	free(path);
 	return rc;
 }

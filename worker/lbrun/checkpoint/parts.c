@@ -109,16 +109,13 @@ static int64_t nodes_of(const char *word)
 
 static int gather(const struct parts_request *q, struct manifest *m, struct err *err)
 {
-	char *path = path_join("%s/%s", q->part, request_name), *text;
+	char *path = path_join("%s/%s", q->part, request_name);
 	char id[TOKEN_HEX + 1];
-	json_t *o;
 	pid_t srun = -1;
 	int rc;
 
 	token_draw(id);
-	o = describe(q, m, id);
-	text = js_line(o);
-	rc = file_write_atomic(path, text, strlen(text), 0640, err);
+	rc = js_save(path, describe(q, m, id), err);
 	if (rc == 0 && (srun = allocation_start(q->nodes, "--stage-part", path, -1)) < 0)
 		rc = err_errno(err, "srun");
 	if (rc == 0)
@@ -126,8 +123,6 @@ static int gather(const struct parts_request *q, struct manifest *m, struct err 
 	for (int64_t i = 0; i < q->nodes && rc == 0; i++)
 		rc = read_result(q, id, i, m, err);
 	unlink(path);
-	free(text);
-	json_decref(o);
 	free(path);
 	return rc;
 }

@@ -75,12 +75,8 @@ static int write_seal(const char *folder, const struct checkpoint *c, bool with_
 		      struct err *err)
 {
 	char *path = seal_path(folder, c->path);
-	json_t *o = seal_of(c, with_digests);
-	char *text = js_line(o);
-	int rc = file_write_atomic(path, text, strlen(text), 0640, err);
+	int rc = js_save(path, seal_of(c, with_digests), err);
 
-	free(text);
-	json_decref(o);
 	free(path);
 	return rc;
 }

@@ -69,7 +69,6 @@ static void read_all(struct meter *m)
 static void write_file(const struct meter *m)
 {
 	json_t *o = json_object();
-	char *text;
 
 	js_set_int(o, "seq", m->seq);
 	js_set_str(o, "node", m->job->node);
@@ -78,10 +77,7 @@ static void write_file(const struct meter *m)
 		json_object_set(o, "usage", m->usage);
 	json_object_set(o, "xids", m->xids);
 	js_set_int(o, "xid_count", m->xid_count);
-	text = js_line(o);
-	file_write_visible(m->path, text, strlen(text), 0640, NULL);
-	free(text);
-	json_decref(o);
+	js_save_visible(m->path, o, NULL);
 }
 
 static void end_minute(struct meter *m, int64_t now_ms)
