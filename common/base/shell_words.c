@@ -74,7 +74,7 @@ char **shell_words(const char *text, struct err *err)
 
 const char *shell_word(const char *text, char out[SHELL_WORD_BYTES])
 {
-	enum { BARE_MAX_BYTES = 200 };
+	enum { BARE_MAX_BYTES = 80 };
 	static const char bare[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 				   "0123456789@%+=:,./_-";
 	size_t len = strlen(text), at = 0;

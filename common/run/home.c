@@ -62,9 +62,9 @@ int home_check(const char *home, struct err *err)
 		rc = 0;
 	else if (lstat(known, &st) < 0)
 		rc = err_set(err, ERR_REFUSED,
-			     "%s was moved here from %s, which its runs and jobs still go "
-			     "by; nothing is lost: lbctl --home %s home move %s",
-			     home, known, place, place);
+			     "it was moved here from %s, which its runs and jobs still go by; "
+			     "nothing is lost: lbctl --home %s home move %s",
+			     known, place, place);
 	else
 		rc = err_set(
 			err, ERR_REFUSED,

@@ -446,7 +446,7 @@ int switchboard_allows(struct switchboard *board, const char *name, const char *
 		return 0;
 	path = path_join("%s/%s", board->folder, s->file);
 	err_set(err, ERR_LOCKED,
-		"%s: the switch %s stands against it, left by %s%s%s; take it away first: rm %s",
+		"%s: the switch %s stands against it, left by %s%s%.100s; take it away first: rm %s",
 		name, s->file, s->by, s->text[0] ? ": " : "", s->text, shell_word(path, word));
 	free(path);
 	return -1;

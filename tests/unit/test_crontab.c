@@ -82,6 +82,11 @@ static void test_word_to_type(void **state)
 		assert_null(words[1]);
 		strv_free(words);
 	}
+	assert_string_equal(shell_word("/a/path/of/eighty/bytes/stands/as/it/is"
+				       "/in/a/message/that/has/it/four/times/too/",
+				       word),
+			    "/a/path/of/eighty/bytes/stands/as/it/is"
+			    "/in/a/message/that/has/it/four/times/too/");
 	memset(far, 'x', sizeof(far));
 	far[sizeof(far) - 1] = '\0';
 	assert_int_equal(shell_word(far, word)[0], '\'');
