@@ -74,6 +74,12 @@ static int check_one(int fd, const struct stat *st, const char *path, bool is_wa
 	}
 	if ((!by_group && !by_all) || (is_way && (st->st_mode & S_ISVTX)))
 		return 0;
+	/* a place of everybody's is to stay one, and root's mode is not this user's to change */
+	if (st->st_uid != uid || (by_all && (st->st_mode & S_ISVTX)))
+		return err_set(err, ERR_REFUSED,
+			       "%s: others can write to it, and what lies there acts as you: use a "
+			       "folder that only you can write to",
+			       path);
 	return err_set(err, ERR_REFUSED,
 		       "%s: others can write to it, and what lies there acts as you; mend "
 		       "it with: chmod %s-w %s",

@@ -19,7 +19,7 @@
 #include "common/base/err.h"
 
 /* open(2) with these flags, and checks it as a file or folder of `uid`. Never waits. A descriptor,
- * or -1 with err: ERR_NOT_FOUND, ERR_REFUSED (what others could do, and the chmod that ends it),
+ * or -1 with err: ERR_NOT_FOUND, ERR_REFUSED (what others could do, and what ends it),
  * ERR_IO. */
 int guarded_open(const char *path, int flags, uid_t uid, struct err *err);
 

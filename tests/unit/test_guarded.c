@@ -108,8 +108,23 @@ static void a_link_leads_elsewhere(void **state)
 	assert_contains(err.text, "no link");
 }
 
+/* As /tmp is: nobody is told to close it. */
+static void a_place_of_everybodys(void **state)
+{
+	struct err err = { 0 };
+
+	(void)state;
+	chmod(middle, 01777);
+	is_read();
+	assert_int_equal(guarded_open(middle, O_RDONLY | O_DIRECTORY, geteuid(), &err), -1);
+	assert_int_equal(err.code, ERR_REFUSED);
+	assert_contains(err.text, "use a folder that only you can write to");
+}
+
 static void somebody_elses(void **state)
 {
+	struct err err = { 0 };
+
 	(void)state;
 	if (geteuid() != 0)
 		return; /* only root gives files away */
@@ -118,6 +133,8 @@ static void somebody_elses(void **state)
 	assert_int_equal(chown(middle, 0, 51001), 0);
 	chmod(middle, 0770);
 	is_refused("chmod g-w /", middle);
+	assert_int_equal(guarded_open(file, O_RDONLY, 51002, &err), -1);
+	assert_contains(err.text, "use a folder that only you can write to"); /* it is root's */
 	assert_int_equal(chown(middle, 0, 0), 0); /* root's own group, with nobody else in it */
 	is_read();
 }
@@ -170,10 +187,10 @@ static void what_is_not_there(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(what_is_ones_own),    TEST(a_file_that_others_may_write),
-		TEST(a_folder_on_the_way), TEST(a_link_leads_elsewhere),
-		TEST(somebody_elses),      TEST(an_access_list),
-		TEST(what_is_not_there),
+		TEST(what_is_ones_own),      TEST(a_file_that_others_may_write),
+		TEST(a_folder_on_the_way),   TEST(a_link_leads_elsewhere),
+		TEST(a_place_of_everybodys), TEST(somebody_elses),
+		TEST(an_access_list),        TEST(what_is_not_there),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
