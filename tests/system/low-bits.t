@@ -151,7 +151,7 @@ ok $? "inspect without a recipe: exit 2"
 
 # --- mistakes ------------------------------------------------------------------------------------
 lbworker train small.toml --quantize.recipe mxfp9 2>err.log
-[ $? = 2 ] && grep -q 'quantize.recipe: there is no recipe "mxfp9"; there are none, bf16, tensorwise' err.log
+[ $? = 2 ] && grep -q 'quantize.recipe: there is no recipe "mxfp9"; allowed: none, bf16, tensorwise' err.log
 ok $? "an unknown recipe: exit 2, and what there is"
 lbworker recipes mxfp9 2>err.log
 [ $? = 2 ] && grep -q 'there is no recipe "mxfp9"' err.log

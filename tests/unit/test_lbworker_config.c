@@ -52,7 +52,7 @@ static void test_refused(void **state)
 		  "c.toml:3: checkpoint.interval_type: \"seconds\" is not supported, only \"steps\"; "
 		  "--lenient goes on without it" },
 		{ BASE "[model]\nconverters = [\"float8\"]\n[float8]\nrecipe_name = \"wise\"\n",
-		  "c.toml:6: quantize.recipe: there is no recipe \"wise\"; there are none, bf16, tensorwise" },
+		  "c.toml:6: quantize.recipe: there is no recipe \"wise\"; allowed: none, bf16, tensorwise" },
 		{ BASE "[model]\nconverters = [\"quantize.grouped_mm.mx\"]\n",
 		  "c.toml:4: model.converters: [\"quantize.grouped_mm.mx\"] is not supported, only []" },
 		{ BASE "[quantize]\nrecipe = \"mxfp8\"\nrules = [\"steps=3\"]\n",

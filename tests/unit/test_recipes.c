@@ -349,7 +349,7 @@ static void test_names_of_torchao(void **state)
 	}
 	/* its FP4 is nearest everywhere, which none of ours is */
 	assert_int_equal(recipe_find(&r, "mxfp4_emulated", &err), -1);
-	assert_contains(err.text, "there is no recipe \"mxfp4_emulated\"; there are none, ");
+	assert_contains(err.text, "there is no recipe \"mxfp4_emulated\"; allowed: none, ");
 }
 
 static int find(const char *text, struct err *err)
@@ -371,7 +371,7 @@ static void test_file(void **state)
 	assert_int_equal(find("base = \"mxfp8\"\n[input]\ng = \"e5m2 1x32 up\"\n", &err), 0);
 	assert_int_equal(find("base = \"mx\"\n", &err), -1);
 	assert_contains(err.text,
-			"my.toml:1: base: there is no recipe \"mx\"; there are none, bf16");
+			"my.toml:1: base: there is no recipe \"mx\"; allowed: none, bf16");
 	assert_int_equal(find("[input]\nx = \"-\"\n", &err), -1);
 	assert_contains(err.text, "my.toml:2: input.x: unknown key; there are base");
 	assert_int_equal(find("[input]\ng = \"e5m2\"\n", &err), -1);

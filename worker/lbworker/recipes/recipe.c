@@ -99,7 +99,7 @@ static int take_row(struct recipe *out, const char *name, struct err *err)
 	if (!row) {
 		char *names = recipe_names();
 		err_set(err, ERR_USAGE,
-			"there is no recipe \"%s\"; there are %s, or the path of a "
+			"there is no recipe \"%s\"; allowed: %s, or the path of a "
 			"file NAME.toml",
 			name, names);
 		free(names);
