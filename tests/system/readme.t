@@ -19,6 +19,10 @@ printf '#!/bin/bash\n#SBATCH --time=10\nexec python train.py "$@"\n' >train.slur
 sed -n '/^## One machine without Slurm/q; /^Start the daemon/,$s/^    \(lbctl .*\)/\1/p' "$src/README.md" |
 	grep -v -e --team -e ada/ >commands
 is "$(grep -c '^lbctl submit' commands)" 4 "the README submits in four ways"
+# "rm -r FOLDER  # all runs with their logs" removes logs, too: zsh, as people type in it, knows no
+# comments.
+is "$(cd "$src" && grep -nE '^(    |\$ )?(lbctl|lbworker|lbd|make|rm|mv|cp|touch|mkdir|export|sh) .*[[:space:]]#[[:space:]]' \
+	README.md CONTRIBUTING.md docs/*.md docs/cookbook/*.md)" "" "no command is shown with a comment behind it"
 while read -r line; do
 	case $line in
 	*"lbctl kill first"*) run_reaches first running 60 ;;
