@@ -212,11 +212,17 @@ static int clear_entry(struct carry *c, const char *name, struct err *err)
 	return rc;
 }
 
+/* Copying may have taken hours, and others, an evaluation, may have written there meanwhile. */
+static int take_copied_away(const char *path, const char *there, struct err *err)
+{
+	return !file_exists(there) || copy(path, there, err) == 0 ? take_away(path, err) : -1;
+}
+
 static int clear_run(struct carry *c, const char *name, struct err *err)
 {
 	char *path = path_join("%s/runs/%s", c->left, name);
 	char *there = path_join("%s/runs/%s", c->to, name);
-	int rc = file_is_link(there) ? 0 : take_away(path, err);
+	int rc = file_is_link(there) ? 0 : take_copied_away(path, there, err);
 
 	free(path);
 	free(there);
@@ -258,7 +264,7 @@ static int fetch(const char *link, const char *copied, const char *target, struc
 
 	if (take_away(copied, err) == 0 && copy(target, copied, err) == 0 &&
 	    exchange(copied, link, err) == 0 && take_away(copied, err) == 0)
-		rc = take_away(target, err);
+		rc = take_copied_away(target, link, err);
 	drop_left(left);
 	free(left);
 	free(runs);

@@ -119,4 +119,22 @@ lbd_start
 is "$(run_state lives)" completed "lbd knows them"
 ok "and restarts what began there" lbctl restart over --from scratch
 run_reaches over completed 30
+lbd_stop
+
+# --- an evaluation writes into a run that is over, while that is carried ---------------------------
+LB_HOME=$T/busy
+mkdir "$LB_HOME" "$T/beside"
+lbd_start
+lbctl submit --name over -- true >/dev/null
+run_reaches over completed 30
+lbd_stop
+cat >"$T/beside/cp" <<END
+#!/bin/sh
+$(command -v cp) "\$@" || exit
+case \$5 in */runs/over) [ -e "$T/written" ] || echo new | tee "$T/written" >"\$5/scores" ;; esac
+END
+chmod +x "$T/beside/cp"
+exits 0 "it is moved" env PATH="$T/beside:$PATH" lbctl home move "$far/busy"
+ok "while somebody wrote" [ -s "$T/written" ]
+is "$(cat "$LB_HOME/runs/over/scores")" new "which is there"
 done_testing
