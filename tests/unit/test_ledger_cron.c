@@ -116,6 +116,37 @@ static void test_a_thousand_are_kept(void **state)
 	assert_int_equal(put(0, "skipped", "", NULL), 0); /* it had been forgotten */
 }
 
+static int note_run(const struct ledger_cron_tick *tick, void *arg)
+{
+	*(int *)arg += strcmp(tick->run, "kept") == 0;
+	return 0;
+}
+
+/* A run that is there is a periodic job's for as long as it is there. */
+static void test_whose_run_it_is_stays_known(void **state)
+{
+	const struct ledger_run kept = {
+		.name = "kept",
+		.owner = "ada",
+		.state = RUN_COMPLETED,
+		.text = "",
+		.scheduler = "local",
+		.dir = "/runs/kept",
+		.wanted_by = "",
+		.wanted_reason = "",
+	};
+	int64_t id;
+	int found = 0;
+
+	(void)state;
+	assert_int_equal(ledger_run_insert(ledger, &kept, &id, NULL), 0);
+	assert_int_equal(put(0, "submitted", "kept", NULL), 0);
+	for (int i = 1; i <= 1100; i++)
+		assert_int_equal(put(60 * i, "submitted", "x", NULL), 0);
+	assert_int_equal(ledger_cron_tick_runs(ledger, note_run, &found, NULL), 0);
+	assert_int_equal(found, 1);
+}
+
 static int note(const struct ledger_cron_entry *entry, void *arg)
 {
 	char *text = arg;
@@ -147,6 +178,8 @@ int main(void)
 						tear_down),
 		cmocka_unit_test_setup_teardown(test_success_outlives_its_run, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_a_thousand_are_kept, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_whose_run_it_is_stays_known, set_up,
+						tear_down),
 		cmocka_unit_test_setup_teardown(test_entries, set_up, tear_down),
 	};
 
