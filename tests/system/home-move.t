@@ -121,7 +121,7 @@ ok "and restarts what began there" lbctl restart over --from scratch
 run_reaches over completed 30
 lbd_stop
 
-# --- an evaluation writes into a run that is over, while that is carried ---------------------------
+# --- an evaluation writes into a run that is over, while that is carried --------------------------
 LB_HOME=$T/busy
 mkdir "$LB_HOME" "$T/beside"
 lbd_start
