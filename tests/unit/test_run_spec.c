@@ -123,7 +123,7 @@ static void test_mistakes(void **state)
 		{ "[run]\ncommand=[]", "t.toml:2: run.command: must name a program" },
 		{ "[run]\ncommand=['']", "t.toml:2: run.command: must name a program" },
 		{ RUN "name='../x'", "t.toml:3: run.name: bad name \"../x\": it must start with a "
-				     "letter or a digit" },
+				     "letter (a to z, A to Z) or a digit" },
 		{ RUN "[watch]\nstep_timeout='soon'", "t.toml:4: watch.step_timeout: must be "
 						      "\"auto\" or a duration up to 7 days, "
 						      "like \"90s\"" },
