@@ -157,6 +157,9 @@ static void test_frameworks(void **state)
 		 "Epoch 2/3 [Train]:  50%|5 | 50/100 [00:01<00:01, 9.0it/s, loss=2]\n", "50/300 loss=2.5; 150/300 loss=2"},
 		{"Training epoch 1: 100%|# | 100/100 [00:01<00:00, 9.0it/s]\nValidating epoch 1: 100%|# | 10/10 [00:01<00:00, 9.0it/s]\n"
 		 "Training epoch 2:  50%|5 | 50/100 [00:01<00:01, 9.0it/s]\n", "200; 250"},
+		/* of a host's name no part is such a word */
+		{"gpu-test-3: Epoch 1/3:  10%|1 | 10/100 [00:01<00:09, 9.0it/s]\rdev-1.site: Epoch 1/3:  20%|2 | 20/100 [00:01<00:09, 9.0it/s]\n",
+		 "10/300; 20/300"},
 		{"Calculating loss...: 100%|# | 25/25 [00:01<00:00, 9.0it/s]\rwriting train.bin:  50%|5 | 5/10 [00:01<00:01, 9.0it/s]\r"
 		 "sampling loop time step:  50%|5 | 5/10 [00:01<00:01, 9.0it/s]\rdev set:  50%|5 | 5/10 [00:01<00:01, 9.0it/s, loss=3]\r"
 		 "eval loss:  50%|5 | 5/10 [00:01<00:01, 9.0it/s]\rtrain loss:  50%|5 | 5/10 [00:01<00:01, 9.0it/s]\n", "5/10"},
