@@ -214,11 +214,34 @@ void remover_close(struct remover *remover)
 
 /* --- the verb --------------------------------------------------------------------------------- */
 
+/* A folder that is not there may have been purged; with the one that it lies in, its file system is
+ * away: it would come back, and be nobody's. */
+static int check_folder(const char *dir, const char *name, const char *home, struct err *err)
+{
+	char *holder = xstrndup(dir, (size_t)(strrchr(dir, '/') - dir));
+	char word[SHELL_WORD_BYTES];
+	struct stat st;
+	int rc = 0;
+
+	if (lstat(dir, &st) == 0 && S_ISLNK(st.st_mode))
+		rc = err_set(err, ERR_LOCKED,
+			     "%s is still on the file system where $LB_HOME was before; fetch it "
+			     "first: lbctl home move %s",
+			     name, shell_word(home, word));
+	else if (lstat(dir, &st) < 0 && errno != ENOENT)
+		rc = err_errno(err, "%s: nothing was done: %s", name, dir);
+	else if (!file_exists(holder))
+		rc = err_set(err, ERR_IO,
+			     "%s: %s is not there: where its file system is away, it comes back; "
+			     "nothing was done (if it is gone for good: mkdir -p %s)",
+			     name, holder, shell_word(holder, word));
+	free(holder);
+	return rc;
+}
+
 static int check(struct request *r, const struct ledger_run *run, const char *name, struct err *err)
 {
-	char word[SHELL_WORD_BYTES];
 	const char *follower;
-	struct stat st;
 
 	if (r->peer.role < ROLE_OWNER && run->owner_uid != (int64_t)r->peer.uid)
 		return err_set(err, ERR_REFUSED,
@@ -230,11 +253,8 @@ static int check(struct request *r, const struct ledger_run *run, const char *na
 			       "%s is %s: only a run that is over can be removed; end it "
 			       "with: lbctl kill %s",
 			       name, run_state_phrase(run->state), name);
-	if (lstat(run->dir, &st) == 0 && S_ISLNK(st.st_mode))
-		return err_set(err, ERR_LOCKED,
-			       "%s is still on the file system where $LB_HOME was before; fetch it "
-			       "first: lbctl home move %s",
-			       name, shell_word(r->lbd->config.home, word));
+	if (check_folder(run->dir, name, r->lbd->config.home, err) < 0)
+		return -1;
 	follower = engine_follower(r->lbd->engine, name);
 	if (follower)
 		return err_set(err, ERR_LOCKED,

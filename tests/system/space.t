@@ -224,4 +224,18 @@ exits 4 "its name is not free" make_run two
 
 lbctl kill --now live >/dev/null
 lbctl daemon stop >/dev/null
+
+# runs.folder on a file system that is away
+LB_DEBUGGER=
+mkdir -p "$T/scratch/runs" && printf '[runs]\nfolder = "%s"\n' "$T/scratch/runs" >>"$LB_HOME/lbd.toml"
+lbd_start
+make_run far
+run_reaches far completed 20
+mv "$T/scratch" "$T/unmounted"
+exits 9 "a run whose file system is away" lbctl rm --yes far
+is "$out" "" "is not called removed"
+like "$err" "far: $T/scratch/runs is not there: .*nothing was done" "and why"
+mv "$T/unmounted" "$T/scratch"
+exits 0 "when it is back" lbctl rm --yes far
+wait_for '[ -z "$(ls -A "$T/scratch/runs")" ]' 10 && passed "it goes, with its folder"
 done_testing
