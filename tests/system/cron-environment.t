@@ -100,4 +100,12 @@ cluster_start 1
 told Slurm
 printf '[slurm]\nsubmit_with = "sbatch"\n' >>"$LB_HOME/lbd.toml"
 told "by way of sbatch"
+
+# --- an example that comes along ------------------------------------------------------------------
+mkdir -p "$T/prune/new" "$T/prune/old/deep" "$T/prune/kept"
+touch "$T/prune/old/deep/f" "$T/prune/kept/f" "$T/prune/kept/new"
+touch -d '100 days ago' "$T/prune/old/deep/f" "$T/prune/kept/f" "$T/prune/old/deep" "$T/prune/old" "$T/prune/kept"
+ok "old outputs are pruned" env FOLDER="$T/prune" sh "$src/etc/cron/prune-outputs.sh"
+is "$(cd "$T/prune" && find . | sort | tr '\n' ' ')" ". ./kept ./kept/new ./new " \
+	"with the folders that this leaves empty; one that a job has just made stays"
 done_testing
