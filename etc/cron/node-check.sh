@@ -18,8 +18,8 @@ if command -v nvidia-smi >/dev/null; then
 	nvidia-smi --query-gpu=index,temperature.gpu,ecc.errors.uncorrected.volatile.total \
 		--format=csv,noheader,nounits >gpus.$$ || complain "nvidia-smi fails"
 	while IFS=', ' read -r gpu temperature errors; do
-		[ "$temperature" -lt 90 ] || complain "GPU $gpu: $temperature degrees"
-		case $errors in 0 | *N/A*) ;; *) complain "GPU $gpu: $errors uncorrected memory errors" ;; esac
+		case $temperature in [0-8][0-9] | [0-9] | \[*) ;; *) complain "GPU $gpu: $temperature degrees" ;; esac
+		case $errors in 0 | \[*) ;; *) complain "GPU $gpu: $errors uncorrected memory errors" ;; esac
 	done <gpus.$$
 	rm -f gpus.$$
 fi

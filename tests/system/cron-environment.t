@@ -101,11 +101,17 @@ told Slurm
 printf '[slurm]\nsubmit_with = "sbatch"\n' >>"$LB_HOME/lbd.toml"
 told "by way of sbatch"
 
-# --- an example that comes along ------------------------------------------------------------------
+# --- examples that come along ------------------------------------------------------------------
 mkdir -p "$T/prune/new" "$T/prune/old/deep" "$T/prune/kept"
 touch "$T/prune/old/deep/f" "$T/prune/kept/f" "$T/prune/kept/new"
 touch -d '100 days ago' "$T/prune/old/deep/f" "$T/prune/kept/f" "$T/prune/old/deep" "$T/prune/old" "$T/prune/kept"
 ok "old outputs are pruned" env FOLDER="$T/prune" sh "$src/etc/cron/prune-outputs.sh"
 is "$(cd "$T/prune" && find . | sort | tr '\n' ' ')" ". ./kept ./kept/new ./new " \
 	"with the folders that this leaves empty; one that a job has just made stays"
+mkdir "$T/gpus"
+printf '#!/bin/sh\nprintf "0, 45, 0\\n1, [N/A], [N/A]\\n2, 95, 3\\n3, 9, [Not Supported]\\n"\n' >"$T/gpus/nvidia-smi"
+chmod +x "$T/gpus/nvidia-smi"
+is "$(cd "$T" && PATH=$T/gpus:$PATH sh "$src/etc/cron/node-check.sh" 2>&1 | grep GPU | sed 's/.*: GPU/GPU/')" \
+	"GPU 2: 95 degrees
+GPU 2: 3 uncorrected memory errors" "of GPUs that tell no temperature or errors nothing is said"
 done_testing
