@@ -155,6 +155,8 @@ told_by() {	# WORDS-OF-HOOK
 told_by "\"slack\", \"http://127.0.0.1:$web/services/x\""
 is "$(cat "$T/told")" "the hook was told" "Slack"
 like "$(cat "$T/seen")" '^POST /services/x .*"text": "notify_test: news of runs come this way' "is told"
+printf '{"kind":"failed","text":"first: <!channel> & <class>"}' | "$src/etc/notify" slack "http://127.0.0.1:$web/services/x"
+like "$(tail -n 1 "$T/seen")" '"first: &lt;!channel&gt; &amp; &lt;class&gt;"' "what Slack would act upon is text"
 told_by "\"ntfy\", \"http://127.0.0.1:$web/topic\""
 is "$(cat "$T/told")" "the hook was told" "ntfy"
 like "$(tail -n 1 "$T/seen")" '^POST /topic None lbd: notify_test notify_test: news' "is told, with a title"
