@@ -17,6 +17,7 @@
 #include "common/base/text.h"
 #include "daemon/job/job_env.h"
 #include "slurm/batch/batch.h"
+#include "slurm/batch/directives.h"
 #include "slurm/batch/sbatch_values.h"
 
 enum { SCRIPT_MAX_BYTES = 4 * 1024 * 1024 };
@@ -55,7 +56,24 @@ static char *option_of(const char *key, const json_t *value)
 	return option;
 }
 
-/* The spec's own settings, as words of sbatch. Of a range of nodes Slurm gives as many as are
+/* Do options of sbatch say how many there are? */
+static bool says_tasks(const struct run_spec *spec)
+{
+	struct directives d = { 0 };
+	bool says = false;
+
+	if (spec->extra.count > 0 &&
+	    directives_read_words(&d, spec->extra.items, "slurm.extra", NULL) == 0) {
+		for (size_t i = 0; i < d.count; i++)
+			says |= d.items[i].option->name &&
+				strcmp(d.items[i].option->name, "ntasks") == 0;
+	}
+	directives_clear(&d);
+	return says;
+}
+
+/* The spec's own settings, as words of sbatch. One task a node is what holds where nothing is said:
+ * beside --ntasks=2 on one node it would be a job that can never begin. Of a range of nodes Slurm gives as many as are
  * free. */
 static void words_of_spec(const struct run *run, struct strv *words)
 {
@@ -69,6 +87,8 @@ static void words_of_spec(const struct run *run, struct strv *words)
 		json_object_set_new(options, "nodes",
 				    json_sprintf("%lld-%lld", (long long)spec->min_nodes,
 						 (long long)spec->nodes));
+	if (spec->ntasks_per_node == 1 && says_tasks(spec))
+		json_object_del(options, "ntasks_per_node");
 	if (spec->spare_nodes > 0) {
 		js_set_int(options, "nodes", spec->nodes + spec->spare_nodes);
 		strv_add(words, xstrdup("--no-kill"));

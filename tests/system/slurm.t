@@ -30,6 +30,10 @@ is "$(lbctl logs asked | grep -o '\[.*I am .*' | sort)" '[n1:0] I am 0 of 4
 [n2:2] I am 2 of 4
 [n2:3] I am 3 of 4' "each rank's output has node and rank in front"
 
+lbctl submit --name tasks -n 2 -- sh -c 'echo "of $SLURM_NTASKS tasks"' >/dev/null
+run_reaches tasks completed 60
+like "$(lbctl logs tasks)" 'of 2 tasks' "a command has as many tasks as options of sbatch say"
+
 ok "a command whose output goes elsewhere" lbctl submit --name elsewhere --output=elsewhere.%j -- echo "it is here"
 run_reaches elsewhere completed 60
 like "$(cat elsewhere.*)" 'it is here' "has it there"
