@@ -73,8 +73,8 @@ static bool says_tasks(const struct run_spec *spec)
 }
 
 /* The spec's own settings, as words of sbatch. One task a node is what holds where nothing is said:
- * beside --ntasks=2 on one node it would be a job that can never begin. Of a range of nodes Slurm gives as many as are
- * free. */
+ * beside --ntasks=2 on one node it would be a job that can never begin. Of a range of nodes Slurm
+ * gives as many as are free. */
 static void words_of_spec(const struct run *run, struct strv *words)
 {
 	const struct run_spec *spec = &run->spec;
