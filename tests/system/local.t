@@ -119,6 +119,24 @@ like "$err" '^lbctl: --chdir: there is no folder .*/none here; where the nodes h
 run_reaches chdir failed 20
 like "$(lbctl status chdir)" 'cannot change to the working directory .*/none: there is no ' "the run says it, too"
 
+# There is no number of Slurm's, and no Slurm.
+cat >"$T/again.slurm" <<'END'
+#!/bin/bash
+trap 'scontrol requeue $SLURM_JOB_ID; exit 0' USR1
+[ "$LB_ATTEMPT" = 2 ] || kill -USR1 $$
+END
+sed 's/requeue $SLURM_JOB_ID/requeuehold "$SLURM_JOB_ID"/' "$T/again.slurm" >"$T/held.slurm"
+cat >"$T/chain.slurm" <<'END'
+#!/bin/bash
+echo "step 1/9"
+[ "$LB_ATTEMPT" = 2 ] && echo "step 9/9" || { echo "step 2/9"; sbatch --dependency=afterany:$SLURM_JOB_ID "$0"; }
+END
+for how in again held chain; do
+	lbctl submit --name $how "$T/$how.slurm" >/dev/null 2>&1
+	run_reaches $how completed 20
+	is "$(lbctl status $how --json | json attempts.#)" 2 "$how: a script that brings itself back goes on in another job"
+done
+
 # --- lbd dies ---------------------------------------------------------------------------------
 child=$(cat "$T/child.a")
 trainer=$(lbctl status a --json | json attempts.0.launches.0.pid)

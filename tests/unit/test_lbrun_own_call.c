@@ -150,6 +150,35 @@ static void requeues_of_this_job(void **state)
 	}
 }
 
+/* "scontrol requeue $SLURM_JOB_ID" where there is no such variable. */
+static void requeues_without_number(void **state)
+{
+	static const struct {
+		const char *call;
+		enum own_requeue is;
+	} cases[] = {
+		{ "scontrol requeue", REQUEUE_OWN },
+		{ "scontrol requeue ''", REQUEUE_OWN },
+		{ "scontrol requeuehold State=SpecialExit ''", REQUEUE_OWN_HELD },
+		{ "scontrol requeue 10_3", REQUEUE_OWN },
+		{ "scontrol requeue 7", REQUEUE_OTHER },
+		{ "scontrol show job", REQUEUE_OTHER },
+	};
+	const struct own_job job = {
+		.id = "12", .array_id = "10", .array_task = "3", .is_unnumbered = true
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		char **argv = shell_words(cases[i].call, NULL);
+
+		assert_non_null(argv);
+		if (own_requeue(argv, &job) != cases[i].is)
+			fail_msg("%s", cases[i].call);
+		strv_free(argv);
+	}
+}
+
 static void cancels(void **state)
 {
 	static const struct {
@@ -185,6 +214,7 @@ int main(void)
 		cmocka_unit_test(submissions_of_this_script),
 		cmocka_unit_test(submissions_of_its_input),
 		cmocka_unit_test(requeues_of_this_job),
+		cmocka_unit_test(requeues_without_number),
 		cmocka_unit_test(cancels),
 	};
 

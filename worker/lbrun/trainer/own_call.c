@@ -53,8 +53,10 @@ enum own_requeue own_requeue(char *const *argv, const struct own_job *job)
 		is = REQUEUE_OWN_HELD;
 	else
 		return REQUEUE_OTHER;
-	for (word++; *word && is_of_requeue(*word);)
+	for (word++; *word && **word && is_of_requeue(*word);)
 		word++;
+	if (job->is_unnumbered && (!*word || !**word))
+		return is;
 	return *word && is_own_id(*word, job) && !word[1] ? is : REQUEUE_OTHER;
 }
 

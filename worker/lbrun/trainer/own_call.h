@@ -9,6 +9,7 @@
 /* NULL: there is none. Borrowed. */
 struct own_job {
 	const char *id, *array_id, *array_task;
+	bool is_unnumbered; /* without Slurm: its script finds no SLURM_JOB_ID to name it by */
 	const char *script; /* a file: the batch script as it runs */
 	const char *lay_at; /* where it lay when it was submitted */
 	const char *input;  /* a file that is standard input: sbatch's script if it names none */

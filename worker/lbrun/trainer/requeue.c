@@ -24,6 +24,9 @@ enum { SCRIPT_MAX_BYTES = 4 * 1024 * 1024, EXIT_NOT_FOUND = 127 };
  * one. */
 static const char variable[] = "LB_REQUEUE";
 
+/* The number of a job without Slurm. */
+static const char unnumbered[] = "LB_JOB_ID";
+
 static const char *const programs[] = { "sbatch", "scontrol", "scancel", NULL };
 
 /* Files that say what the launch asked for. */
@@ -87,8 +90,12 @@ void requeue_prepare(const char *folder, bool is_script, struct strv *env)
 {
 	const char *path = value_in(env, "PATH"), *job = value_in(env, "SLURM_JOB_ID");
 	char *bin = path_join("%s/bin", folder);
-	bool are_there = path && job && (is_script || path_has_program(path, programs[0])) &&
-			 folder_make(bin, 0750, NULL) == 0;
+	bool are_there;
+
+	if (!job && is_script)
+		job = value_in(env, unnumbered);
+	are_there = path && job && (is_script || path_has_program(path, programs[0])) &&
+		    folder_make(bin, 0750, NULL) == 0;
 
 	forget_mark(folder, REQUEUE);
 	forget_mark(folder, SUBMITTED);
@@ -254,10 +261,12 @@ static int as_scancel(char **argv, const struct own_job *job, const char *folder
 static int as_called(char **argv, const char *job_id, const char *folder)
 {
 	bool is_sbatch = strcmp(path_base(argv[0]), "sbatch") == 0;
+	const char *number = getenv(unnumbered);
 	struct attempt_params params = { 0 };
 	struct err why = { 0 };
 	struct own_job job = {
 		.id = job_id,
+		.is_unnumbered = !getenv("SLURM_JOB_ID") && number && strcmp(number, job_id) == 0,
 		.array_id = getenv("SLURM_ARRAY_JOB_ID"),
 		.array_task = getenv("SLURM_ARRAY_TASK_ID"),
 	};
