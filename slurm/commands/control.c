@@ -71,19 +71,23 @@ static int act(const char *const *words, struct answer *a)
 	return rc;
 }
 
-/* What the job became; a job that cannot be seen any more has been changed for all that is
- * known. */
+/* What the job became; one that is gone has been changed for all that is known. Where that cannot
+ * be seen, it is not known that anything was done. */
 static void confirm(const json_t *request, struct answer *a,
 		    bool (*is_unchanged)(const struct seen *job), const char *what)
 {
-	struct answer ignored = { .body = json_object() };
+	struct answer seen = { .body = json_object() };
 	const struct seen *job;
 	struct look look;
+	int rc = look_find(&seen, request, &look, &job);
 
-	if (look_find(&ignored, request, &look, &job) == 0 && is_unchanged(job))
+	if (rc == 0 && is_unchanged(job))
 		answer_set(a, SCHEDULER_UNCLEAR, "%s", what);
+	else if (rc && seen.result != SCHEDULER_GONE)
+		answer_set(a, SCHEDULER_UNCLEAR, "what came of it cannot be seen: %.300s",
+			   seen.text);
 	look_clear(&look);
-	json_decref(ignored.body);
+	json_decref(seen.body);
 }
 
 static bool is_held_still(const struct seen *job)

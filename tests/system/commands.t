@@ -39,6 +39,7 @@ partly)	[ "\$1" = release ] || exec \$real "\$@"
 	printf '%s\n' '7_0: Job has already finished' '7_1,3: No error' '7_2: Access/permission denied' >&2
 	exit 1 ;;
 untold) [ "\$2" != config ] || exit 1 ;;
+hollow)	echo fails >"$T/fault.squeue"; exit 0 ;;	# nothing is done, and that cannot be seen
 of-*)	\$real "\$@" | sed "s/^\(SLURM_VERSION *= \).*/\1\${fault#of-}/"; exit 0 ;;
 esac
 exec \$real "\$@"
@@ -135,6 +136,10 @@ for what in empty killed kill-me fails; do
 	scontrol uhold "$(echo "$a_ref" | cut -d' ' -f2)"
 	is "$(squeue -h -j "$(echo "$a_ref" | cut -d' ' -f2)" -o %r)" JobHeldUser "held again"
 done
+fault scontrol hollow
+ask release "$a_ref"
+is "$result" unclear "a release of which nobody can see what came: unclear"
+mend
 fault scontrol partly
 ask release "$a_ref"
 like "$result $rest" '^refused .*denied' "an array of which a task is not let go: refused"
@@ -150,6 +155,10 @@ for what in empty kill-me fails garbage; do
 	is "$result" unclear "scancel: $what: unclear"
 	mend
 done
+fault scancel hollow
+ask cancel "$a_ref"
+is "$result" unclear "scancel: hollow: unclear"
+mend
 ask cancel "$a_ref"
 is "$result" ok "then it is cancelled"
 ask cancel "$a_ref"
