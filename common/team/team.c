@@ -39,6 +39,14 @@ bool team_user_is_fine(const char *user)
 		      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-@+") == len;
 }
 
+void team_user_of(const char *account, unsigned uid, char *out, size_t size)
+{
+	if (account && team_user_is_fine(account))
+		snprintf(out, size, "%s", account);
+	else
+		snprintf(out, size, "%u", uid);
+}
+
 /* --- the folder ------------------------------------------------------------------------------- */
 
 static int check_folder(const struct stat *st, const char *folder, const char *team,
@@ -298,6 +306,7 @@ struct reading {
 static const char *what_is_wrong(const struct reading *r, const struct stat *st, const char *user)
 {
 	const struct member *member;
+	char own[TEAM_USER_BYTES + 1];
 
 	if (!S_ISREG(st->st_mode))
 		return "only an ordinary file is an export";
@@ -306,7 +315,8 @@ static const char *what_is_wrong(const struct reading *r, const struct stat *st,
 	if (st->st_size > TEAM_EXPORT_BYTES || r->bytes + (size_t)st->st_size > TOTAL_BYTES)
 		return "it is too large";
 	member = member_of(st->st_uid, r->team);
-	if (strcmp(member->name, user) != 0)
+	team_user_of(member->name, st->st_uid, own, sizeof(own));
+	if (strcmp(own, user) != 0)
 		return "it belongs to another user than its name says";
 	if (!member->is_member && st->st_uid != 0)
 		return "its owner is not in the team";

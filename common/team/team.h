@@ -49,6 +49,9 @@ int team_write(int folder, const char *shown, const char *user, const char *text
 
 /* Can a user of this name have an export? Letters, digits and "._-@+", no '.' or '-' in front. */
 bool team_user_is_fine(const char *user);
+/* How the export of a user is called, and the user in it: by the account's name, or by its number
+ * where that is none (NULL) or cannot be a file's, as a directory's "AD\ada". */
+void team_user_of(const char *account, unsigned uid, char *out, size_t size);
 
 struct team_export {
 	char user[TEAM_USER_BYTES + 1]; /* whose lbd; the owner of the file */

@@ -189,10 +189,7 @@ static void name_user(char *out, size_t size)
 {
 	struct account me;
 
-	if (account_of(geteuid(), &me) && team_user_is_fine(me.name))
-		snprintf(out, size, "%s", me.name);
-	else
-		snprintf(out, size, "%u", geteuid());
+	team_user_of(account_of(geteuid(), &me) ? me.name : NULL, geteuid(), out, size);
 	account_clear(&me);
 }
 

@@ -21,7 +21,8 @@ as_outsider() { setpriv --reuid 51003 --regid 51003 --clear-groups "$@"; }
 chmod 755 "$T"
 cp "$B"/lb* "$T"/ 2>/dev/null	# the build folder may be closed to other users
 PATH=$T:$PATH
-printf '[team]\ngroup = "%s"\n' $team >"$LB_HOME/lbd.toml"
+mkdir "$T/team" && chgrp $team "$T/team" && chmod 3770 "$T/team"
+printf '[team]\ngroup = "%s"\nfolder = "%s"\n' $team "$T/team" >"$LB_HOME/lbd.toml"
 chown -R 51001:51001 "$LB_HOME"
 B=$T
 LB_DEBUGGER="setpriv --reuid 51001 --regid 51001 --groups $team_gid"
@@ -32,6 +33,18 @@ run_reaches mine running 20
 exits 0 "a member looks" as_member lbctl ls --json
 is "$(printf '%s' "$out" | json 0.name)" mine "and sees the run"
 exits 0 "a member reads its status" as_member lbctl status mine
+# as winbind names people: no name for a file
+cat >"$T/named.sh" <<'END'
+sed '$a AD\\ada:x:51001:'"$2"':ada:/nonexistent:/bin/sh' /etc/passwd >"$1/passwd" &&
+	mount --bind "$1/passwd" /etc/passwd && [ "$(id -un 51001)" = 'AD\ada' ] || exit 99
+exec setpriv --reuid 51002 --regid 51002 --groups "$2" lbctl ls --team
+END
+if unshare -m true 2>/dev/null; then
+	wait_for 'grep -q mine "$T/team/51001.json"' 20
+	exits 0 "what one tells whose name has a backslash" unshare -m sh "$T/named.sh" "$T" "$team_gid"
+	like "$out" '^51001 +mine' "is seen by the team, under the number"
+	is "$err" "" "without a complaint"
+fi
 exits 6 "a member does not submit" as_member lbctl submit --name theirs -- true
 like "$err" 'owner' "and is told why"
 exits 6 "a member does not restart" as_member lbctl restart mine

@@ -99,6 +99,14 @@ static void names(void **state)
 	(void)state;
 	memset(long_name, 'a', sizeof(long_name) - 1);
 	long_name[sizeof(long_name) - 1] = '\0';
+	char name[TEAM_USER_BYTES + 1];
+
+	team_user_of("ada", 5, name, sizeof(name));
+	assert_string_equal(name, "ada");
+	team_user_of("AD\\ada", 5, name, sizeof(name));
+	assert_string_equal(name, "5");
+	team_user_of(NULL, 4294967294U, name, sizeof(name));
+	assert_string_equal(name, "4294967294");
 	assert_true(team_user_is_fine("ada"));
 	assert_true(team_user_is_fine("ada.lovelace+x@site-1_2"));
 	assert_false(team_user_is_fine(""));
