@@ -211,7 +211,7 @@ static void on_placed(struct check *c, struct view *v, const struct fact *f)
 	a->is_spread = f->b;
 	if (a->excluded >> f->a & 1)
 		broken(c, f->run, f->at_ms, "a job runs on a node that it was to keep away from");
-	if (is_fresh && a->node == v->failed_node &&
+	if (is_fresh && !a->was_refused && a->node == v->failed_node &&
 	    __builtin_popcountll(a->excluded) < c->end->max_excluded)
 		broken(c, f->run, f->at_ms, "a relaunch landed on the node that had just failed");
 	if (f->attempt > v->failed_attempt)
@@ -326,7 +326,7 @@ static void on_fact(struct check *c, struct view *v, const struct fact *f)
 		v->may_fail = true;
 		break;
 	case FACT_REFUSED:
-		v->may_fail = true;
+		v->may_fail = a->was_refused = true;
 		if (a->excluded) /* perhaps for that: the next one may go anywhere */
 			v->failed_attempt = 0;
 		break;

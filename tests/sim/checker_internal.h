@@ -26,6 +26,7 @@ struct attempt_view {
 	bool depends;         /* its job is to wait for another */
 	bool is_claimed;      /* an lbrun began */
 	bool is_refused;      /* the check before the launch found its node broken */
+	bool was_refused;     /* a job of it: one node less is kept away from */
 	bool is_ordered;      /* an order to end lies in its folder */
 	bool is_warned;       /* of its time limit */
 	bool has_node;        /* lbd knew where it ran */
