@@ -252,7 +252,8 @@ json_t *steps_read(struct steps *s, const char *line, size_t len)
 	row = step_reader_row(&s->reader, line, len);
 	if (row < step_row_count && step_rows[row].kind == STEP_BELOW)
 		return read_row(s, row, line, len);
-	if (s->held && row == step_row_count && len > 0 && memchr(" \t|", line[0], 3))
+	if (s->held && row == step_row_count && len > 0 &&
+	    (line[0] == ' ' || line[0] == '\t' || line[0] == '|'))
 		return NULL; /* another of its values */
 	held = release(s);
 	told = row < step_row_count ? read_row(s, row, line, len) : NULL;
