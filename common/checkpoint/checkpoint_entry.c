@@ -27,7 +27,12 @@ static int64_t step_in_file(const char *folder, const char *name)
 
 bool checkpoint_is_best(const char *name)
 {
-	return strcasestr(name, "best") || text_ends_with(name, ".bkp") || name_is_previous(name);
+	return strcasestr(name, "best");
+}
+
+bool checkpoint_is_copy(const char *name)
+{
+	return checkpoint_is_best(name) || text_ends_with(name, ".bkp") || name_is_previous(name);
 }
 
 static const struct layout *file_row(const struct checkpoint_rules *rules, const char *name,
@@ -60,7 +65,7 @@ bool checkpoint_is_file(const struct checkpoint_rules *rules, const struct check
 		return false;
 	if (*step < 0)
 		*step = step_beside_siblings(at->path, name);
-	*is_alone = row->has_step_inside || *step < 0 || checkpoint_is_best(name);
+	*is_alone = row->has_step_inside || *step < 0 || checkpoint_is_copy(name);
 	if (*step < 0 || (row->has_step_inside && !strstr(name, "step"))) {
 		int64_t inside = step_in_file(at->path, name);
 

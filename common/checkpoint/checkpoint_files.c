@@ -309,7 +309,7 @@ static int compare_part(const struct checkpoint *c, const struct checkpoint *old
 {
 	const struct checkpoint_part *mine = sister(c, p);
 
-	if (!mine && checkpoint_is_best(path_base(p->name)))
+	if (!mine && checkpoint_is_copy(path_base(p->name)))
 		return 0;
 	if (!mine)
 		return err_set(err, ERR_NOT_FOUND,

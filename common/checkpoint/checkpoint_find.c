@@ -57,8 +57,8 @@ static int newest_first(const void *a, const void *b)
 
 	if (x->step != y->step)
 		return x->step < y->step ? 1 : -1;
-	if (x->is_best != y->is_best)
-		return x->is_best ? 1 : -1;
+	if (x->is_copy != y->is_copy)
+		return x->is_copy ? 1 : -1;
 	if (x->place != y->place)
 		return x->place > y->place ? 1 : -1;
 	if (is_called_one(x) != is_called_one(y))
@@ -111,6 +111,7 @@ static struct checkpoint *add(struct walk *w, const char *path, int64_t step, bo
 				  .step = step,
 				  .is_file = is_file,
 				  .is_best = checkpoint_is_best(path_base(path)),
+				  .is_copy = checkpoint_is_copy(path_base(path)),
 				  .top_len = strlen(w->top),
 				  .place = w->place };
 	return c;
@@ -180,6 +181,7 @@ static void add_file(struct walk *w, const struct checkpoint_place *at, const ch
 		free(c->path);
 		c->path = xstrdup(path);
 		c->is_best = checkpoint_is_best(name);
+		c->is_copy = checkpoint_is_copy(name);
 	}
 	c->is_alone = is_alone;
 	checkpoint_add_part(c, name);

@@ -36,9 +36,10 @@ bool checkpoint_is_file(const struct checkpoint_rules *rules, const struct check
 			const char *name, int64_t *step, bool *is_alone);
 bool checkpoint_is_folder(const struct checkpoint_rules *rules, const struct checkpoint_place *at,
 			  const char *name, const char *path, int64_t *step);
+bool checkpoint_is_best(const char *name);
 /* A copy of one that was the best so far, or of the one before (Keras's BackupAndRestore): of no
  * use to others of its step. */
-bool checkpoint_is_best(const char *name);
+bool checkpoint_is_copy(const char *name);
 
 /* --- checkpoint_layout.c ---------------------------------------------------------------------- */
 /* Its files, their sizes and times; looked for once, measured each time. */

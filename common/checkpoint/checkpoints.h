@@ -63,6 +63,7 @@ struct checkpoint {
 	bool is_file;
 	bool is_alone;  /* a file that no other belongs to, whatever their steps */
 	bool is_best;   /* is called that */
+	bool is_copy;   /* or the one before: any other of its step is preferred */
 	bool is_linked; /* a link in the folder that was looked in leads to it: "last", "best" */
 	bool is_checked, is_listed;
 	struct checkpoint_part *parts;

@@ -298,7 +298,7 @@ static int turn_links(const char *parent, const struct checkpoint_list *list, si
 		path = file_is_link(link) ? led_to(c, link) : NULL;
 		to = path ? place_taker(stays, path) : NULL;
 		if (path)
-			rc = to && !checkpoint_is_best(entry->d_name)
+			rc = to && !checkpoint_is_copy(entry->d_name)
 				     ? turn_link(link, to, err)
 				     : move(parent, link, aside, err);
 		free(path);

@@ -144,6 +144,19 @@ static void test_what_a_link_leads_to_stays(void **state)
 	assert_true(file_exists("c/chosen/optimizer.bin"));
 }
 
+/* One that is called the one before is newer than the best, and none. */
+static void test_the_best_stays(void **state)
+{
+	struct pruned out;
+
+	(void)state;
+	put("c/checkpoint_15_best.bin", 1000);
+	put("c/checkpoint_25_prev.bin", 1000);
+	prune((struct retention){ .keep_latest_k = 2 }, "", &out);
+	assert_string_equal(out.steps, "10, 20, 25, 30");
+	assert_true(file_exists("c/checkpoint_15_best.bin"));
+}
+
 static void test_what_a_crash_left_goes(void **state)
 {
 	struct pruned out;
@@ -180,6 +193,7 @@ int main(void)
 		cmocka_unit_test_setup(test_what_it_started_from_stays, set_up),
 		cmocka_unit_test_setup(test_what_a_relaunch_falls_back_to_stays, set_up),
 		cmocka_unit_test_setup(test_what_a_link_leads_to_stays, set_up),
+		cmocka_unit_test_setup(test_the_best_stays, set_up),
 		cmocka_unit_test_setup(test_what_a_crash_left_goes, set_up),
 		cmocka_unit_test(test_size_is_told_when_it_doubles),
 	};
