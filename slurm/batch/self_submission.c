@@ -308,13 +308,22 @@ static enum self_submission way_of(const char *line, const char *call, const cha
 								   : SUBMITS_AGAIN;
 }
 
-/* "if [ -z "$SLURM_JOB_ID" ]": where it was called by hand, outside of any job. */
+/* "if [ -z "$SLURM_JOB_ID" ]": where it was called by hand, outside of any job. Not "[[ -z "$DONE" &&
+ * -n "$SLURM_JOB_ID" ]]". */
 static bool asks_for_no_job(const char *text)
 {
-	const char *at = strstr(text, "-z ");
+	static const char test[] = "-z ";
 
-	return at && !memchr(text, '!', (size_t)(at - text)) && !strstr(at, "||") &&
-	       (uses(at, "SLURM_JOB_ID") || uses(at, "SLURM_JOBID"));
+	for (const char *at = strstr(text, test); at; at = strstr(at + 1, test)) {
+		const char *what = at + sizeof(test) - 1;
+		char *word = xstrndup(what, word_len(what));
+		bool is = uses(word, "SLURM_JOB_ID") || uses(word, "SLURM_JOBID");
+
+		free(word);
+		if (is)
+			return !memchr(text, '!', (size_t)(at - text)) && !strstr(at, "||");
+	}
+	return false;
 }
 
 /* How deep in such an "if" the line stands; 0: in none. */
