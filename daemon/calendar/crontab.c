@@ -363,8 +363,7 @@ static void forget_scron(struct reader *r)
 static int read_scron(struct reader *r, const char *text, struct err *err)
 {
 	struct directives d = { 0 };
-	char **words = shell_words(text, err);
-	int rc = words ? directives_read_words(&d, words, scron, err) : -1;
+	int rc = directives_read_line(&d, text, scron, err);
 
 	for (size_t i = 0; rc == 0 && i < d.count; i++) {
 		const char *value = d.items[i].value;
@@ -373,7 +372,6 @@ static int read_scron(struct reader *r, const char *text, struct err *err)
 					      value ? value : ""));
 	}
 	directives_clear(&d);
-	strv_free(words);
 	return rc;
 }
 

@@ -298,6 +298,21 @@ static int cut_line(struct words *words, const char *line, const char *file, int
 	return why.code ? err_set(err, ERR_USAGE, "%s:%d: %s", file, number, why.text) : 0;
 }
 
+int directives_read_line(struct directives *d, const char *line, const char *place, struct err *err)
+{
+	struct words words = { 0 };
+	struct err why = { 0 };
+	char *word;
+	int rc;
+
+	while ((word = next_word(&line, &why)))
+		words_add(&words, word, xstrdup(place));
+	rc = why.code ? err_set(err, ERR_USAGE, "%s: %s", place, why.text)
+		      : read_words(d, &words, DIRECTIVE_EXTRA, err);
+	words_fini(&words);
+	return rc;
+}
+
 static bool is_command(const char *line)
 {
 	while (isspace((unsigned char)*line))

@@ -48,6 +48,9 @@ int directives_read_env(struct directives *d, char *const *env, struct err *err)
 /* NULL-terminated words as on sbatch's command line; `place` stands before messages. */
 int directives_read_words(struct directives *d, char *const *words, const char *place,
 			  struct err *err);
+/* Options as a line of a script has them; `place` stands before messages. */
+int directives_read_line(struct directives *d, const char *line, const char *place,
+			 struct err *err);
 void directives_clear(struct directives *d);
 
 /* -1 with err where "image=" cannot be one of plugin_options: it is no name, or sbatch's own. */

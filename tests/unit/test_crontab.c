@@ -214,15 +214,21 @@ static void test_bad_lines(void **state)
 static void test_scrontab(void **state)
 {
 	static const char text[] = "#SCRON -q cron\n"
-				   "#SCRON -t 00:30:00 --open-mode=append\n"
+				   "#SCRON -t 00:30:00 --open-mode=append # long enough\n"
+				   "#SCRON -C a100&ib --comment=\"it is ada's\"\n"
 				   "  #SCRON -o /home/ada/poll-%j.log\n"
 				   "# every hour\n"
 				   "7 * * * * --mem=1G poll.sh\n"
 				   "#SCRON --nope\n"
 				   "#SCRONTAB of ada\n"
 				   "@daily other.sh\n";
-	static const char *const want[] = { "--qos=cron", "--time=00:30:00", "--open-mode=append",
-					    "--output=/home/ada/poll-%j.log", "--mem=1G" };
+	static const char *const want[] = { "--qos=cron",
+					    "--time=00:30:00",
+					    "--open-mode=append",
+					    "--constraint=a100&ib",
+					    "--comment=it is ada's",
+					    "--output=/home/ada/poll-%j.log",
+					    "--mem=1G" };
 	struct cron_entries list = { 0 };
 	struct bad bad = { 0 };
 
@@ -230,7 +236,7 @@ static void test_scrontab(void **state)
 	crontab_read(text, "crontab", NULL, &defaults, &list, on_bad, &bad);
 	assert_string_equal(
 		bad.text,
-		"crontab:6: #SCRON: --nope: there is no such option of sbatch; did you mean "
+		"crontab:7: #SCRON: --nope: there is no such option of sbatch; did you mean "
 		"--nodes?\n");
 	assert_int_equal(list.count, 2);
 	for (size_t i = 0; i < COUNT(want); i++)
