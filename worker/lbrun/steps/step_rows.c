@@ -192,7 +192,8 @@ const char *const step_words[] = {
 		"(?i)^\\W*$|^(?!.+\\btrain\\w*\\s(?:data(?:sets?)?|split|shards?)\\b).*train|epoch|"
 		"\\bstep|\\biter|\\bloss\\b|\\bfit|\\boptimi|^\\W*progress\\W*$",
 	[STEP_WORD_OTHER_BAR] =
-		"(?i)\\b(?:eval\\w*|val|valid\\w*|held-?out|hold-?out|sanity)\\b|(?<![-\\w.])(?:test|testing|dev)(?![-\\w.])|"
+		"(?i)^(?:(?!\\btrain|\\bloss\\b).)*?(?:\\b(?:eval\\w*|val|valid\\w*|held-?out|hold-?out|sanity)\\b|"
+		"(?<![-\\w.])(?:test|testing|dev)(?![-\\w.]))|"
 		"^\\W*(?:infer|predict|download|load|prepar|install|build|sampl|denois|decod|generat|calculat|"
 		"comput|writ|sav|tokeni[sz]|convert|collect|extract|encod|merg|fetch|copy|upload|scor)\\w*ing\\b",
 };

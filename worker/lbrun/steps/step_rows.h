@@ -57,7 +57,8 @@ enum step_word {
 	/* In front of a bar that is the training's: "", "Epoch 3", "train loss 2.1"; not
 	 * "Tokenizing train dataset". */
 	STEP_WORD_BAR,
-	/* It is not, whatever else it is called: "Epoch 3 [val]", "Calculating loss". */
+	/* It is not, whatever else it is called: "Epoch 3 [val]", "Calculating loss"; not "Epoch 3, train
+	 * loss 2.1, val loss 2.3". */
 	STEP_WORD_OTHER_BAR,
 	STEP_WORD_COUNT
 };
