@@ -80,14 +80,11 @@ static void clear(struct checkpoint *c)
 }
 
 /* Of very many the newer half. */
-static void drop_older(struct walk *w)
+static void drop_older(struct checkpoint_list *list)
 {
-	struct checkpoint_list *list = w->out;
-
 	qsort(list->items, list->count, sizeof(list->items[0]), newest_first);
 	while (list->count > CHECKPOINTS_MAX / 2)
 		clear(&list->items[--list->count]);
-	w->has_dropped = true;
 }
 
 /* Where those of the folder at hand begin. */
@@ -101,8 +98,10 @@ static struct checkpoint *add(struct walk *w, const char *path, int64_t step, bo
 	struct checkpoint_list *list = w->out;
 	struct checkpoint *c;
 
-	if (list->count == CHECKPOINTS_MAX)
-		drop_older(w);
+	if (list->count == CHECKPOINTS_MAX) {
+		drop_older(list);
+		w->has_dropped = true;
+	}
 	if ((list->count & (list->count - 1)) == 0)
 		list->items = xrealloc(list->items, (list->count ? 2 * list->count : 1) *
 							    sizeof(list->items[0]));
@@ -356,6 +355,7 @@ static int read_folder(struct walk *w, struct checkpoint_place *at, struct err *
 int checkpoints_find_in(const struct checkpoint_rules *rules, const char *const *folders,
 			struct checkpoint_list *out, struct err *err)
 {
+	bool has_dropped = false;
 	int rc = 0;
 
 	*out = (struct checkpoint_list){ 0 };
@@ -366,10 +366,14 @@ int checkpoints_find_in(const struct checkpoint_rules *rules, const char *const 
 		struct checkpoint_place top = { .path = folders[i], .relative = "" };
 
 		rc = read_folder(&w, &top, err);
+		has_dropped |= w.has_dropped;
 	}
 	if (rc < 0)
 		checkpoint_list_clear(out);
-	if (out->count > 1)
+	/* of those that were met behind a drop, some files of one may be gone with it */
+	if (has_dropped && rc == 0)
+		drop_older(out);
+	else if (out->count > 1)
 		qsort(out->items, out->count, sizeof(out->items[0]), newest_first);
 	return rc;
 }

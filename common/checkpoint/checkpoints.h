@@ -76,7 +76,7 @@ struct checkpoint_list {
 	size_t count;
 };
 
-enum { CHECKPOINTS_MAX = 20000 }; /* of more the older ones are not listed */
+enum { CHECKPOINTS_MAX = 20000 }; /* of more the newer half of so many is listed */
 
 /* Which there are, by their names: cheap, path and step only. A missing folder is empty. 0, or -1
  * with err where it cannot be read (the list is then empty). */

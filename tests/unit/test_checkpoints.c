@@ -78,11 +78,13 @@ static void test_more_than_are_listed(void **state)
 		mkdir(path_of("old/step-%d", step), 0755);
 	put_zip("new/checkpoints/model_30000.pt");
 	put_zip("new/checkpoints/optim_30000.pt");
+	put_zip("new/checkpoints/model_1.pt");
 	assert_int_equal(checkpoints_find_in(rules, folders, &list, NULL), 0);
-	assert_true(list.count <= CHECKPOINTS_MAX);
+	assert_int_equal(list.count, CHECKPOINTS_MAX / 2);
 	assert_int_equal(list.items[0].step, 30000);
 	assert_int_equal(list.items[0].part_count, 2);
 	assert_int_equal(list.items[1].step, CHECKPOINTS_MAX);
+	assert_int_equal(list.items[list.count - 1].step, CHECKPOINTS_MAX / 2 + 2);
 	checkpoint_list_clear(&list);
 	checkpoint_rules_destroy(rules);
 }
