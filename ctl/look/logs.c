@@ -53,7 +53,7 @@ struct logs {
 	bool is_drawn;          /* an unfinished line stands on the terminal */
 	bool any;               /* something was printed */
 	bool is_discarded;      /* some file is /dev/null */
-	char *gone;             /* a file of the job's that somebody has moved or removed; owned */
+	char *gone;             /* a file of the job's that is not there, or not here; owned */
 	bool away;              /* lbd cannot be reached; it was said */
 	bool final;
 };
@@ -431,7 +431,9 @@ static int show(struct logs *l, struct err *err)
 
 static void say_nothing(const struct logs *l)
 {
-	char *gone = l->gone ? xasprintf("no output: %s, where the job wrote it, is gone", l->gone)
+	char *gone = l->gone ? xasprintf("no output: %s, where the job writes it, is not here: it "
+					 "was moved or removed, or is on a disk of its node",
+					 l->gone)
 			     : NULL;
 
 	complain(l->ctl, gone              ? gone

@@ -49,7 +49,7 @@ is "$(head -n 1 "env-$mine.out")" "out $mine" "its output is where the script sa
 is "$(head -n 1 "env-$mine.err")" "err $mine" "and its errors"
 like "$(lbctl logs env)" "out $mine" "lbctl logs finds it there"
 mv "env-$mine.out" moved.out
-like "$(lbctl logs env 2>&1)" "^lbctl: no output: .*/env-$mine.out, where the job wrote it, is gone" "… and says so where it was moved"
+like "$(lbctl logs env 2>&1)" "^lbctl: no output: .*/env-$mine.out, where the job writes it, is not here: it was moved" "… and says so where it was moved"
 
 # --- a failing script is launched again ----------------------------------------------------------
 cat >once.slurm <<'END'
