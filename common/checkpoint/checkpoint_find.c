@@ -273,11 +273,11 @@ static bool is_second_name(const struct checkpoint_place *at, const struct diren
 	return is_inside;
 }
 
-/* The folder that it is, or one of its files. */
+/* The folder that it is, what lies in that, or one of its files. */
 static bool consists_of(const struct checkpoint *c, const char *path)
 {
-	size_t beside = (size_t)(path_base(c->path) - c->path);
-	bool is = strcmp(c->path, path) == 0;
+	size_t beside = (size_t)(path_base(c->path) - c->path), len = strlen(c->path);
+	bool is = strncmp(c->path, path, len) == 0 && (path[len] == '\0' || path[len] == '/');
 
 	for (size_t i = 0; c->is_file && i < c->part_count && !is; i++)
 		is = strncmp(c->path, path, beside) == 0 &&

@@ -142,6 +142,12 @@ static void test_what_a_link_leads_to_stays(void **state)
 	prune((struct retention){ .keep_latest_k = 2 }, "", &out);
 	assert_string_equal(out.steps, "10, 30");
 	assert_true(file_exists("c/chosen/optimizer.bin"));
+	/* or to a file in it */
+	assert_int_equal(unlink("c/chosen"), 0);
+	assert_int_equal(symlink("checkpoint-20/optimizer.bin", "c/chosen.bin"), 0);
+	prune((struct retention){ .keep_latest_k = 2 }, "", &out);
+	assert_int_equal(out.count, 0);
+	assert_true(file_exists("c/chosen.bin"));
 }
 
 /* One that is called the one before is newer than the best, and none. */
