@@ -47,7 +47,7 @@ static void print_options(const struct config *config, FILE *to)
 /* Crashes are not Slurm's business: lbd is started again here, and after a while only, so that a
  * broken one does not fill the queue. Status 0 is an order to end, or the hand-over. People cancel
  * all that waits of theirs, the successor, too: it is looked for again, now and then and at the
- * end. */
+ * end. Nobody submits any more when the script has ended: lbctl daemon stop would not see it. */
 static const char body[] =
 	"LB_DAEMON_JOB=$SLURM_JOB_ID\n"
 	"export LB_HOME LB_DAEMON_JOB\n"
@@ -61,10 +61,13 @@ static const char body[] =
 	"		[ -n \"$(squeue -h -u \"$(id -un)\" -n \"$SLURM_JOB_NAME\" -t PENDING -o "
 	"%i)\" ] ||\n"
 	"		sbatch --parsable \"$LB_HOME/lbd.job\"; do\n"
-	"		sleep 10\n"
+	"		sleep 10 & wait $!\n"
 	"	done\n"
 	"}\n"
-	"keep_next() { while queue_next; do sleep 600; done; }\n"
+	"keep_next() {\n"
+	"	trap is_over=1 TERM\n"
+	"	while queue_next && [ -z \"$is_over\" ]; do sleep 600 & wait $!; done\n"
+	"}\n"
 	"stop() {\n"
 	"	is_over=1\n"
 	"	[ -z \"$pid\" ] || kill -TERM \"$pid\" 2>/dev/null\n"
@@ -72,6 +75,7 @@ static const char body[] =
 	"is_over= pid=\n"
 	"trap stop TERM INT\n"
 	"keep_next &\n"
+	"keeper=$!\n"
 	"while [ -z \"$is_over\" ] && [ \"$(date +%s)\" -lt \"$until\" ]; do\n"
 	"	\"$lbd\" --foreground --home \"$LB_HOME\" --until \"$until\" &\n"
 	"	pid=$!\n"
@@ -83,6 +87,7 @@ static const char body[] =
 	"	[ -n \"$is_over\" ] || { echo \"lbd ended with status $status; once more in 10 "
 	"s\" >&2; sleep 10; }\n"
 	"done\n"
+	"kill -TERM \"$keeper\" && wait \"$keeper\"\n"
 	"queue_next\n";
 
 int in_slurm_print(const struct config *config, FILE *to, struct err *err)
