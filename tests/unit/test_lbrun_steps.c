@@ -163,6 +163,11 @@ static void test_frameworks(void **state)
 		/* of a host's name no part is such a word */
 		{"gpu-test-3: Epoch 1/3:  10%|1 | 10/100 [00:01<00:09, 9.0it/s]\rdev-1.site: Epoch 1/3:  20%|2 | 20/100 [00:01<00:09, 9.0it/s]\n",
 		 "10/300; 20/300"},
+		/* what is evaluated, and where a line comes from, is told in front of that */
+		{"Train epoch 1:  50%|5 | 50/100 [00:01<00:01, 9.0it/s, loss=2.5]\nEpoch 1 dev-clean:  50%|5 | 5/10 [00:01<00:01, 9.0it/s]\n"
+		 "INFO:train:Epoch 1 valid:  50%|5 | 5/10 [00:01<00:01, 9.0it/s, loss=3]\n[trainer.py:33] Epoch 1 validation:  50%|5 | 5/10 [00:01<00:01, 9.0it/s, loss=3]\n"
+		 "Epoch 1 (train loss 2.5) val:  50%|5 | 5/10 [00:01<00:01, 9.0it/s, loss=3]\nLoss on test:  50%|5 | 5/10 [00:01<00:01, 9.0it/s, loss=3]\n"
+		 "Train epoch 2:  50%|5 | 50/100 [00:01<00:01, 9.0it/s, loss=2]\n", "150 loss=2.5; 250 loss=2"},
 		{"Calculating loss...: 100%|# | 25/25 [00:01<00:00, 9.0it/s]\rwriting train.bin:  50%|5 | 5/10 [00:01<00:01, 9.0it/s]\r"
 		 "sampling loop time step:  50%|5 | 5/10 [00:01<00:01, 9.0it/s]\rdev set:  50%|5 | 5/10 [00:01<00:01, 9.0it/s, loss=3]\r"
 		 "eval loss:  50%|5 | 5/10 [00:01<00:01, 9.0it/s]\rtrain loss:  50%|5 | 5/10 [00:01<00:01, 9.0it/s]\n", "5/10"},

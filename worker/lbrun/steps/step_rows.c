@@ -176,6 +176,12 @@ _Static_assert(sizeof(step_fields) / sizeof(step_fields[0]) <= STEP_FIELDS_MAX,
 /* "eval step", "[eval=wiki,step", "Validation metrics (step", "Evaluation after train step", "micro
  * step" */
 #define OF_WHAT "(?:global[_ -]?)?(?:steps?|iter(?:ation)?s?|updates?|epochs?|batch(?:es)?)?\\W*$"
+/* Of a host's name ("gpu-test-3: Epoch 1/3") no part is such a word; "dev-clean" is one. */
+#define HELD_OUT_BAR \
+	"(?:\\b(?:eval\\w*|val|valid\\w*|held-?out|hold-?out|sanity)\\b|" \
+	"(?<![-\\w.])(?:test|testing|dev)(?!\\w|[-.][-\\w.]*[:\\]]\\s*\\w))"
+/* "val loss: 2.3", "best val 0.91" */
+#define OF_VALUE "[\\s:=]*(?:(?!epoch|step|batch|iter)\\w+\\W{1,3})?-?\\d"
 const char *const step_words[] = {
 	[STEP_WORD_OTHER] =
 		"(?i)\\b(?:(?:eval\\w*|val(?:id\\w*)?|test\\w*|dev|cv|sanity\\w*)(?:=[^\\s=,]*)?[\\s:|,\\[\\]()_/-]*"
@@ -192,8 +198,8 @@ const char *const step_words[] = {
 		"(?i)^\\W*$|^(?!.+\\btrain\\w*\\s(?:data(?:sets?)?|split|shards?)\\b).*train|epoch|"
 		"\\bstep|\\biter|\\bloss\\b|\\bfit|\\boptimi|^\\W*progress\\W*$",
 	[STEP_WORD_OTHER_BAR] =
-		"(?i)^(?:(?!\\btrain|\\bloss\\b).)*?(?:\\b(?:eval\\w*|val|valid\\w*|held-?out|hold-?out|sanity)\\b|"
-		"(?<![-\\w.])(?:test|testing|dev)(?![-\\w.]))|"
+		"(?i)^(?:(?!\\btrain|\\bloss\\b).)*?" HELD_OUT_BAR "|" HELD_OUT_BAR "(?!" OF_VALUE
+		")|"
 		"^\\W*(?:infer|predict|download|load|prepar|install|build|sampl|denois|decod|generat|calculat|"
 		"comput|writ|sav|tokeni[sz]|convert|collect|extract|encod|merg|fetch|copy|upload|scor)\\w*ing\\b",
 };
