@@ -61,10 +61,11 @@ int home_check(const char *home, struct err *err)
 	else if (file_is_same(known, home))
 		rc = 0;
 	else if (lstat(known, &st) < 0)
-		rc = err_set(err, ERR_REFUSED,
-			     "it was moved here from %s, which its runs and jobs still go by; "
-			     "nothing is lost: lbctl --home %s home move %s",
-			     known, place, place);
+		rc = err_set(
+			err, ERR_REFUSED,
+			"$LB_HOME was moved here from %s, which its runs and jobs still go by; "
+			"nothing is lost: lbctl --home %s home move %s",
+			known, place, place);
 	else
 		rc = err_set(
 			err, ERR_REFUSED,

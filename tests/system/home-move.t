@@ -48,7 +48,7 @@ lbd_stop
 mv "$T/one" "$T/two"
 LB_HOME=$T/two
 exits 6 "a folder that somebody moved is refused" lbd --foreground --home "$LB_HOME"
-like "$err" "moved here from $T/one.*lbctl --home $T/two home move $T/two" "with the command that mends it"
+like "$err" "LB_HOME was moved here from $T/one.*lbctl --home $T/two home move $T/two" "with the command that mends it"
 ok "which does" lbctl --home "$T/two" home move "$T/two"
 lbd_start
 is "$(lbctl ls --json)" "[]" "lbd works there"
