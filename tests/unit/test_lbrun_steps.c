@@ -157,7 +157,9 @@ static void test_frameworks(void **state)
 		 "Epoch 2/3 [Train]:  50%|5 | 50/100 [00:01<00:01, 9.0it/s, loss=2]\n", "50/300 loss=2.5; 150/300 loss=2"},
 		{"Epoch 1 train loss 2.5 val loss 3:  50%|5 | 50/100 [00:01<00:01, 9.0it/s]\rEpoch 1 train (best val 0.9):  60%|6 | 60/100 [00:01<00:01, 9.0it/s, loss=2]\r"
 		 "Epoch 1, loss: 1.5, val loss: 3:  70%|7 | 70/100 [00:01<00:01, 9.0it/s]\r"
-		 "Epoch 1 val loss: 3:  50%|5 | 5/10 [00:01<00:01, 9.0it/s]\n", "150 loss=2.5 val_loss=3; 160 loss=2; 170 loss=1.5 val_loss=3"},
+		 "Epoch 1 val loss: 3:  50%|5 | 5/10 [00:01<00:01, 9.0it/s]\r"
+		 "Epoch 1 train (best val/loss inf):  80%|8 | 80/100 [00:01<00:01, 9.0it/s, loss=1]\n",
+		 "150 loss=2.5 val_loss=3; 160 loss=2; 170 loss=1.5 val_loss=3; 180 loss=1 val_loss=nan"},
 		{"Training epoch 1: 100%|# | 100/100 [00:01<00:00, 9.0it/s]\nValidating epoch 1: 100%|# | 10/10 [00:01<00:00, 9.0it/s]\n"
 		 "Training epoch 2:  50%|5 | 50/100 [00:01<00:01, 9.0it/s]\n", "200; 250"},
 		/* of a host's name no part is such a word */

@@ -180,8 +180,9 @@ _Static_assert(sizeof(step_fields) / sizeof(step_fields[0]) <= STEP_FIELDS_MAX,
 #define HELD_OUT_BAR \
 	"(?:\\b(?:eval\\w*|val|valid\\w*|held-?out|hold-?out|sanity)\\b|" \
 	"(?<![-\\w.])(?:test|testing|dev)(?!\\w|[-.][-\\w.]*[:\\]]\\s*\\w))"
-/* "val loss: 2.3", "best val 0.91" */
-#define OF_VALUE "[\\s:=]*(?:(?!epoch|step|batch|iter)\\w+\\W{1,3})?-?\\d"
+/* "val loss: 2.3", "best val 0.91", "valid loss inf" */
+#define OF_VALUE \
+	"[\\s:=/-]*(?:(?!epoch|step|batch|iter)\\w+\\W{1,3})?(?:[-+.]*\\d|(?:inf|nan|none)\\b)"
 const char *const step_words[] = {
 	[STEP_WORD_OTHER] =
 		"(?i)\\b(?:(?:eval\\w*|val(?:id\\w*)?|test\\w*|dev|cv|sanity\\w*)(?:=[^\\s=,]*)?[\\s:|,\\[\\]()_/-]*"
