@@ -384,6 +384,10 @@ static const struct {
 	/* git, which trackers and trainers ask where they are */
 	{"fatal: not a git repository (or any of the parent directories): .git\nlast words\n", "last words", NULL},
 	{"fatal: detected dubious ownership in repository at '/w'\nerror: bad shard\n", "error: bad shard", NULL},
+	{"fatal: No names found, cannot describe anything.\nlast words\n", "last words", NULL},
+	{"fatal: ambiguous argument 'HEAD': unknown revision or path not in the working tree.\nlast words\n", "last words", NULL},
+	{"fatal: Needed a single revision\nlast words\n", "last words", NULL},
+	{"fatal: no upstream configured for branch 'main'\nlast words\n", "last words", NULL},
 	/* transformers, on a node without internet or a token; W&B */
 	{TRACE "OSError: We couldn't connect to 'https://huggingface.co' to load the files, and couldn't find them in the cached files.\n",
 	 "OSError: We couldn't connect to 'https://huggingface.co' to load the files, and couldn't find them in the cached files.", "HF_HUB_OFFLINE"},

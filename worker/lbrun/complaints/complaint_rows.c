@@ -204,7 +204,8 @@ const char complaint_harmless[] =
 	/* of glog and PyTorch: "W1127 16:23:59.8 1 run.py:982] ", "[W1127 16:23:59.8 socket.cpp:755] " */
 	"^\\[?[WI]\\d{3,4} \\d\\d:\\d\\d:\\d+\\.|^\\[[WI] \\w+\\.cpp:\\d+\\]|^" TF_PREFIX "[WI] |"
 	/* git, by which trainers say what code they are */
-	"^fatal: (?:not a git repository|detected dubious ownership|unsafe repository)|"
+	"^fatal: (?:not a git repository|detected dubious ownership|unsafe repository|no names found|no tags|"
+	"no upstream|needed a single revision|ambiguous argument|bad revision|your current branch)|"
 	"\\bINFO\\b|\\bDEBUG\\b|on_error|ignor|retrying|recovered|fault[_-]?toler";
 
 const char complaint_noise[] =
