@@ -205,7 +205,8 @@ struct reader {
 	struct cron_settings settings;
 	char *zone, *name, *options; /* what CRON_TZ=, NAME= and SBATCH= said last */
 	struct strv env;             /* what all other NAMEs said */
-	struct strv scron;           /* what #SCRON lines said, for the next entry */
+	struct strv scron;           /* what #SCRON lines said, for the next entry … */
+	bool scron_is_wrong;         /* … which does not run without them */
 	struct cron_entries *out;
 };
 
@@ -357,6 +358,7 @@ static void forget_scron(struct reader *r)
 {
 	strv_free(r->scron.items);
 	r->scron = (struct strv){ 0 };
+	r->scron_is_wrong = false;
 }
 
 /* Options of sbatch as scrontab(1) has them: a value may be a word of its own. */
@@ -372,14 +374,19 @@ static int read_scron(struct reader *r, const char *text, struct err *err)
 					      value ? value : ""));
 	}
 	directives_clear(&d);
+	r->scron_is_wrong |= rc < 0;
 	return rc;
 }
 
 static int take_scron(struct reader *r, struct cron_entry *entry, struct err *err)
 {
 	char **words = r->scron.count ? strv_copy(r->scron.items) : NULL;
-	int rc = words ? add_options(entry, words, r->scron.count, err) : 0;
+	int rc = 0;
 
+	if (r->scron_is_wrong)
+		rc = err_set(err, ERR_USAGE, "left out, as a #SCRON line above it is wrong");
+	else if (words)
+		rc = add_options(entry, words, r->scron.count, err);
 	free(words);
 	return rc;
 }

@@ -220,6 +220,7 @@ static void test_scrontab(void **state)
 				   "# every hour\n"
 				   "7 * * * * --mem=1G poll.sh\n"
 				   "#SCRON --nope\n"
+				   "@daily wrong.sh\n"
 				   "#SCRONTAB of ada\n"
 				   "@daily other.sh\n";
 	static const char *const want[] = { "--qos=cron",
@@ -237,7 +238,8 @@ static void test_scrontab(void **state)
 	assert_string_equal(
 		bad.text,
 		"crontab:7: #SCRON: --nope: there is no such option of sbatch; did you mean "
-		"--nodes?\n");
+		"--nodes?\n"
+		"crontab:8: left out, as a #SCRON line above it is wrong\n");
 	assert_int_equal(list.count, 2);
 	for (size_t i = 0; i < COUNT(want); i++)
 		assert_string_equal(list.items[0].options[i], want[i]);
