@@ -138,7 +138,7 @@ ok $? "all traces of many ranks and steps count"
 mkdir "$T/cutlass"
 echo '{"traceEvents":[{"ph":"X","cat":"kernel","name":"void gemm<4>(A const&)","ts":1,"dur":5}]}' >"$T/cutlass/a.pt.trace.json"
 "$B/lbworker" trace summary "$T/cutlass" --svg "$T/cutlass.svg" >"$T/log" 2>"$T/err" &&
-	python3 -c 'import sys, xml.dom.minidom as dom; dom.parse(sys.argv[1])' "$T/cutlass.svg" && grep -q 'gemm&lt;4>(A const&amp;)' "$T/cutlass.svg"
+	python3 -c 'import sys, xml.dom.minidom as dom; dom.parse(sys.argv[1])' "$T/cutlass.svg" && grep -q 'gemm&lt;4&gt;(A const&amp;)' "$T/cutlass.svg"
 ok $? "a drawing is sound where kernels have names of C++"
 [ "$overlap" -ge 5 ] && traced one-by-one && [ "$overlap" = 0 ]
 ok $? "exchanges go on beside operations; not where each is waited for"
