@@ -202,6 +202,7 @@ void engine_gather(struct engine *e, const struct run *run, const struct attempt
 	f->node_uid = run->scheduler ? run->scheduler->node_uid : 0;
 	f->may_recall = run->scheduler && run->scheduler->ops->recall;
 	f->poll_ms = p->done_begun_ms;
+	f->heard_since_ms = p->heard_since_ms;
 	f->seen = is_seen(a, p) ? &a->last_seen : NULL;
 	f->is_array = run_is_array(run);
 	f->exited = is_told(e, a);

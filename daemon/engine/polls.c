@@ -18,6 +18,7 @@ enum {
 	POLL_MAX_PAUSE_MS = 60 * 1000,
 	POLL_SHARE = 4,             /* a controller that takes long is left alone so much longer */
 	STRAY_GRACE_MS = 30 * 1000, /* from lbrun's exit record to the end of its job */
+	GAP_MS = 2 * 60 * 1000,     /* between polls: nobody knows what the controller did */
 };
 
 /* --- token → run, for the length of one poll -------------------------------------------------- */
@@ -330,6 +331,8 @@ static void on_poll_done(struct engine *e, struct poller *p, const struct schedu
 	const char *ours = ledger_id(e->ledger);
 	struct token_map map = map_tokens(e, p->scheduler);
 
+	if (p->done_begun_ms == 0 || p->begun_ms - p->done_begun_ms > GAP_MS)
+		p->heard_since_ms = p->begun_ms;
 	for (size_t i = 0; i < reply->job_count; i++)
 		if (strcmp(reply->jobs[i].ledger_id, ours) == 0)
 			on_job(e, p, &map, &reply->jobs[i]);

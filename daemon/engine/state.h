@@ -17,6 +17,7 @@ struct poller {
 	int64_t done_begun_ms;    /* begin of the newest complete poll; 0 = none */
 	int64_t not_before_ms;    /* after a failure */
 	int64_t down_since_ms;    /* wall; 0 = fine */
+	int64_t heard_since_ms;   /* monotonic; without a gap; 0 = not yet */
 	int64_t failures;         /* polls in a row that failed */
 	bool is_asking_outages;   /* which nodes are going away */
 	int64_t outages_ms;       /* when that is asked next */

@@ -27,6 +27,7 @@ static bool is_users_cancel(const struct facts *f)
 		.has_uid = r->has_canceller,
 		.uid = r->canceller,
 		.node_uid = f->node_uid,
+		.just_heard = f->a->ended_ms < f->heard_since_ms + 1000 * LAUNCH_WINDOW_S,
 	};
 
 	if (f->seen) {

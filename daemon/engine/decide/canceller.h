@@ -5,8 +5,8 @@
  * Slurm cancels what a node does not take and may not be requeued: after a prolog that failed, or
  * when a controller that died and forgot a job's start starts it a second time ("already running").
  * It does so within moments of that start, or, where the controller died before it had saved the
- * start, of its own: then the job has no nodes ("Could not confirm batch launch"). So there is
- * proof of a person where
+ * start, of its own: then the job has no nodes ("Could not confirm batch launch"). It may stand still
+ * before it comes to that, and then lbd does not hear it. So there is proof of a person where
  *
  *   - accounting names another uid than that of Slurm's daemons, or
  *   - the job was cancelled before it had nodes, by a controller that cannot have forgotten them,
@@ -30,7 +30,8 @@ struct cancelled {
 	bool claimed; /* its lbrun had begun */
 	/* seconds, by the controller's clock; 0: not known */
 	int64_t submit_time, start_time, end_time, controller_start;
-	bool has_uid; /* accounting knows who it was: */
+	bool just_heard; /* lbd saw the end within that window of a gap in which it heard nothing */
+	bool has_uid;    /* accounting knows who it was: */
 	uint32_t uid;
 	uint32_t node_uid; /* of Slurm's daemons on the nodes */
 };

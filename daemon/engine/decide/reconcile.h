@@ -99,6 +99,7 @@ struct facts {
 	enum run_order switched; /* the strongest order among the switch files; ORDER_RUN = none */
 	bool switches_known;     /* they could be looked at */
 	int64_t poll_ms;         /* when the newest complete poll was begun; 0 = none yet */
+	int64_t heard_since_ms;  /* the controller, without a gap; 0 = not yet */
 	const struct job_status *seen; /* in that poll; NULL = the scheduler does not know it */
 	bool is_array;                 /* some task of it has begun */
 	bool exited;                   /* lbrun's exit record is there, its spool read to the end */
