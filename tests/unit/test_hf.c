@@ -314,6 +314,27 @@ static void test_experts(void **state)
 	}
 }
 
+/* transformers has several names for one activation; back comes the usual one. */
+static void test_names_of_activations(void **state)
+{
+	static const char *const texts[] = {
+		"{" LLAMA ",\"hidden_act\":\"swish\"}",
+		"{" QWEN3_MOE ",\"hidden_act\":\"swish\"}",
+		"{" GPT2 ",\"n_positions\":77,\"activation_function\":\"gelu_pytorch_tanh\"}",
+		"{" GPT2 ",\"n_positions\":77,\"activation_function\":\"gelu_fast\"}",
+		"{" GEMMA3 ",\"hidden_activation\":\"gelu_new\"}",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(texts); i++) {
+		struct model_shape s;
+		struct err err = { 0 };
+		if (read_config(texts[i], &s, &err))
+			fail_msg("%s: %s", texts[i], err.text);
+		assert_comes_back(&s, texts[i]);
+	}
+}
+
 static const struct {
 	const char *text, *says;
 } bad_configs[] = {
@@ -323,6 +344,8 @@ static const struct {
 	{ "{\"model_type\":\"mamba\"}", "\"mamba\" is not one of" },
 	{ "{\"model_type\":\"llama\"}", "vocab_size is missing" },
 	{ "{" LLAMA ",\"hidden_act\":\"gelu\"}", "hidden_act must be silu" },
+	{ "{" NEOX ",\"hidden_act\":\"gelu_new\"}", "hidden_act must be gelu" },
+	{ "{" GPT2 ",\"activation_function\":\"gelu\"}", "activation_function must be gelu_new" },
 	{ "{" LLAMA ",\"attention_bias\":true}", "attention_bias must be false" },
 	{ "{" LLAMA ",\"head_dim\":-1}", "head_dim" },
 	{ "{" LLAMA ",\"sliding_window\":4096}", "sliding_window is not supported" },
@@ -471,6 +494,7 @@ int main(void)
 		cmocka_unit_test(test_windows),
 		cmocka_unit_test(test_rotary_share),
 		cmocka_unit_test(test_bad_configs),
+		cmocka_unit_test(test_names_of_activations),
 		cmocka_unit_test(test_several_files),
 		cmocka_unit_test(test_bad_indexes),
 	};

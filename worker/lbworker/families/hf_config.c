@@ -249,6 +249,22 @@ static int take_key(const json_t *o, const struct hf_key *key, struct model_shap
 	return 0;
 }
 
+/* transformers has several names for one function. */
+static bool is_same_activation(const char *a, const char *b)
+{
+	static const char *const usual[][2] = {
+		{ "swish", "silu" },
+		{ "gelu_pytorch_tanh", "gelu_new" },
+		{ "gelu_fast", "gelu_new" },
+	};
+
+	for (size_t i = 0; i < sizeof(usual) / sizeof(usual[0]); i++) {
+		a = strcmp(a, usual[i][0]) == 0 ? usual[i][1] : a;
+		b = strcmp(b, usual[i][0]) == 0 ? usual[i][1] : b;
+	}
+	return strcmp(a, b) == 0;
+}
+
 static int check_constant(const json_t *o, const struct hf_constant *c, struct err *err)
 {
 	const json_t *value = json_object_get(o, c->name);
@@ -263,7 +279,7 @@ static int check_constant(const json_t *o, const struct hf_constant *c, struct e
 	else if (c->one)
 		is_ours = json_is_integer(value) && json_integer_value(value) == 1;
 	else if (c->text)
-		is_ours = strcmp(js_str(o, c->name, ""), c->text) == 0;
+		is_ours = is_same_activation(js_str(o, c->name, ""), c->text);
 	else
 		is_ours = json_is_boolean(value) && json_is_true(value) == c->flag;
 	if (is_ours)
