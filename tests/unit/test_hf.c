@@ -452,6 +452,40 @@ static void test_several_files(void **state)
 	hf_weights_close(w);
 }
 
+/* torch.float64, behind an odd header as some write it. */
+static void test_doubles(void **state)
+{
+	static const char header[] =
+		"{\"a\":{\"dtype\":\"F64\",\"shape\":[1,3],\"data_offsets\":[4,28]},"
+		"\"b\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}";
+	const struct model_tensor want = { .name = "a", .rows = 1, .columns = 3 };
+	const double values[] = { 0.1, -2, 1e300 };
+	const uint64_t header_bytes = sizeof(header) - 1;
+	struct err err = { 0 };
+	float narrow[2], one = 1;
+
+	(void)state;
+	assert_int_equal(mkdir("doubles", 0755), 0);
+	FILE *out = fopen("doubles/model.safetensors", "wb");
+	assert_non_null(out);
+	fwrite(&header_bytes, sizeof(header_bytes), 1, out);
+	fwrite(header, header_bytes, 1, out);
+	fwrite(&one, sizeof(one), 1, out);
+	fwrite(values, sizeof(values), 1, out);
+	assert_int_equal(fclose(out), 0);
+	struct hf_weights *w = hf_weights_open("doubles", NULL, &any_shape, &err);
+	if (!w)
+		fail_msg("%s", err.text);
+	const struct st_tensor *a = hf_weights_find(w, &want, &err);
+	if (!a)
+		fail_msg("%s", err.text);
+	st_widen(narrow, a, 0, 2);
+	assert_true(narrow[0] == 0.1f && narrow[1] == -2);
+	st_widen(narrow, a, 1, 2);
+	assert_true(narrow[0] == -2 && isinf(narrow[1]));
+	hf_weights_close(w);
+}
+
 static const struct {
 	const char *text, *says;
 } bad_indexes[] = {
@@ -496,6 +530,7 @@ int main(void)
 		cmocka_unit_test(test_bad_configs),
 		cmocka_unit_test(test_names_of_activations),
 		cmocka_unit_test(test_several_files),
+		cmocka_unit_test(test_doubles),
 		cmocka_unit_test(test_bad_indexes),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

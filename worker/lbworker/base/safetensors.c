@@ -19,8 +19,13 @@ static const struct {
 	const char *name;
 	uint64_t bytes;
 } types[ST_TYPE_COUNT] = {
-	[ST_F32] = { "F32", 4 }, [ST_I32] = { "I32", 4 }, [ST_BF16] = { "BF16", 2 },
-	[ST_F16] = { "F16", 2 }, [ST_U8] = { "U8", 1 },   [ST_OTHER] = { "another type", 1 },
+	[ST_F32] = { "F32", 4 },
+	[ST_I32] = { "I32", 4 },
+	[ST_BF16] = { "BF16", 2 },
+	[ST_F16] = { "F16", 2 },
+	[ST_F64] = { "F64", 8 },
+	[ST_U8] = { "U8", 1 },
+	[ST_OTHER] = { "another type", 1 },
 };
 
 struct st_file {
@@ -224,7 +229,7 @@ static int read_entry(struct st_file *f, const json_t *entry, struct st_tensor *
 	if (!tensor_bytes(t, &t->bytes) || t->bytes != (uint64_t)(end - begin))
 		return err_set(err, ERR_USAGE, "%s: %s: shape and data_offsets disagree", f->path,
 			       t->name);
-	if ((uint64_t)begin % types[t->type].bytes != 0)
+	if (t->type != ST_F64 && (uint64_t)begin % types[t->type].bytes != 0)
 		return err_set(err, ERR_USAGE, "%s: %s: data is not aligned to its type", f->path,
 			       t->name);
 	return 0;
@@ -398,6 +403,22 @@ const struct st_tensor *st_find(const struct st_file *f, const char *name, enum 
 	return NULL;
 }
 
+bool st_is_float(const struct st_tensor *t)
+{
+	return t->type == ST_F32 || t->type == ST_BF16 || t->type == ST_F16 || t->type == ST_F64;
+}
+
+/* From any alignment. */
+static void narrow_from_f64(float *to, const char *from, size_t count)
+{
+	double value;
+
+	for (size_t i = 0; i < count; i++) {
+		memcpy(&value, from + i * sizeof(value), sizeof(value));
+		to[i] = (float)value;
+	}
+}
+
 void st_widen(float *to, const struct st_tensor *t, size_t first, size_t count)
 {
 	const char *from = (const char *)t->data + first * types[t->type].bytes;
@@ -406,6 +427,8 @@ void st_widen(float *to, const struct st_tensor *t, size_t first, size_t count)
 		narrow_from_bf16(to, from, count);
 	else if (t->type == ST_F16)
 		narrow_from_f16(to, from, count);
+	else if (t->type == ST_F64)
+		narrow_from_f64(to, from, count);
 	else if (t->type == ST_U8)
 		for (size_t i = 0; i < count; i++)
 			to[i] = (unsigned char)from[i];

@@ -7,13 +7,14 @@
 #ifndef LBWORKER_SAFETENSORS_H
 #define LBWORKER_SAFETENSORS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "common/base/err.h"
 
 /* ST_OTHER: nothing that is read here; such a tensor may lie beside those that are. */
-enum st_type { ST_F32, ST_I32, ST_BF16, ST_F16, ST_U8, ST_OTHER, ST_TYPE_COUNT };
+enum st_type { ST_F32, ST_I32, ST_BF16, ST_F16, ST_F64, ST_U8, ST_OTHER, ST_TYPE_COUNT };
 enum { ST_MAX_DIMENSIONS = 4 };
 
 struct st_tensor {
@@ -53,7 +54,9 @@ const struct st_tensor *st_named(const struct st_file *file, const char *name);
 size_t st_count(const struct st_file *file);
 const struct st_tensor *st_at(const struct st_file *file, size_t index); /* in order of data */
 
-/* `count` elements of a tensor of any floating type, from `first` on, as fp32. */
+bool st_is_float(const struct st_tensor *tensor);
+/* `count` elements of a tensor of any floating type, from `first` on, as fp32 (those of F64 are
+ * rounded to nearest). */
 void st_widen(float *to, const struct st_tensor *tensor, size_t first, size_t count);
 
 #endif

@@ -181,8 +181,7 @@ const struct st_tensor *hf_weights_find(const struct hf_weights *w, const struct
 		err_set(err, ERR_USAGE, "%s: there is no tensor %s", w->folder, t->name);
 		return NULL;
 	}
-	if (found->type == ST_I32 || found->type == ST_U8 || found->type == ST_OTHER ||
-	    memcmp(found->shape, shape, sizeof(shape)) != 0)
+	if (!st_is_float(found) || memcmp(found->shape, shape, sizeof(shape)) != 0)
 		return st_find(file, found->name, ST_F32, shape, err); /* says what is there */
 	return found;
 }

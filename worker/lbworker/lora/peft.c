@@ -165,11 +165,6 @@ void lora_merge_close(struct lora_merge *g)
 	free(g);
 }
 
-static bool is_float(const struct st_tensor *t)
-{
-	return t->type == ST_F32 || t->type == ST_BF16 || t->type == ST_F16;
-}
-
 /* Both matrices of a tensor; false: it has none, or not of such sides. */
 static bool find_pair(const struct lora_merge *g, const struct model *m,
 		      const struct model_tensor *t, const struct st_tensor *pair[2])
@@ -183,7 +178,7 @@ static bool find_pair(const struct lora_merge *g, const struct model *m,
 	for (int k = 0; k < 2; k++) {
 		lora_name(name, sizeof(name), t->name, k == 0 ? 'A' : 'B');
 		pair[k] = st_named(g->file, name);
-		if (!pair[k] || pair[k]->dimensions != 2 || !is_float(pair[k]))
+		if (!pair[k] || pair[k]->dimensions != 2 || !st_is_float(pair[k]))
 			return false;
 	}
 	return pair[0]->shape[1] == in && pair[1]->shape[0] == out &&
