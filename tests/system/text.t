@@ -110,6 +110,11 @@ ok "in several parts" [ "$parts" -ge 2 ]
 cp -r "$T/whole" "$T/half"
 rm -f "$T/half/train/0000$((parts - 1)).tokens"
 printf junk >"$T/half/validation/0000$((parts - 1)).tokens"
+printf '%s\n' '[model]' dim=8 n_layers=1 n_heads=2 vocab_size=50257 '[training]' seq_len=8 local_batch_size=1 steps=1 \
+	'[checkpoint]' enable=false >"$T/one.toml"
+like "$(lbworker train "$T/one.toml" --dataset "$T/half" 2>&1)" \
+	"behind $T/half/train/0000$((parts - 2)).tokens lbworker tokenize has more to do" "a training on it says so"
+unlike "$(lbworker train "$T/one.toml" --dataset "$T/whole" 2>&1)" "more to do" "and of the whole says nothing"
 exits 0 "the same again after an interruption" lbworker tokenize "$@" -o "$T/half" --threads 1
 like "$out" "$((parts - 1)) of $parts parts were there already" "goes on behind the parts that are there"
 ok "to the same files, whatever the threads" diff -r "$T/whole" "$T/half"

@@ -15,6 +15,7 @@
 #include "common/base/mem.h"
 #include "worker/lbworker/data/data.h"
 #include "worker/lbworker/data/shard.h"
+#include "worker/lbworker/data/shard_out.h"
 
 static char *in_folder(const char *name)
 {
@@ -106,6 +107,57 @@ static void test_folder_of_shards(void **state)
 	free(sub);
 	free(a);
 	free(b);
+}
+
+static void make_part(const char *name, const char *notes)
+{
+	char *path = in_folder(name), tokens[20] = { 0 };
+	struct err err = { 0 };
+	struct shard_out *out = shard_out_create(path, 1, 256, &err);
+
+	assert_non_null(out);
+	shard_out_document(out);
+	assert_int_equal(shard_out_put(out, tokens, sizeof(tokens), &err), 0);
+	assert_int_equal(shard_out_finish(out, notes, &err), 0);
+	free(path);
+}
+
+static void expect_unfinished(const char *path, const char *name)
+{
+	char *in = in_folder(path), *want = name ? in_folder(name) : NULL;
+	struct err err = { 0 };
+	struct data *data = open_data(in, 7, &err);
+
+	if (!data)
+		fail_msg("%s", err.text);
+	const char *part = data_unfinished(data);
+	assert_string_equal(part ? part : "none", want ? want : "none");
+	data_close(data);
+	free(in);
+	free(want);
+}
+
+/* What `lbworker tokenize` was interrupted in: behind its last part there is to be another. */
+static void test_unfinished(void **state)
+{
+	char *sub = in_folder("parts");
+	struct err err = { 0 };
+
+	(void)state;
+	assert_int_equal(folder_make(sub, 0755, &err), 0);
+	free(sub);
+	make_part("parts/00000.tokens", "{\"split\":\"train\",\"part\":0,\"is_last\":false}");
+	make_part("parts/00001.tokens", "{\"split\":\"train\",\"part\":1,\"is_last\":false}");
+	make_part("parts/foreign.tokens", "{}");
+	expect_unfinished("parts", "parts/00001.tokens");
+	expect_unfinished("parts/00001.tokens", "parts/00001.tokens");
+	expect_unfinished("parts/00000.tokens", NULL); /* asked for by name, and another is there */
+	make_part("parts/00002.tokens", "{\"split\":\"train\",\"part\":2,\"is_last\":true}");
+	expect_unfinished("parts", NULL);
+	/* of what validates a part may have nothing, and names of one's own tell nothing */
+	make_part("parts/00007.tokens", "{\"split\":\"validation\",\"part\":7,\"is_last\":false}");
+	make_part("parts/mine.tokens", "{\"split\":\"train\",\"part\":5,\"is_last\":false}");
+	expect_unfinished("parts", NULL);
 }
 
 /* --- hostile shards ------------------------------------------------------------------------- */
@@ -381,6 +433,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_every_sample_once),
 		cmocka_unit_test(test_folder_of_shards),
+		cmocka_unit_test(test_unfinished),
 		cmocka_unit_test(test_read_as_what_they_are),
 		cmocka_unit_test(test_cut_short),
 		cmocka_unit_test(test_refused_by_name),

@@ -14,6 +14,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "common/base/files.h"
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "common/base/paths.h"
@@ -37,7 +38,8 @@ struct data {
 	size_t sources;
 	uint64_t tokens, samples, vocab, seed;
 	size_t seq;
-	size_t short_files; /* without one sample */
+	size_t short_files;     /* without one sample */
+	const char *unfinished; /* of tokenize, or NULL */
 	char digest[2 * SHARD_DIGEST_BYTES + 1];
 	char *tokenizer; /* or NULL */
 };
@@ -127,6 +129,25 @@ static int list_shards(struct source *s, const char *path, struct err *err)
 	return 0;
 }
 
+/* Whether tokenize, which names its parts so, was to write another one that is not there. */
+static bool is_unfinished(const struct shard *s)
+{
+	json_t *notes = s->notes ? js_parse(s->notes, s->notes_bytes, NULL) : NULL;
+	const uint64_t part = (uint64_t)js_int(notes, "part", 0);
+	const char *base = path_base(s->path);
+	char *name = xasprintf("%05" PRIu64 ".tokens", part),
+	     *next = xasprintf("%.*s%05" PRIu64 ".tokens", (int)(base - s->path), s->path,
+			       part + 1);
+	bool is_open = strcmp(js_str(notes, "split", ""), "train") == 0 &&
+		       !js_bool(notes, "is_last", true) && strcmp(base, name) == 0 &&
+		       !file_exists(next);
+
+	json_decref(notes);
+	free(name);
+	free(next);
+	return is_open;
+}
+
 static int open_source(struct data *d, struct source *s, const char *path, bool verify,
 		       struct err *err)
 {
@@ -141,6 +162,8 @@ static int open_source(struct data *d, struct source *s, const char *path, bool 
 		uint64_t count = s->shard[i].token_count;
 		tokens += count;
 		d->short_files += count <= d->seq;
+		if (is_unfinished(&s->shard[i]))
+			d->unfinished = s->shard[i].path;
 		s->first[i + 1] = s->first[i] + (count == 0 ? 0 : (count - 1) / d->seq);
 	}
 	if (s->first[s->shards] == 0)
@@ -313,6 +336,11 @@ uint64_t data_samples(const struct data *d)
 size_t data_short_files(const struct data *d)
 {
 	return d->short_files;
+}
+
+const char *data_unfinished(const struct data *d)
+{
+	return d->unfinished;
 }
 
 const char *data_digest(const struct data *d)

@@ -41,6 +41,8 @@ uint64_t data_tokens(const struct data *data);
 uint64_t data_samples(const struct data *data); /* of all sources together, at least 1 */
 /* Files that are too short for one sample: nobody sees them. */
 size_t data_short_files(const struct data *data);
+/* The part behind which `lbworker tokenize` has more to do; NULL: there is none. Borrowed. */
+const char *data_unfinished(const struct data *data);
 /* 32 hex digits that name this data: its files in order, and how they are mixed. */
 const char *data_digest(const struct data *data);
 

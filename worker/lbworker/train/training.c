@@ -278,14 +278,19 @@ static int make_model(struct training *t, const struct plan *plan, struct err *e
 				 (size_t)plan->moments >> 20);
 }
 
-static void say_short_files(const struct data *data, const char *key, int64_t seq)
+static void say_data(const struct data *data, const char *key, int64_t seq)
 {
 	size_t count = data ? data_short_files(data) : 0;
+	const char *part = data ? data_unfinished(data) : NULL;
 
 	if (count > 0)
 		printf("%s: %zu file%s shorter than one sample of %" PRId64
 		       " + 1 tokens, and not used: lbworker prepare --join makes one file of several\n",
 		       key, count, count == 1 ? " is" : "s are", seq);
+	if (part)
+		printf("%s: behind %s lbworker tokenize has more to do: the same command again "
+		       "makes the rest\n",
+		       key, part);
 }
 
 static void say_what(const struct training *t)
@@ -303,10 +308,9 @@ static void say_what(const struct training *t)
 	       model_whole(t->model)->parameters, active,
 	       c->compute == COMPUTE_FP32 ? "float32" : "bfloat16", data_tokens(t->data),
 	       c->accumulate * c->local_batch_size * c->seq_len, c->steps);
-	say_short_files(t->data,
-			c->dataset_mix.count ? "training.dataset_mix" : "training.dataset_path",
-			c->seq_len);
-	say_short_files(t->validation, "validation.dataset_path", c->seq_len);
+	say_data(t->data, c->dataset_mix.count ? "training.dataset_mix" : "training.dataset_path",
+		 c->seq_len);
+	say_data(t->validation, "validation.dataset_path", c->seq_len);
 	if (t->ranks->size > 1)
 		printf("%d ranks over %s: %d copies, each shared by %d (ZeRO-%d); sums of %" PRId64
 		       " passes as a tree%s\n",
