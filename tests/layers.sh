@@ -104,7 +104,7 @@ worker/lbrun/rank       common/* ./trainer ./end ./watch ./meter ./heartbeat ./c
 worker/lbrun/decide     common/* ./end
 worker/lbrun/shepherd   common/* ./complaints ./trainer ./end ./watch ./meter ./heartbeat ./rank ./checkpoint ./decide
 worker/lbrun            common/* worker/lbrun/trainer worker/lbrun/end worker/lbrun/watch worker/lbrun/rank worker/lbrun/checkpoint worker/lbrun/shepherd
-worker/lbworker            common/* worker/lbworker/commands worker/lbworker/families worker/lbworker/check
+worker/lbworker            common/* worker/lbworker/base worker/lbworker/commands worker/lbworker/families worker/lbworker/check
 worker/lbworker/base       common/* kernels kernels/machine kernels/formats
 worker/lbworker/recipes    common/* kernels kernels/formats
 worker/lbworker/families   common/* kernels

@@ -2,17 +2,20 @@
 /* test_data.c - shards: what prepare writes is read back, every sample once an epoch; and a shard
  * that is cut, bent or lying is refused in one line. */
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
 
 #include "common/base/files.h"
 #include "common/base/mem.h"
+#include "worker/lbworker/base/lost_pages.h"
 #include "worker/lbworker/data/data.h"
 #include "worker/lbworker/data/shard.h"
 #include "worker/lbworker/data/shard_out.h"
@@ -158,6 +161,39 @@ static void test_unfinished(void **state)
 	make_part("parts/00007.tokens", "{\"split\":\"validation\",\"part\":7,\"is_last\":false}");
 	make_part("parts/mine.tokens", "{\"split\":\"train\",\"part\":5,\"is_last\":false}");
 	expect_unfinished("parts", NULL);
+}
+
+/* Of a file that is cut short while it is read: a line that names it, and no SIGBUS. */
+static void test_cut_while_read(void **state)
+{
+	enum { STATUS = 7 };
+	char *path = make_shard("shrinks.tokens", 20000), said[512] = "";
+	struct err err = { 0 };
+	struct data *data = open_data(path, 7, &err);
+	int32_t tokens[7], targets[7];
+	int status = 0, out[2];
+
+	(void)state;
+	assert_non_null(data);
+	assert_int_equal(truncate(path, 64), 0);
+	assert_int_equal(pipe(out), 0);
+	pid_t child = fork();
+	if (child == 0) {
+		dup2(out[1], STDERR_FILENO);
+		signal(SIGBUS, SIG_DFL);
+		lost_pages_tell(STATUS);
+		for (uint64_t i = 0; i < data_samples(data); i++)
+			(void)data_sample(data, i, tokens, targets, &err);
+		_exit(0);
+	}
+	close(out[1]);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == STATUS);
+	assert_true(read(out[0], said, sizeof(said) - 1) > 0);
+	assert_non_null(strstr(said, "/shrinks.tokens: cannot be read any more"));
+	close(out[0]);
+	data_close(data);
+	free(path);
 }
 
 /* --- hostile shards ------------------------------------------------------------------------- */
@@ -434,6 +470,7 @@ int main(void)
 		cmocka_unit_test(test_every_sample_once),
 		cmocka_unit_test(test_folder_of_shards),
 		cmocka_unit_test(test_unfinished),
+		cmocka_unit_test(test_cut_while_read),
 		cmocka_unit_test(test_read_as_what_they_are),
 		cmocka_unit_test(test_cut_short),
 		cmocka_unit_test(test_refused_by_name),

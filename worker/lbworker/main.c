@@ -15,6 +15,7 @@
 #include "common/base/mem.h"
 #include "common/run/trainer_env.h"
 #include "worker/lbworker/check/check.h"
+#include "worker/lbworker/base/lost_pages.h"
 #include "worker/lbworker/commands/command.h"
 #include "worker/lbworker/families/shape.h"
 
@@ -172,6 +173,7 @@ int main(int argc, char **argv)
 	else if (is_help(name))
 		name = "help";
 	log_init("lbworker", LOG_LEVEL_INFO);
+	lost_pages_tell(EXIT_FAILED);
 	if (failpoint_init("lbworker", &err) < 0)
 		return command_usage(err.text);
 	setvbuf(stdout, NULL, _IOLBF, 0);
