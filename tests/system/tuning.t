@@ -79,6 +79,10 @@ is "$(perplexity "$T/merged")" "$(perplexity "$T/adapted")" "into the model of i
 exits 2 "not into one that has it already" lbworker convert "$T/adapted" "$T/never" --adapter "$T/adapted"
 like "$err" "^lbworker: --adapter: what is trained in .*adapted/$last has it in its weights already" "it is said"
 exits 2 "by another name" lbworker convert "$T/adapted" "$T/never" --adapter "$T/adapted/$last/"
+cp -r "$T/adapted/$last" "$T/adapted/older"
+exits 2 "nor that of another step of its training" lbworker convert "$T/adapted/$last" "$T/never" --adapter "$T/adapted/older"
+like "$err" "adapted/$last has it in its weights already" "it is said"
+rm -r "$T/adapted/older"
 mkdir "$T/base" && cp "$T/plain/$last"/*.json "$T/plain/$last"/model.safetensors "$T/base"
 python3 - "$T/base/model.safetensors" <<'PY'
 import sys

@@ -14,6 +14,7 @@
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "common/base/paths.h"
+#include "worker/lbworker/checkpoint/checkpoint_names.h"
 #include "worker/lbworker/convert/conversion.h"
 #include "worker/lbworker/families/hf_config.h"
 
@@ -86,6 +87,27 @@ static int copy_side_files(const char *from, const char *to, struct err *err)
 	return rc;
 }
 
+static bool holds(const char *folder, const char *name)
+{
+	char *path = path_join("%s/%s", folder, name);
+	bool is_there = file_exists(path);
+
+	free(path);
+	return is_there;
+}
+
+/* Of that step, or of another one of its training. */
+static bool has_adapter(const char *from, const char *adapter)
+{
+	char *of_from = path_join("%s/..", from), *of_adapter = path_join("%s/..", adapter);
+	bool is_one_training = holds(from, CHECKPOINT_STATE) && holds(from, CHECKPOINT_ADAPTER) &&
+			       file_is_same(of_from, of_adapter);
+
+	free(of_from);
+	free(of_adapter);
+	return is_one_training || file_is_same(adapter, from);
+}
+
 /* What is read: weights, the model that they are of, and an adapter; whether the target can have
  * them. */
 static int open_source(struct conversion *c, struct model **m, const struct convert_order *w,
@@ -95,7 +117,7 @@ static int open_source(struct conversion *c, struct model **m, const struct conv
 
 	if (w->moments && w->adapter) /* they are of the weights without it */
 		return err_set(err, ERR_USAGE, "--moments on goes without --adapter");
-	if (w->adapter && file_is_same(w->adapter, w->from))
+	if (w->adapter && has_adapter(w->from, w->adapter))
 		return err_set(err, ERR_USAGE,
 			       "--adapter: what is trained in %s has it in its weights already",
 			       w->from);
