@@ -54,6 +54,16 @@ static int see_score(const struct ledger_node *node, void *arg)
 	return 0;
 }
 
+/* A failure ends all jobs of its node, and each tells of it: those that began before the node was
+ * blamed for as much have nothing to add. Less than a failure, a crash or a share, may well be
+ * something else. */
+static bool is_known(const struct run *run, const struct search *old, double blame)
+{
+	int64_t began_ms = run->attempt.started_ms;
+
+	return blame >= 1 && old->score >= blame && began_ms > 0 && began_ms < old->score_ms;
+}
+
 static void blame_node(struct engine *e, const struct run *run, const char *name, const char *why,
 		       double blame)
 {
@@ -64,6 +74,8 @@ static void blame_node(struct engine *e, const struct run *run, const char *name
 	double score, record;
 
 	engine_wrote(e, ledger_node_each(e->ledger, see_score, &old, &err), &err);
+	if (is_known(run, &old, blame))
+		return;
 	score = node_score_at(old.score, old.score_ms, now_ms, e->nodes.half_life_ms) + blame;
 	engine_wrote(e, ledger_node_know(e->ledger, name, now_ms, &err), &err);
 	record = blame;

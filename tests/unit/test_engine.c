@@ -58,6 +58,35 @@ static void test_blame_of_arrays(void **state)
 	ledger_close(ledger);
 }
 
+/* Eight jobs of one GPU each end by one failure of their node; what begins there later tells of
+ * another. */
+static void test_one_failure_of_many_jobs(void **state)
+{
+	struct decision end = { .cause = CAUSE_NODE_FAIL };
+	struct ledger *ledger = open_ledger();
+	struct engine *e = engine_create(ledger, &scheduler, NULL, &world, &times);
+	struct run run = run_on_two_nodes();
+
+	(void)state;
+	e->nodes.half_life_ms = 24 * 3600 * 1000;
+	run.attempt.started_ms = now_ms;
+	now_ms += 1000;
+	engine_blame_nodes(e, &run, &end, ""); /* one of two nodes, nobody knows which */
+	for (int i = 0; i < 8; i++, now_ms++)
+		engine_blame_nodes(e, &run, &end, "n1");
+	assert_true(score_of(ledger, "n1") > 1 && score_of(ledger, "n1") < 1.51);
+	assert_true(score_of(ledger, "n2") == 0.5);
+	run.attempt.started_ms = now_ms;
+	now_ms += 1000;
+	engine_blame_nodes(e, &run, &end, "n1");
+	assert_true(score_of(ledger, "n1") > 2);
+	run.attempt.started_ms = 0; /* nobody saw when it began */
+	engine_blame_nodes(e, &run, &end, "n1");
+	assert_true(score_of(ledger, "n1") > 3);
+	engine_destroy(e);
+	ledger_close(ledger);
+}
+
 /* Nodes that boot, of which n2 fails to: while the job completes Slurm names n1 alone. */
 static void test_blame_of_what_did_not_boot(void **state)
 {
@@ -346,6 +375,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_blame_of_arrays),
+		TEST(test_one_failure_of_many_jobs),
 		TEST(test_blame_of_what_did_not_boot),
 		TEST(test_many_nodes),
 		TEST(test_cancelled_tasks),

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* node_memory.h - how far a node is mistrusted, and which ones a relaunch keeps away from. Pure.
  *
- * Each attempt that a node may have ended adds to its score; half of the score is gone after each
- * half-life. It adds to the node's record, too, which fades more slowly: a node that failed twice
- * within weeks is avoided for weeks, as one that nobody repairs fails again. A node that failed
- * counts 1; one where a trainer died of a fault in memory counts half, one where it hung a quarter,
- * so that a single one, which is mostly the trainer's own, excludes nobody. Where lbrun can name
- * the node, by a line that told of its errors or by the first rank that a signal killed, that one
- * has all of the blame; else a job of many nodes shares it among them, since Slurm does not say
- * which one it was.
+ * Each attempt that a node may have ended adds to its score, those that one failure of it ended
+ * once together; half of the score is gone after each half-life. It adds to the node's record, too,
+ * which fades more slowly: a node that failed twice within weeks is avoided for weeks, as one that
+ * nobody repairs fails again. A node that failed counts 1; one where a trainer died of a fault in
+ * memory counts half, one where it hung a quarter, so that a single one, which is mostly the
+ * trainer's own, excludes nobody. Where lbrun can name the node, by a line that told of its errors
+ * or by the first rank that a signal killed, that one has all of the blame; else a job of many
+ * nodes shares it among them, since Slurm does not say which one it was.
  *
  * What may as well be the run's own fault counts for others only once that is proven:
  * suspects.h. */
