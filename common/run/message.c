@@ -12,6 +12,9 @@
 
 enum { MESSAGE_MAX_PATH = 4095 };
 
+/* As of what a trainer prints: sums of such numbers fit. */
+static const int64_t count_end = 1000000000000000;
+
 static const char *const names[MESSAGE_COUNT] = {
 	[MESSAGE_HELLO] = "hello",           [MESSAGE_PHASE] = "phase", [MESSAGE_STEP] = "step",
 	[MESSAGE_CHECKPOINT] = "checkpoint", [MESSAGE_BYE] = "bye",
@@ -21,10 +24,11 @@ static int need_int(const json_t *line, const char *key, int64_t min, struct err
 {
 	const json_t *value = json_object_get(line, key);
 
-	if (json_is_integer(value) && json_integer_value(value) >= min)
+	if (json_is_integer(value) && json_integer_value(value) >= min &&
+	    json_integer_value(value) < count_end)
 		return 0;
-	return err_set(err, ERR_USAGE, "\"%s\" must be an integer of at least %lld", key,
-		       (long long)min);
+	return err_set(err, ERR_USAGE, "\"%s\" must be an integer of at least %lld, below 10^15",
+		       key, (long long)min);
 }
 
 static int need_word(const json_t *line, const char *key, const char *const *words,
