@@ -99,9 +99,9 @@ static void words_of_spec(const struct run *run, struct strv *words)
 		if (option)
 			strv_add(words, option);
 	}
-	if (warn_s > 0)
-		strv_add(words, xasprintf("--signal=B:USR1@%lld", (long long)warn_s));
 	json_decref(options);
+	if (warn_s > 0) /* the last one: see resolve() */
+		strv_add(words, xasprintf("--signal=B:USR1@%lld", (long long)warn_s));
 }
 
 static void add_word(struct batch_job *job, const char *option, const char *value)
@@ -143,6 +143,14 @@ static bool is_same(const char *a, const char *b)
 	return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
+/* A limit may be said by an option of sbatch, too, not only by slurm.time. */
+static bool is_warned_early(const struct run_spec *spec, const json_t *fields)
+{
+	int64_t limit_min = js_int(fields, "time_limit", 0);
+
+	return limit_min > 0 && run_spec_warn_ms(spec) > limit_min * 60 * 1000 / 2;
+}
+
 static json_t *resolve(struct batch_job *job, const struct config *config, const struct run *run,
 		       struct err *err)
 {
@@ -173,6 +181,13 @@ static json_t *resolve(struct batch_job *job, const struct config *config, const
 	if (is_elsewhere)
 		clock_set_zone(theirs);
 	fields = batch_resolve(&request, &job->words, err);
+	if (fields && is_warned_early(&run->spec, fields)) {
+		json_decref(fields);
+		strv_free(job->words);
+		free(settings.items[--settings.count]);
+		settings.items[settings.count] = NULL;
+		fields = batch_resolve(&request, &job->words, err);
+	}
 	if (is_elsewhere)
 		clock_set_zone(own);
 	free(own);

@@ -124,7 +124,7 @@ static void tell_stops(struct attempt_params *p, const struct run *run, const js
 
 	p->kill_grace_ms = spec->kill_grace_ms;
 	p->stop_grace_ms = spec->stop_grace_ms;
-	p->warn_ms = spec->script ? 1000 * js_int(fields, "warn_time", 0) : run_spec_warn_ms(spec);
+	p->warn_ms = 1000 * js_int(fields, "warn_time", 0);
 	p->kill_wait_ms = run->scheduler ? run->scheduler->kill_wait_ms : 0;
 }
 

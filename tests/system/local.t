@@ -99,6 +99,15 @@ done
 lbctl kill --now script >/dev/null
 run_reaches script killed 20
 
+# More than half of what it may take is no time to save, however the limit was said.
+for limit in --set=slurm.time=3 --time=3; do
+	lbctl submit --name "brief${limit%%=*}" $limit --hold -- true >/dev/null
+	lbctl release "brief${limit%%=*}" >/dev/null
+	run_reaches "brief${limit%%=*}" completed 20
+	is "$(json warn_ms <"$LB_HOME/runs/brief${limit%%=*}/attempts/1/attempt.json") $(lbctl events "brief${limit%%=*}" | grep -c 'attempt_end')" \
+		"0 1" "$limit: a command is not warned of a limit that is near from the start"
+done
+
 # --- a folder that is not there -------------------------------------------------------------------
 mkdir "$T/gone"
 (cd "$T/gone" && lbctl submit --name gone --set slurm.extra='["--hold"]' -- true) >/dev/null
