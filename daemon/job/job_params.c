@@ -184,7 +184,7 @@ static void tell_launch(struct attempt_params *p, const struct config *config,
 	p->workdir = js_bytes_take(json_object_get(fields, "work_dir"));
 	p->launcher = xstrdup(launch_by(spec));
 	p->srun = launch_srun(config, run, p->checkpoint_dir);
-	p->torchrun = launch_torchrun(spec);
+	p->torchrun = launch_torchrun(spec, fields);
 	p->profiler = launch_profiler(spec, folder);
 	p->is_script = spec->script != NULL;
 	p->script = spec->script ? xstrdup(spec->script) : NULL;

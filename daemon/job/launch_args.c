@@ -7,9 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/json.h"
 #include "common/base/mem.h"
 #include "common/base/strv.h"
 #include "common/base/text.h"
+#include "slurm/batch/batch.h"
 
 static void add_option(struct strv *w, const char *name, const char *value)
 {
@@ -99,10 +101,20 @@ char **launch_srun(const struct config *config, const struct run *run, const cha
 
 /* --- what starts and what watches the ranks --------------------------------------------------- */
 
-char **launch_torchrun(const struct run_spec *spec)
+static int64_t gpus_of_node(const json_t *fields)
+{
+	json_t *totals = batch_totals(fields);
+	int64_t nodes = js_int(totals, "nodes", 1);
+	int64_t gpus = js_int(totals, "gpus", 0) / (nodes > 0 ? nodes : 1);
+
+	json_decref(totals);
+	return gpus;
+}
+
+char **launch_torchrun(const struct run_spec *spec, const json_t *fields)
 {
 	struct strv w = { 0 };
-	int64_t ranks = spec->nproc_per_node ? spec->nproc_per_node : spec->gpus_per_node;
+	int64_t ranks = spec->nproc_per_node ? spec->nproc_per_node : gpus_of_node(fields);
 
 	if (spec->launcher != SPEC_LAUNCHER_TORCHRUN)
 		return NULL;

@@ -15,7 +15,8 @@ const char *launch_by(const struct run_spec *spec);
 /* NULL-terminated lists that the caller frees with strv_free; NULL: nothing to add.
  * `checkpoints` and `folder` (of the attempt) are seen inside a container, too. */
 char **launch_srun(const struct config *config, const struct run *run, const char *checkpoints);
-char **launch_torchrun(const struct run_spec *spec);
+/* `fields`: of the job, whose GPUs an option of sbatch may ask for. */
+char **launch_torchrun(const struct run_spec *spec, const json_t *fields);
 char **launch_profiler(const struct run_spec *spec, const char *folder);
 
 #endif

@@ -49,11 +49,11 @@ static void add_words(json_t *o, const char *key, char **words)
 
 /* What is put in front of the command. */
 static void add_launch(json_t *o, const struct config *config, const struct run *run,
-		       const char *checkpoints, const char *folder)
+		       const json_t *fields, const char *checkpoints, const char *folder)
 {
 	add_words(o, "srun", launch_srun(config, run, checkpoints));
 	add_words(o, "profiler", launch_profiler(&run->spec, folder));
-	add_words(o, "torchrun", launch_torchrun(&run->spec));
+	add_words(o, "torchrun", launch_torchrun(&run->spec, fields));
 }
 
 /* Names and values; the values only where they are no secrets. */
@@ -133,7 +133,7 @@ json_t *preview_job(const struct config *config, const struct run *run, const ch
 						    : output);
 		js_set_str(o, "launcher", launcher_name(&run->spec));
 		json_object_set_new(o, "command", command_view(config, run));
-		add_launch(o, config, run, checkpoints, folder);
+		add_launch(o, config, run, job.fields, checkpoints, folder);
 		js_set_str(o, "checkpoints", checkpoints);
 		json_object_set_new(o, "totals", batch_totals(job.fields));
 		json_object_set_new(o, "resources", resources_view(&run->spec, job.fields));

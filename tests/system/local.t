@@ -56,6 +56,11 @@ exits 0 "which is checked" lbctl check a --dry-run
 unlike "$out$err" 'nodelist' "by no words that nobody typed"
 exits 3 "because of a run that is there" lbctl check nobody --dry-run
 
+for gpus in --set=slurm.gpus_per_node=2 --gpus-per-node=2 --gres=gpu:2; do
+	like "$(lbctl submit --dry-run --json $gpus --set=run.launcher=torchrun -- train.py | json torchrun)" \
+		'"--nproc_per_node=2"' "$gpus: torchrun starts a rank for each"
+done
+
 # --- batch scripts --------------------------------------------------------------------------------
 cat >"$T/script" <<'END'
 #!/bin/sh
