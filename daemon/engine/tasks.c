@@ -102,10 +102,9 @@ static bool may_be_anothers(const struct engine *e, const struct run *run)
 
 /* [task, had nodes, start, end, controller's start], or of one that had not begun only [task];
  * accounting tells the uid, too. */
-static bool is_users(struct engine *e, const struct run *run, const json_t *task)
+static bool is_users(const struct run *run, const json_t *task)
 {
 	const json_t *uid = json_array_get(task, 5);
-	const struct poller *p = engine_poller(e, run);
 	struct cancelled c = {
 		.has_uid = uid != NULL,
 		.uid = (uint32_t)json_integer_value(uid),
@@ -116,7 +115,6 @@ static bool is_users(struct engine *e, const struct run *run, const json_t *task
 		.end_time = json_integer_value(json_array_get(task, 3)),
 		.controller_start = json_integer_value(json_array_get(task, 4)),
 		.submit_time = run->attempt.job.submit_time,
-		.just_heard = engine_now(e) < p->heard_since_ms + 1000 * LAUNCH_WINDOW_S,
 	};
 
 	return canceller_is_user(&c);
@@ -172,7 +170,7 @@ void engine_note_cancelled(struct engine *e, struct run *run, const json_t *task
 	size_t count = 0, i;
 
 	json_array_foreach(tasks, i, task)
-		if (is_users(e, run, task))
+		if (is_users(run, task))
 			cancelled[count++] = json_integer_value(json_array_get(task, 0));
 	qsort(cancelled, count, sizeof(cancelled[0]), compare_int64);
 	note(e, run, cancelled, count);
