@@ -55,15 +55,15 @@ void local_children_let_go(struct local_children *l)
 static int spawn_bound(uv_loop_t *loop, struct child *c, const uv_process_options_t *options,
 		       const cpu_set_t *cpus)
 {
-	cpu_set_t ours;
-	bool is_bound = CPU_COUNT(cpus) > 0 && sched_getaffinity(0, sizeof(ours), &ours) == 0;
+	cpu_set_t ours[MACHINE_CPU_SETS];
+	bool is_bound = CPU_COUNT(cpus) > 0 && sched_getaffinity(0, sizeof(ours), ours) == 0;
 	int rc;
 
 	if (is_bound && sched_setaffinity(0, sizeof(*cpus), cpus))
 		log_warn("a local job runs on other CPUs than it was given: %s", strerror(errno));
 	rc = uv_spawn(loop, &c->process, options);
 	if (is_bound)
-		sched_setaffinity(0, sizeof(ours), &ours);
+		sched_setaffinity(0, sizeof(ours), ours);
 	return rc;
 }
 

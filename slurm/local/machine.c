@@ -66,13 +66,13 @@ static uint64_t find_gpus(const struct local_limits *limits)
 static void find_cpus(const struct local_limits *limits, cpu_set_t *out)
 {
 	int64_t count = limits->cpus > 0 ? limits->cpus : cgroup_cpus();
-	cpu_set_t all, none;
+	cpu_set_t all[MACHINE_CPU_SETS], none;
 
-	CPU_ZERO(&all);
+	CPU_ZERO(&all[0]);
 	CPU_ZERO(&none);
-	if (sched_getaffinity(0, sizeof(all), &all))
-		CPU_SET(0, &all);
-	cpus_pick(&all, &none, count > 0 ? count : CPU_COUNT(&all), out);
+	if (sched_getaffinity(0, sizeof(all), all) || CPU_COUNT(&all[0]) == 0)
+		CPU_SET(0, &all[0]);
+	cpus_pick(&all[0], &none, count > 0 ? count : CPU_COUNT(&all[0]), out);
 }
 
 static int64_t find_mem_mb(void)

@@ -10,7 +10,9 @@
 #include "slurm/backends.h"
 #include "slurm/local/slots.h"
 
-enum { MACHINE_MAX_GPUS = 64 };
+/* The kernel tells its CPUs in a mask of as many as it could have, which is more than CPU_SETSIZE
+ * on some machines; jobs are given the first ones. */
+enum { MACHINE_MAX_GPUS = 64, MACHINE_CPU_SETS = 8 };
 
 struct machine {
 	uint64_t gpus; /* bit i: the GPU with number i */

@@ -10,7 +10,9 @@
 
 #include "kernels/cpu/pool.h"
 #include "kernels/machine/cpus.h"
+#include "slurm/local/machine.h"
 #include "tests/unit/cpu_device.h"
+#include "worker/lbworker/commands/command.h"
 
 enum { WORKERS_MAX = 64 };
 
@@ -38,8 +40,17 @@ int sched_getaffinity(pid_t pid, size_t bytes, cpu_set_t *set)
 static void test_many_cpus(void **state)
 {
 	(void)state;
+	const struct local_limits limits = { .cpus = 2 };
+	struct machine m;
+	cpu_set_t all[2];
+
 	assert_true(cpus_bind(0));
 	cpus_unbind();
+	unsetenv("OMP_NUM_THREADS");
+	assert_int_equal(sched_getaffinity(0, sizeof(all), all), 0);
+	assert_int_equal(command_threads(), CPU_COUNT_S(sizeof(all), all));
+	machine_find(&m, &limits);
+	assert_int_equal(CPU_COUNT(&m.cpus), CPU_COUNT_S(sizeof(all), all) > 1 ? 2 : 1);
 	has_looked = true;
 }
 

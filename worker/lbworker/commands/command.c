@@ -29,13 +29,18 @@ void command_put_text(const char *text, FILE *to)
 	}
 }
 
+/* As many as Linux can be built for: it refuses a mask of fewer than the machine could have. */
+enum { SETS = 8, CPUS = SETS * CPU_SETSIZE };
+
 unsigned command_threads(void)
 {
 	const char *text = getenv("OMP_NUM_THREADS");
 	long asked = text ? strtol(text, NULL, 10) : 0;
-	cpu_set_t cpus;
+	cpu_set_t cpus[SETS];
 
-	if (asked > 0 && asked < CPU_SETSIZE)
+	if (asked > 0 && asked < CPUS)
 		return (unsigned)asked;
-	return sched_getaffinity(0, sizeof(cpus), &cpus) == 0 ? (unsigned)CPU_COUNT(&cpus) : 1;
+	return sched_getaffinity(0, sizeof(cpus), cpus) == 0
+		       ? (unsigned)CPU_COUNT_S(sizeof(cpus), cpus)
+		       : 1;
 }
