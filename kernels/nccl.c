@@ -84,8 +84,11 @@ const struct nccl *nccl_open(char *why)
 		return NULL;
 	if (dlinfo(nccl.library, RTLD_DI_LINKMAP, &map) == 0)
 		snprintf(nccl.place, sizeof(nccl.place), "%s", map->l_name);
-	if (take_symbols(&nccl, why) && nccl.get_version(&nccl.version) == NCCL_SUCCESS)
-		return &nccl;
+	if (take_symbols(&nccl, why)) {
+		if (nccl.get_version(&nccl.version) == NCCL_SUCCESS)
+			return &nccl;
+		snprintf(why, COMM_TEXT_BYTES, "%.160s: ncclGetVersion fails", nccl.place);
+	}
 	nccl.version = 0;
 	return NULL;
 }

@@ -9,7 +9,8 @@
  *
  * LB_NCCL_STANDIN, words with commas between them, where R is a rank and N counts its groups from
  * 1:
- *   version=CODE      what ncclGetVersion says; version=R:CODE of rank $LOCAL_RANK R only
+ *   version=CODE      what ncclGetVersion says; version=R:CODE of rank $LOCAL_RANK R only; 0: it
+ *                     fails
  *   delay=US          each group waits up to that long before it begins, by a sequence of its own
  *   late=R:MS         that rank waits so long before its first group
  *   die=R:N, stop=R:N, stall=R:N, error=R:N
@@ -289,7 +290,7 @@ API enum nccl_result ncclGetVersion(int *version)
 	long given = asked("version", rank ? (int)strtol(rank, NULL, 10) : 0);
 
 	*version = given > 0 ? (int)given : VERSION;
-	return NCCL_SUCCESS;
+	return given == 0 ? NCCL_REMOTE_ERROR : NCCL_SUCCESS;
 }
 
 API enum nccl_result ncclGetUniqueId(struct nccl_id *id);

@@ -83,6 +83,9 @@ ok $? "also where that rank waits for words of those that wait for its bytes ($s
 train version=21805
 said 2 'NCCL 2.18.5 (.*): H100 wants 2.23.4 or later; LB_NCCL_LIBRARY=FILE'
 ok $? "a release with a known fault is refused before the first array"
+train version=0
+said 2 'standin.so: ncclGetVersion fails'
+ok $? "a library that does not tell its release is named"
 train version=1:22803
 said 2 'rank 1 (.*) has NCCL 2.28.3 (.*), rank 0 (.*) 2.27.3 (.*): all must have the same'
 ok $? "so is a mixture"
