@@ -220,15 +220,28 @@ static bool may_be_taken_again(const struct facts *f, const struct policy *polic
 	       (!policy->rules || policy->rules[CAUSE_LAUNCH_FAIL] == SPEC_RULE_AUTO);
 }
 
+/* What is not taken now, for a limit say, may not be for days, and each question is an error in the
+ * scheduler's log: the longer it lasts, the more seldom. */
+static struct decision submit_again(const struct facts *f, int64_t least_ms, int64_t now_ms)
+{
+	const struct call *c = &f->a->submit;
+	int64_t pause_ms = (c->reply_ms - f->a->watching_since_ms) / 10;
+
+	if (pause_ms > RECHECK_LONG_MS)
+		pause_ms = RECHECK_LONG_MS;
+	if (pause_ms < least_ms)
+		pause_ms = least_ms;
+	return now_ms < c->reply_ms + pause_ms ? wait_until(c->reply_ms + pause_ms)
+					       : decide(DECISION_SUBMIT, f);
+}
+
 static struct decision ask_again(const struct facts *f, const struct policy *policy, int64_t now_ms)
 {
-	int64_t at_ms = f->a->submit.reply_ms + (policy->backoff_first_ms > RECHECK_MS
-							 ? policy->backoff_first_ms
-							 : RECHECK_MS);
+	int64_t first_ms = policy->backoff_first_ms;
 
 	if (f->wanted != ORDER_RUN)
 		return attempt_end(CAUSE_KILLED, "before it was submitted");
-	return now_ms < at_ms ? wait_until(at_ms) : decide(DECISION_SUBMIT, f);
+	return submit_again(f, first_ms > RECHECK_MS ? first_ms : RECHECK_MS, now_ms);
 }
 
 /* The token is in the ledger; whether the scheduler knows it is the question. */
@@ -257,7 +270,8 @@ static struct decision intent(const struct facts *f, const struct policy *policy
 	if (f->a->submit.state == CALL_DOWN || (f->a->submit.state == CALL_NONE && f->a->fresh)) {
 		if (f->wanted != ORDER_RUN)
 			return attempt_end(CAUSE_KILLED, "before it was submitted");
-		return call_or_wait(DECISION_SUBMIT, f, &f->a->submit, now_ms);
+		return f->a->submit.state == CALL_DOWN ? submit_again(f, RECHECK_MS, now_ms)
+						       : decide(DECISION_SUBMIT, f);
 	}
 	/* Unclear, here or in the life of an earlier lbd. The job is held, so a late one can do no
 	 * harm: it is cancelled on sight, and a new token takes over. */

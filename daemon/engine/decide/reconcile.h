@@ -28,6 +28,7 @@
 /* clang-format off */
 enum {
 	RECHECK_MS = 5 * 1000,		/* a call that failed is asked again after this */
+	RECHECK_LONG_MS = 60 * 1000,	/* a submission that is not taken for long, after this */
 	SETTLE_MS = 3 * 1000,		/* an unclear submission shows within this once the scheduler answers */
 	CONFIRM_MS = 10 * 1000,		/* a released job must have been seen this long after (Slurm saves its
 					   state every 5 s and forgets what it accepted in between) */
