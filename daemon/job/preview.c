@@ -88,15 +88,38 @@ static json_t *env_view(const struct config *config, const struct run *run,
 	return view;
 }
 
-/* A script asks in its own words, which have more to say than ours. */
-static json_t *resources_view(const struct run_spec *spec, const json_t *fields)
+/* What an option of sbatch asks for, "--gpus-per-node=2", in the place of what the spec's key of
+ * that name says. */
+static void show_word(json_t *o, const char *word)
 {
+	char *key = xstrndup(word + 2, strcspn(word + 2, "="));
+	const char *value = strchr(word, '=');
+	const json_t *own;
+
+	for (char *c = key; *c; c++)
+		*c = *c == '-' ? '_' : *c;
+	own = json_object_get(o, key);
+	if (value && own) {
+		if (json_is_integer(own) && strspn(value + 1, "0123456789") == strlen(value + 1))
+			js_set_int(o, key, strtoll(value + 1, NULL, 10));
+		else
+			json_object_set_new(o, key, js_bytes(value + 1));
+	}
+	free(key);
+}
+
+/* A script asks in its own words, which have more to say than ours. */
+static json_t *resources_view(const struct run_spec *spec, const struct batch_job *job)
+{
+	const json_t *fields = job->fields;
 	json_t *o;
 
 	if (spec->script)
 		return json_deep_copy(fields);
 	o = run_spec_options(spec);
-	if (spec->cpus_per_task == 0)
+	for (char **word = job->words; word && *word; word++)
+		show_word(o, *word);
+	if (js_int(o, "cpus_per_task", 1) == 0)
 		js_set_int(o, "cpus_per_task", JS_NONE);
 	json_object_del(o, "mem");
 	json_object_del(o, "time");
@@ -136,7 +159,7 @@ json_t *preview_job(const struct config *config, const struct run *run, const ch
 		add_launch(o, config, run, job.fields, checkpoints, folder);
 		js_set_str(o, "checkpoints", checkpoints);
 		json_object_set_new(o, "totals", batch_totals(job.fields));
-		json_object_set_new(o, "resources", resources_view(&run->spec, job.fields));
+		json_object_set_new(o, "resources", resources_view(&run->spec, &job));
 		json_object_set_new(o, "environment", env);
 	}
 	batch_job_clear(&job);

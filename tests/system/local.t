@@ -56,6 +56,14 @@ exits 0 "which is checked" lbctl check a --dry-run
 unlike "$out$err" 'nodelist' "by no words that nobody typed"
 exits 3 "because of a run that is there" lbctl check nobody --dry-run
 
+for ask in --set=slurm. --; do
+	out=$(lbctl submit --dry-run --json ${ask}partition=12 -- train.py 2>"$T/err")
+	is "$(printf %s "$out" | json resources.partition) $(printf %s "$out" | json resources.nodes)" '12 1' \
+		"${ask}partition: a dry run shows what is asked for"
+	out=$(lbctl submit --dry-run --json "$(printf %s "${ask}gpus_per_node=2" | sed '/^--g/s/_/-/g')" -- train.py)
+	is "$(printf %s "$out" | json resources.gpus_per_node) $(printf %s "$out" | json resources.cpus_per_task)" '2 null' \
+		"${ask}: likewise GPUs, and nothing else"
+done
 for gpus in --set=slurm.gpus_per_node=2 --gpus-per-node=2 --gres=gpu:2; do
 	like "$(lbctl submit --dry-run --json $gpus --set=run.launcher=torchrun -- train.py | json torchrun)" \
 		'"--nproc_per_node=2"' "$gpus: torchrun starts a rank for each"
