@@ -55,13 +55,15 @@ static int see_score(const struct ledger_node *node, void *arg)
 }
 
 /* A failure ends all jobs of its node, and each tells of it: those that began before the node was
- * blamed for as much have nothing to add. Less than a failure, a crash or a share, may well be
- * something else. */
-static bool is_known(const struct run *run, const struct search *old, double blame)
+ * blamed for as much, a moment ago, have nothing to add. Less than a failure, a crash or a share, may
+ * well be something else. */
+static bool is_known(const struct run *run, const struct search *old, double blame, int64_t now_ms)
 {
+	enum { MOMENT_MS = 10 * 60 * 1000 };
 	int64_t began_ms = run->attempt.started_ms;
 
-	return blame >= 1 && old->score >= blame && began_ms > 0 && began_ms < old->score_ms;
+	return blame >= 1 && old->score >= blame && now_ms < old->score_ms + MOMENT_MS &&
+	       began_ms > 0 && began_ms < old->score_ms;
 }
 
 static void blame_node(struct engine *e, const struct run *run, const char *name, const char *why,
@@ -74,7 +76,7 @@ static void blame_node(struct engine *e, const struct run *run, const char *name
 	double score, record;
 
 	engine_wrote(e, ledger_node_each(e->ledger, see_score, &old, &err), &err);
-	if (is_known(run, &old, blame))
+	if (is_known(run, &old, blame, now_ms))
 		return;
 	score = node_score_at(old.score, old.score_ms, now_ms, e->nodes.half_life_ms) + blame;
 	engine_wrote(e, ledger_node_know(e->ledger, name, now_ms, &err), &err);
