@@ -50,8 +50,9 @@ static const char not_begun[] = "Slurm cancelled the job before its script began
 static enum cause scheduler_cause(const struct facts *f)
 {
 	enum cause cause = f->seen ? f->seen->cause : f->a->recalled.cause;
+	bool is_of_some = !f->seen && f->a->recalled.is_more; /* of an array's tasks */
 
-	return cause == CAUSE_KILLED && !is_users_cancel(f) ? CAUSE_LOST : cause;
+	return cause == CAUSE_KILLED && (is_of_some || !is_users_cancel(f)) ? CAUSE_LOST : cause;
 }
 
 bool is_nobodys_cancel(const struct facts *f)
