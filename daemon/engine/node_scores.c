@@ -55,8 +55,8 @@ static int see_score(const struct ledger_node *node, void *arg)
 }
 
 /* A failure ends all jobs of its node, and each tells of it: those that began before the node was
- * blamed for as much, a moment ago, have nothing to add. Less than a failure, a crash or a share, may
- * well be something else. */
+ * blamed for as much, a moment ago, have nothing to add. Less than a failure, a crash or a share,
+ * may well be something else. */
 static bool is_known(const struct run *run, const struct search *old, double blame, int64_t now_ms)
 {
 	enum { MOMENT_MS = 10 * 60 * 1000 };
