@@ -171,6 +171,7 @@ rm "$T/asks"
 wait $asker
 run_reaches "$(cat "$T/run")" running 30
 wait_for 'lbctl cron | grep -q "^cut.*refused"' 30
+wait_for '[ -n "$(runs cut-)" ]' 30 # which is still being submitted
 run_reaches "$(runs cut-)" running 30
 ok "one whose run has the name of another's leaves it alone" \
 	[ -e "$LB_HOME/runs/$(runs cut-)/spec.toml" ]
