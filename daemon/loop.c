@@ -50,14 +50,14 @@ static void notify_status(const struct daemon *d, const char *word)
 	notify_systemd(text);
 }
 
-/* Closes whatever keeps the loop alive; it then ends by itself. */
+/* Closes whatever keeps the loop alive; it then ends by itself. SIGTERM comes to all processes of a
+ * job, then once more from the job's script, and must not kill us on the way down; a second ^C
+ * does. */
 static void stop(struct daemon *d)
 {
 	uv_handle_t *handles[] = {
-		(uv_handle_t *)&d->turn,    (uv_handle_t *)&d->watchdog,
-		(uv_handle_t *)&d->lease,   (uv_handle_t *)&d->hand_over,
-		(uv_handle_t *)&d->sigterm, (uv_handle_t *)&d->sigint,
-		(uv_handle_t *)&d->again,
+		(uv_handle_t *)&d->turn,      (uv_handle_t *)&d->watchdog, (uv_handle_t *)&d->lease,
+		(uv_handle_t *)&d->hand_over, (uv_handle_t *)&d->sigint,   (uv_handle_t *)&d->again,
 	};
 
 	notify_systemd("STOPPING=1");
@@ -80,6 +80,7 @@ static void stop(struct daemon *d)
 	d->lbd.local->ops->close(d->lbd.local, on_scheduler_closed, NULL);
 	for (size_t i = 0; i < sizeof(handles) / sizeof(handles[0]); i++)
 		uv_close(handles[i], NULL);
+	uv_unref((uv_handle_t *)&d->sigterm);
 	uv_unref((uv_handle_t *)&d->sighup);
 }
 
@@ -196,10 +197,12 @@ static void on_watchdog(uv_timer_t *timer)
 
 static void end(struct daemon *d, int signo, const char *why)
 {
-	log_info("ends on signal %d; jobs run on", signo);
 	d->why = why;
-	if (!d->stopping)
-		stop(d);
+	d->begins_again = false;
+	if (d->stopping)
+		return;
+	log_info("ends on signal %d; jobs run on", signo);
+	stop(d);
 }
 
 static const char hung_up[] = "hung up (SIGHUP): its terminal or session has ended, at a logout?";
@@ -316,11 +319,16 @@ void loop_start(struct daemon *d, int64_t until_ms, int ready_fd)
 	notify_ready_fd(ready_fd);
 }
 
+/* Without a handle that counts uv_run() would not look. */
+void loop_hear_last(struct daemon *d)
+{
+	uv_ref((uv_handle_t *)&d->sigterm);
+	uv_run(&d->loop, UV_RUN_NOWAIT);
+}
+
 void loop_close(struct daemon *d)
 {
-	/* what came while all else was closed is heard, too */
-	uv_ref((uv_handle_t *)&d->sighup);
-	uv_run(&d->loop, UV_RUN_NOWAIT);
+	uv_close((uv_handle_t *)&d->sigterm, NULL);
 	uv_close((uv_handle_t *)&d->sighup, NULL);
 	uv_run(&d->loop, UV_RUN_DEFAULT);
 	uv_loop_close(&d->loop);

@@ -30,7 +30,9 @@ int loop_open(struct daemon *d, struct err *err);
 /* All parts are there: the first turn comes, and who waits for lbd (--ready-fd, systemd) is told.
  * Ends at `until_ms` (wall clock; 0: never). */
 void loop_start(struct daemon *d, int64_t until_ms, int ready_fd);
-/* After its end. */
+/* After its end: signals that came while all else was closed are heard, too, and change d->why. */
+void loop_hear_last(struct daemon *d);
+/* Then; from now on signals do what they do to any process. */
 void loop_close(struct daemon *d);
 /* Something is known that was not: a turn is due. `arg` is the daemon. */
 void loop_turn_soon(void *arg);

@@ -41,8 +41,9 @@ static int run(struct daemon *d, const struct daemon_options *o, struct err *err
 	engine_destroy(d->lbd.engine);
 	backup_close(d->lbd.backup, !d->failed);
 	ledger_close(d->lbd.ledger);
-	loop_close(d);
+	loop_hear_last(d);
 	lock_release(d->lbd.lock, d->why);
+	loop_close(d);
 	if (d->is_superseded)
 		return err_set(err, ERR_LOCKED, "another lbd took over; see the log");
 	return d->failed ? err_set(err, ERR_IO, "the ledger is broken; see the log") : 0;

@@ -57,6 +57,14 @@ exits 5 "status of one that ended at a logout" lbctl daemon status
 like "$out" 'it ended .* ago: hung up .SIGHUP.: its terminal or session has ended' "it ended in peace, and says so"
 like "$(lbctl doctor)" 'if that ends at each logout: lbctl daemon start --in-slurm' "doctor has what helps"
 
+# as Slurm and then the script of a job do, and whoever is impatient
+ok "started" lbctl daemon start
+follow_pid
+while kill -TERM "$lbd_pid" 2>/dev/null; do :; done
+exits 5 "status of one that was told to end many times" lbctl daemon status
+like "$out" 'it ended .* ago: stopped \(SIGTERM\)' "it ended in peace"
+is "$(tail -n 1 "$LB_HOME/lbd.log" | sed 's/.* lbd: //')" "ends on signal 15; jobs run on" "and said so once"
+
 ok "started by who has closed input and output, as behind ssh" \
 	timeout 60 sh -c 'exec lbd --home "$LB_HOME" <&- >&- 2>&-'
 follow_pid
