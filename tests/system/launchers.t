@@ -66,7 +66,8 @@ else:
     program.wait()
 open(report + ".nsys-rep", "w").write(" ".join(words[:i]))
 print("nsys: report written", flush=True)
-sys.exit(0 if "duration" in options else program.returncode)
+# sys.exit() would ask once more after the program, and take its status away with it
+os._exit(0 if "duration" in options else program.returncode)
 END
 chmod +x "$T"/bin/*
 PATH=$T/bin:$PATH
