@@ -52,7 +52,7 @@ for row in "wrong-product:product: element" "slow-product:slow product" "full-di
 	fault=${row%%:*}
 	echo "$fault" >"$T/fault-n2"
 	slow=0 # but where it matters: all nodes of this cluster share one machine
-	[ "$fault" != slow-product ] || slow=0.2
+	[ "$fault" != slow-product ] || slow=0.005
 	try "$fault"
 	is "$(trained_on "$fault")" "n1 n3 " "$fault: it trains where the nodes are well"
 	like "$events" "preflight_node +n2: ${row#*:}" "the node is named, with what is wrong"
