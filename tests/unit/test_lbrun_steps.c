@@ -127,6 +127,9 @@ static void test_frameworks(void **state)
 		 " 33%|###       | 3/9 [00:01<00:02,  3it/s]\r 66%|######    | 6/9 [00:02<00:01,  3it/s]\r"
 		 "  0%|          | 0/9 [00:00<?, ?it/s]\r 33%|###       | 3/9 [00:01<00:02,  3it/s]\n",
 		 "0/2; 3/9; 6/9; 9/18; 12/18"},
+		/* which is drawn again as each of them is over */
+		{"Epoch:   0%|  | 0/2 [00:00<?, ?it/s]\nIteration: 100%|##| 9/9 [00:02<00:01,  3it/s]\nEpoch:  50%|##| 1/2 [00:00<?, ?it/s]\n"
+		 "Iteration:  33%|##| 3/9 [00:01<00:02,  3it/s]\nIteration: 100%|##| 9/9 [00:01<00:02,  3it/s]\nEpoch: 100%|##| 2/2 [00:00<?, ?it/s]\n", "0/2; 9/9; 12/18; 18/18"},
 		{" 98%|# | 98/100 [00:01<00:09, 1it/s]\r 99%|# | 99/100 [00:01<00:09, 1it/s]\r"
 		 " 98%|# | 98/100 [00:01<00:09, 1it/s]\n", "98/100; 99/100; 98/100"},
 		/* a bar for each epoch, and one of an evaluation */
@@ -165,6 +168,8 @@ static void test_frameworks(void **state)
 		/* of a host's name no part is such a word */
 		{"gpu-test-3: Epoch 1/3:  10%|1 | 10/100 [00:01<00:09, 9.0it/s]\rdev-1.site: Epoch 1/3:  20%|2 | 20/100 [00:01<00:09, 9.0it/s]\n",
 		 "10/300; 20/300"},
+		/* nor is a run of that name something held out */
+		{"Epoch 1 (dev run):  50%|5 | 5/10 [00:01<00:01, 9.0it/s, loss=2.5]\nEpoch 1 (dev):  60%|5 | 6/10 [00:01<00:01, 9.0it/s, loss=2]\n", "15 loss=2.5"},
 		/* what is evaluated, and where a line comes from, is told in front of that */
 		{"Train epoch 1:  50%|5 | 50/100 [00:01<00:01, 9.0it/s, loss=2.5]\nEpoch 1 dev-clean:  50%|5 | 5/10 [00:01<00:01, 9.0it/s]\n"
 		 "INFO:train:Epoch 1 valid:  50%|5 | 5/10 [00:01<00:01, 9.0it/s, loss=3]\n[trainer.py:33] Epoch 1 validation:  50%|5 | 5/10 [00:01<00:01, 9.0it/s, loss=3]\n"
@@ -247,6 +252,19 @@ static void test_frameworks(void **state)
 		{" > EPOCH: 0/9\n   --> TIME: 2026-11-28 10:00:01 -- STEP: 5/404 -- GLOBAL_STEP: 5\n   --> TIME: 2026-11-28 10:00:01 -- STEP: 25/404 -- GLOBAL_STEP: 10025\n     | > loss: 2.5  (2.5)\n   --> STEP: 3\n     | > loss: 3.5  (3.5)\n"
 		 "   --> TIME: 2026-11-28 10:00:09 -- STEP: 50/404 -- GLOBAL_STEP: 10050\n", "5; 10025 loss=2.5; 10050"},
 		{"epoch 2, step 5/100, global step = 105, loss 2.5\nepoch 2, batch 6, global_step: 106 loss 2\n", "105 loss=2.5; 106 loss=2"},
+		/* NeMo, where Megatron's row would begin again with each epoch */
+		{"Training epoch 0, iteration 148/149 | lr: 3e-05 | global_batch_size: 1 | global_step: 148 | reduced_train_loss: 1.5 | val_loss: 4.5\nValidation: iteration 1/50\n"
+		 "Training epoch 1, iteration 0/149 | lr: 3e-05 | global_batch_size: 1 | global_step: 150 | reduced_train_loss: 1.25 | val_loss: 4.5\n",
+		 "148/149 loss=1.5 val_loss=4.5 lr=3e-05; 150 loss=1.25 val_loss=4.5 lr=3e-05"},
+		/* OpenRLHF: a bar around those of the batches of each step; supervised, one of epochs around those of steps */
+		{"Episode [1/20]:   0%|  | 0/78 [00:00<?, ?it/s]\n(PolicyModelActor pid=1) Train epoch [1/1]: 100%|##| 16/16 [00:20<00:00, 1.2s/it, pg=0.5]\n"
+		 "Episode [1/20]:   1%|1 | 1/78 [01:00<60:00, 60s/it]\n(PolicyModelActor pid=1) Train epoch [1/1]:  50%|##| 8/16 [00:10<00:10, 1.2s/it, pg=0.5]\n"
+		 "Episode [1/20]:   3%|1 | 2/78 [02:00<60:00, 60s/it, policy_loss=0.5]\nEpisode [2/20]:   1%|1 | 1/78 [02:00<60:00, 60s/it]\n",
+		 "0/1560; 1/1560; 2/1560; 79/1560"},
+		{"Train epoch:   0%|  | 0/2 [00:00<?, ?it/s]\nTrain step of epoch 0: 100%|##| 9/9 [00:00<?, ?it/s, gpt_loss=2.5, loss_mean=2.75]\nTrain epoch:  50%|##| 1/2 [00:00<?, ?it/s]\n"
+		 "Train step of epoch 1:  33%|##| 3/9 [00:00<?, ?it/s, gpt_loss=2, loss_mean=2.5]\n", "0/2; 9 loss=2.5; 12 loss=2"},
+		/* candle */
+		{"   1 train loss:  2.50000 test acc: 68.08%\n   2 train loss:  1.50000 test acc: 60.77%\n", "1 loss=2.5; 2 loss=1.5"},
 		/* DCGAN, DINOv2, llama2.c, rl_games */
 		{"[0/25][50/100]\tLoss_D: 0.5\tLoss_G: 5.1\tD(x): 0.7\n[1/25][50/100]\tLoss_D: 0.5\tLoss_G: 5.1\tD(x): 0.7\n", "50/2500; 150/2500"},
 		{"I20261128 10:00:00 12 dinov2 helpers.py:103] Training  [   10/625000]  eta: 2 days, 1:00:00  lr: 0.0001 (0.0001)  total_loss: 16.5 (16.8)\n",
@@ -352,6 +370,11 @@ static void test_frameworks(void **state)
 		/* parts of an epoch are no batches */
 		{"step 5 loss 2\nEpoch 1.25/3 loss 2\n [ 10/60 00:23 < 02:24, 0.35 it/s, Epoch 0.17/1]\n", "5 loss=2"},
 		{"Epoch 1.25/3 loss 2\nEpoch 1.50/3 loss 2\n", ""},
+		/* what something took, and losses by their numbers, are no loss */
+		{"step 5 time cost: 3.25 s\nstep 6 lr 0.1, cost 3.25 sec\nstep 7 lr 0.1, Time cost=90.25, Throughput=5\nstep 8 cost 3.25\n",
+		 "7 lr=0.1; 8 loss=3.25"},
+		{"step 5 loss1: 0.5 loss2: 0.25\nstep 6 loss1 0.5, val_loss2=0.25, loss 0.75\nstep 7 loss2.5\n", "5; 6 loss=0.75; 7 loss=2.5"},
+		{"epoch 1 training [time: 16.26s, train_loss1: 0.4, train_loss2: 0.1]\nepoch 1 evaluating [time: 1.50s, valid_score: 0.735]\n", "1"},
 		/* of several losses that of the training */
 		{"step 5 | aux loss 0.01 | loss 2.5\nstep 6 | load balancing loss: 0.01 | lm loss: 2.25\nstep 7 | kl loss 0.5\n",
 		 "5 loss=2.5; 6 loss=2.25; 7 loss=0.5"},

@@ -39,6 +39,9 @@
 
 /* clang-format off */
 const struct step_row step_rows[] = {
+	{"NeMo, whose iterations begin again with each epoch", "global_step: ",
+	 "\\bepoch \\d+, iteration (?<i>\\d+)/(?:(?<target_step>\\d+)(?= .*\\bglobal_step: \\k<i>\\b)|\\d+) .*\\bglobal_step: (?<step>\\d+)",
+	 STEP_PLAIN, false, 0},
 	{"Megatron-LM, GPT-NeoX", "iteration",
 	 "\\biteration\\s+(?<step>\\d+)\\s*/\\s*(?<target_step>\\d+)\\s*\\|", STEP_PLAIN, false, 0},
 	{"LitGPT", " step ", "\\|\\s*iter \\d+ step (?<step>\\d+) \\|", STEP_PLAIN, false, 0},
@@ -57,7 +60,7 @@ const struct step_row step_rows[] = {
 	{"XGBoost, LightGBM", "]\t", "^\\[(?<step>\\d+)\\]\\t[\\w' @-]+:\\s?-?\\d", STEP_PLAIN, false, 0},
 	{"CatBoost", "learn: ", "^(?<step>\\d+):\\tlearn: ", STEP_PLAIN, false, 0},
 	{"rl_games", "fps total", "\\bfps total: .*\\bepoch: (?<step>\\d+)/(?<target_step>\\d+) frames: ", STEP_PLAIN, false, 0},
-	{"llama2.c", " | loss ", "^(?<step>\\d+) \\| loss \\d", STEP_PLAIN, false, 0},
+	{"llama2.c, candle", " loss", "^\\s*(?<step>\\d+)(?: \\| loss| train loss:) +\\d", STEP_PLAIN, false, 0},
 	{"mmengine, by steps", "Iter(train)", "\\bIter\\(train\\)\\s*\\[\\s*(?<step>\\d+)/(?<target_step>\\d+)\\]",
 	 STEP_PLAIN, false, 0},
 	{"mmengine, by epochs", "Epoch(train)",
@@ -80,6 +83,8 @@ const struct step_row step_rows[] = {
 	 STEP_IN_EPOCH, false, 1},
 	{"PyTorch's examples (language model)", "batches |",
 	 "\\bepoch\\s+(?<epoch>\\d+) \\|\\s*" BATCH " batches \\|", STEP_IN_EPOCH, false, 1},
+	{"OpenRLHF, around the bars of batches of each step", "Episode [",
+	 "^Episode \\[(?<epoch>\\d+)/(?<epochs>\\d+)\\]:\\s*\\d{1,3}%\\|[^|]*\\|\\s*" BATCH " \\[", STEP_IN_EPOCH, false, 1},
 	{"tqdm; Lightning and Hugging Face by it", "%|",
 	 "^(?!" OF_DATA ")(?<label>.*?):?\\s*\\d{1,3}%\\|[^|]*\\|\\s*" BATCH " \\[", STEP_BAR, false, 0},
 	{"tqdm with unit_scale, where it counts no bytes or tokens", "%|",
@@ -144,9 +149,14 @@ _Static_assert(sizeof(step_rows) / sizeof(step_rows[0]) <= STEP_ROWS_MAX,
 #define TRAINED(word) \
 	"(?i)\\b" HELD_OUT "\\b(?:[^\\w=]{0,4}|" IN_COLUMNS "|" RESULTS ")" word \
 	"(*SKIP)(*FAIL)|(?<![\\w/-])"
+/* "loss1: 3" is one of several, "loss2.5" is one */
+#define NOT_NUMBERED "(?!\\d+(?![\\d.]))"
 #define LOSS \
-	"(?:(?:reduced_)?(?:train(?:ing)?|lm|total|avg|avr|mean|ce|reduced|running|step|batch)[_ /-])?" \
-	"loss(?: train|_step)?" IS NUMBER
+	"(?:(?:reduced_)?(?:train(?:ing)?|lm|gpt|total|avg|avr|mean|ce|reduced|running|step|batch)[_ /-])?" \
+	"loss(?: train|_step)?" NOT_NUMBERED IS NUMBER
+
+/* "cost: 3.2 s" is what a step took. */
+#define OF_NO_TIME "(?!\\s*(?:[mun]?s|sec(?:ond)?s?|min(?:ute)?s?|hours?)\\b)"
 
 /* clang-format off */
 const struct step_field step_fields[] = {
@@ -156,9 +166,9 @@ const struct step_field step_fields[] = {
 	{"loss", "oss", TRAINED("loss") LOSS, 1, -INFINITY},
 	{"loss", "", TRAINED("(?:loss|cost)") "(?:train(?:ing)?[_ /-])?(?:loss|cost)\\b[^:=]{0,40}\\b(?:at|after|in|on)\\b[^:=]{0,40}(?<!step|iter|iteration|epoch|batch|update)[:=]\\s*" NUMBER,
 	 1, -INFINITY},
-	{"loss", "", TRAINED("(?:nll|xent|cost|cross)") "(?:train(?:ing)?[_ /-])?(?:nll|xent|cost|cross[_ -]?entropy)" IS NUMBER,
+	{"loss", "", TRAINED("(?:nll|xent|cost|cross)") "(?<!time )(?:train(?:ing)?[_ /-])?(?:nll|xent|cost|cross[_ -]?entropy)" IS NUMBER OF_NO_TIME,
 	 1, -INFINITY},
-	{"val_loss", "oss", "(?i)(?<![\\w-])(?<!train/)" HELD_OUT "(?:_|[^\\w=]{1,4}|" IN_COLUMNS "|" RESULTS ")loss" IS NUMBER, 1, -INFINITY},
+	{"val_loss", "oss", "(?i)(?<![\\w-])(?<!train/)" HELD_OUT "(?:_|[^\\w=]{1,4}|" IN_COLUMNS "|" RESULTS ")loss" NOT_NUMBERED IS NUMBER, 1, -INFINITY},
 	{"lr", "", "(?i)(?<![\\w-])(?:lr|learning[_ ]rate)" IS NUMBER, 1, 0},
 	{"grad_norm", "norm", "(?i)(?<![\\w-])(?:grad(?:ient)?[_ ]?norm|gnorm|norm)" IS NUMBER, 1, 0},
 	{"tokens_per_s", "k", "(?i)(?<![\\w-])" TOKENS_PER_S "['\"]?\\s*[:=]\\s*(?<v>\\d[\\d.]*)k\\b", 1000, 0},
@@ -176,10 +186,11 @@ _Static_assert(sizeof(step_fields) / sizeof(step_fields[0]) <= STEP_FIELDS_MAX,
 /* "eval step", "[eval=wiki,step", "Validation metrics (step", "Evaluation after train step", "micro
  * step" */
 #define OF_WHAT "(?:global[_ -]?)?(?:steps?|iter(?:ation)?s?|updates?|epochs?|batch(?:es)?)?\\W*$"
-/* Of a host's name ("gpu-test-3: Epoch 1/3") no part is such a word; "dev-clean" is one. */
+/* Of a host's name ("gpu-test-3: Epoch 1/3"), or of a "dev run", no part is such a word; "dev-clean"
+ * is one. */
 #define HELD_OUT_BAR \
 	"(?:\\b(?:eval\\w*|val|valid\\w*|held-?out|hold-?out|sanity)\\b|" \
-	"(?<![-\\w.])(?:test|testing|dev)(?!\\w|[-.][-\\w.]*[:\\]]\\s*\\w))"
+	"(?<![-\\w.])(?:test|testing|dev(?! run\\b))(?!\\w|[-.][-\\w.]*[:\\]]\\s*\\w))"
 /* "val loss: 2.3", "best val 0.91", "valid loss inf" */
 #define OF_VALUE \
 	"[\\s:=/-]*(?:(?!epoch|step|batch|iter)\\w+\\W{1,3})?(?:[-+.]*\\d|(?:inf|nan|none)\\b)"

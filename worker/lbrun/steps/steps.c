@@ -83,7 +83,10 @@ static bool is_same_teller(size_t a, size_t b)
 /* Of several kinds of lines one tells the steps; the others would count something else. */
 static bool may_tell(struct steps *s, size_t row, enum quality quality)
 {
-	bool is_better = quality < s->quality, is_same = is_same_teller(row, s->teller);
+	bool is_better = quality < s->quality;
+	/* a bar of epochs is drawn around those of the batches */
+	bool is_around = quality == QUALITY_EPOCH && s->quality < QUALITY_EPOCH;
+	bool is_same = is_same_teller(row, s->teller) && !is_around;
 
 	if (!is_same && !is_better && s->silence < SILENT_LINES)
 		return false;
@@ -137,13 +140,13 @@ static bool has_loss(const struct steps *s, const json_t *fields)
 	return json_object_get(fields, "loss") || json_object_get(s->pending, "loss");
 }
 
-/* A value of the training; of a plain step the number of all will do, too, or a loss like "2,5". */
+/* A value of the training, or a loss like "2,5"; of a plain step the number of all will do, too. */
 static bool has_more(const json_t *fields, const struct step_match *m, enum step_kind kind)
 {
 	bool has_val_loss = json_object_get(fields, "val_loss") != NULL;
 
-	return json_object_size(fields) > (has_val_loss ? 1 : 0) ||
-	       (kind == STEP_PLAIN && (has_val_loss || m->target_step > 0 || m->has_loss));
+	return json_object_size(fields) > (has_val_loss ? 1 : 0) || m->has_loss ||
+	       (kind == STEP_PLAIN && (has_val_loss || m->target_step > 0));
 }
 
 static enum quality quality_of(const struct steps *s, enum step_kind kind,
