@@ -468,6 +468,22 @@ static const struct {
 	 "W0000 00:00:1795819959.651914   22182 op_kernel.cc:1858] OP_REQUIRES failed at constant_op.cc:176 : RESOURCE_EXHAUSTED: OOM when allocating tensor with shape[1] and type float on /job:localhost/replica:0/task:0/device:CPU:0 by", "the host's memory"},
 	{TRACE "ValueError: The device should not be gpu:0, since PaddlePaddle is not compiled with CUDA\n",
 	 "ValueError: The device should not be gpu:0, since PaddlePaddle is not compiled with CUDA", "has no GPU"},
+	/* Paddle, whose GPU is full; burn's wgpu; Julia 1.11; who is told by others on NPUs */
+	{TRACE "MemoryError: \n\n--------------------------------------\nC++ Traceback (most recent call last):\n--------------------------------------\n0   paddle::pybind::ThrowExceptionToPython(std::__exception_ptr::exception_ptr)\n\n"
+	 "----------------------\nError Message Summary:\n----------------------\nResourceExhaustedError: \n\nOut of memory error on GPU 0. Cannot allocate 1.5GB memory on GPU 0, 39.2GB memory has been allocated and available memory is only 200MB.\n",
+	 "Out of memory error on GPU 0. Cannot allocate 1.5GB memory on GPU 0, 39.2GB memory has been allocated and available memory is only 200MB.", "the GPU's memory"},
+	{TRACE "MemoryError\n", "MemoryError", "the host's memory"},
+	{"thread 'main' panicked at wgpu_core.rs:3009:5:\nwgpu error: Out of Memory\n", "thread 'main' panicked at wgpu_core.rs:3009:5:; wgpu error: Out of Memory", "the GPU's memory"},
+	{"[12345] signal 11 (1): Segmentation fault\nin expression starting at /w/train.jl:10\n", "[12345] signal 11 (1): Segmentation fault", NULL},
+	{TRACE "RuntimeError: The wait execution of the Notify register times out. Reason: The Notify register has not received the Notify record from remote rank [0].\n" TRACE "ValueError: bad\n", "ValueError: bad", NULL},
+	{TRACE "RuntimeError: Getting socket times out. Reason: Remote Rank did not send the data in time. Please check the reason for the rank being stuck\n",
+	 "RuntimeError: Getting socket times out. Reason: Remote Rank did not send the data in time. Please check the reason for the rank being stuck", "a rank did not come"},
+	/* a hub, or a store, that others keep */
+	{TRACE "huggingface_hub.errors.HfHubHTTPError: 429 Client Error: Too Many Requests for url: https://huggingface.co/api/models/x\n",
+	 "huggingface_hub.errors.HfHubHTTPError: 429 Client Error: Too Many Requests for url: https://huggingface.co/api/models/x", "HF_HUB_OFFLINE=1"},
+	{TRACE "requests.exceptions.HTTPError: 503 Server Error: Service Temporarily Unavailable for url: https://h/x\n",
+	 "requests.exceptions.HTTPError: 503 Server Error: Service Temporarily Unavailable for url: https://h/x", "HF_HUB_OFFLINE=1"},
+	{TRACE "botocore.exceptions.NoCredentialsError: Unable to locate credentials\n", "botocore.exceptions.NoCredentialsError: Unable to locate credentials", "run.env_file"},
 	/* Keras says below the empty line what it was */
 	{TRACE "ValueError: Exception encountered when calling Sequential.call().\n\nInput 0 of layer 'dense' is incompatible with the layer\n\nArguments received by Sequential.call():\n  * training=False\n",
 	 "ValueError: Exception encountered when calling Sequential.call().; Input 0 of layer 'dense' is incompatible with the layer", NULL},
@@ -519,6 +535,22 @@ static void test_outside(void **state)
 		  true },
 		{ TRACE "omegaconf.errors.ConfigKeyError: Key 'lrr' is not in struct\n", true },
 		{ TRACE "omegaconf.errors.MissingMandatoryValue: Missing mandatory value: x\n",
+		  true },
+		/* what others keep: too many ask for it, or it is down, or it knows nobody here */
+		{ TRACE "huggingface_hub.errors.HfHubHTTPError: 429 Client Error: Too Many "
+			"Requests for url: https://huggingface.co/x\n",
+		  true },
+		{ TRACE "urllib.error.HTTPError: HTTP Error 503: Service Unavailable\n", true },
+		{ TRACE "botocore.exceptions.NoCredentialsError: Unable to locate credentials\n",
+		  true },
+		{ TRACE "google.auth.exceptions.DefaultCredentialsError: Your default credentials "
+			"were not found.\n",
+		  true },
+		/* Unsloth, Julia */
+		{ TRACE "NotImplementedError: Unsloth cannot find any torch accelerator? You need "
+			"a GPU.\n",
+		  true },
+		{ "ERROR: LoadError: ArgumentError: Package Lux not found in current path.\n",
 		  true },
 		{ TRACE "RuntimeError: CUDA error: out of memory\n", false },
 		{ TRACE "EOFError: Ran out of input\n", false },

@@ -44,7 +44,7 @@ const struct complaint_row complaint_rows[] = {
 	{"process_vm_\\w+\\(.*No such process|Endpoint timeout|"
 	 "Transport retry count exceeded", FOLLOWS},
 	{"[Ww]atchdog caught collective operation timeout|ProcessGroupNCCL's watchdog got stuck|"
-	 "signal due to a collective timeout|Timed out waiting \\d+ms for (?:recv|send) operation|failed to pass monitoredBarrier|DistStoreError: wait timeout", WEIGHT_FOLLOWS, PLAIN,
+	 "signal due to a collective timeout|Notify register times out|Getting socket times out|Timed out waiting \\d+ms for (?:recv|send) operation|failed to pass monitoredBarrier|DistStoreError: wait timeout", WEIGHT_FOLLOWS, PLAIN,
 	 "a rank did not come to the same collective as the others: look at what each did last"},
 	{"NET/IB ?: Got completion from peer .*(?:error |status=)12\\b|[Uu]nresponsive (?:remote|receiver)", WEIGHT_FOLLOWS, PLAIN,
 	 "the other side did not answer: its rank has ended, or a link between both is bad (ibstat)"},
@@ -64,7 +64,7 @@ const struct complaint_row complaint_rows[] = {
 	 "Error.*CUDA_ERROR_OUT_OF_MEMORY|cuMemAlloc failed: out of memory|Out of GPU memory trying to allocate|"
 	 "cupy\\S*OutOfMemoryError: |(?i:cuda|hip|driver) ?(?i:error)\\b.*\\bout of memory|"
 	 "ResourceExhaustedError.*Out of memory while|memory isn't enough and alloc failed|"
-	 "UR_RESULT_ERROR_OUT_OF_\\w+|MODULE:PT_DEVMEM Allocation failed|^lbworker: .*\\bcuda: .*out of memory", KNOWN,
+	 "wgpu error: Out of [Mm]emory|UR_RESULT_ERROR_OUT_OF_\\w+|MODULE:PT_DEVMEM Allocation failed|^lbworker: .*\\bcuda: .*out of memory", KNOWN,
 	 "the GPU's memory is full: a smaller micro-batch, activation checkpointing, or more GPUs"},
 	{"/dev/shm.*No space left|No space left.*(?:/dev/shm|shm_)|"
 	 "(?:unable to|cannot|failed to) (?:open|mmap|write to|allocate|resize).{0,20} shared memory|"
@@ -74,7 +74,7 @@ const struct complaint_row complaint_rows[] = {
 	{"(?i)oom[_-]kill|OOM Killed|Out of memory: Killed|exceeded (?:\\w+ )?memory limit", KNOWN,
 	 "the job's memory is used up: ask for more (slurm.mem), or hold less at once"},
 	{"DataLoader worker .* killed by signal: Killed|node running low on memory|"
-	 "Cannot allocate memory|std::bad_alloc|^(?:\\w+\\.)*_?(?:Array)?MemoryError\\b|"
+	 "Cannot allocate memory|std::bad_alloc|^(?:\\w+\\.)*_?(?:Array)?MemoryError\\b(?!:\\s*$)|" /* Paddle's: what it means stands below */
 	 "DefaultCPUAllocator: (?:can't allocate|not enough) memory|^memory allocation of \\d+ bytes failed|OutOfMemoryError\\(\\)|OOM when allocating tensor", KNOWN,
 	 "the host's memory is used up: ask for more (slurm.mem), or hold less at once"},
 
@@ -97,6 +97,7 @@ const struct complaint_row complaint_rows[] = {
 	 SHELL_LINE "(?:module|ml|spack|conda|mamba|micromamba): (?:command )?not found$", WEIGHT_HINT, OUTSIDE, NOT_SET_UP},
 	{"ModuleNotFoundError: |ImportError: |python[\\d.]*: No module named |error while loading shared libraries|"
 	 "cannot open shared object file(?!.*\\(ignored\\))", EVERYDAY_OUTSIDE, NOT_SET_UP},
+	{"ArgumentError: Package \\S+ (?:not found in current path|.*does not seem to be installed)", KNOWN_OUTSIDE, NOT_SET_UP},
 	{"not enough slots available in the system", KNOWN,
 	 "more ranks than the job's tasks: slurm.ntasks_per_node, or mpirun --oversubscribe"},
 	{"OMPI was not built with SLURM's PMI support", KNOWN,
@@ -120,7 +121,7 @@ const struct complaint_row complaint_rows[] = {
 	 "named symbol not found|unsupported GPU architecture", KNOWN_OUTSIDE,
 	 "this build does not know the GPU: H100 and H200 need CUDA 11.8 and NCCL 2.16 or newer"},
 	{"No CUDA GPUs are available|no CUDA-capable device|Found no NVIDIA driver|No visible GPU devices|"
-	 "not compiled with CUDA\\b", KNOWN_OUTSIDE, NO_GPU},
+	 "not compiled with CUDA\\b|cannot find any torch accelerator", KNOWN_OUTSIDE, NO_GPU},
 	{"^XID \\d+ of GPU -?\\d+, hardware", KNOWN,
 	 "the GPU is broken: slurm.exclude keeps the run away from the node; have it looked at"},
 	{"^XID \\d+ of GPU -?\\d+, application", KNOWN,
@@ -155,6 +156,10 @@ const struct complaint_row complaint_rows[] = {
 	 "its server did not answer: WANDB_MODE=offline writes to the disk, wandb sync sends that later"},
 	{"GatedRepoError|trying to access a gated repo|40[13] Client Error|RepositoryNotFoundError", EVERYDAY_OUTSIDE,
 	 "no access to it: a token belongs into run.env_file, as HF_TOKEN=..."},
+	{"NoCredentialsError: |DefaultCredentialsError: ", KNOWN_OUTSIDE,
+	 "no access to it: its keys belong into run.env_file, as AWS_ACCESS_KEY_ID=... or GOOGLE_APPLICATION_CREDENTIALS=..."},
+	{"429 Client Error|50[0234] Server Error|HTTP Error (?:429|50[0234])\\b", EVERYDAY_OUTSIDE,
+	 "its server lets nobody in for now: download before, and set HF_HUB_OFFLINE=1; with a token (HF_TOKEN) more may be asked for"},
 	{"Name or service not known|Temporary failure in name resolution|Max retries exceeded|"
 	 "Network is unreachable|LocalEntryNotFoundError|couldn't connect to 'https?://", EVERYDAY_OUTSIDE,
 	 "compute nodes often have no internet: download before, and set HF_HUB_OFFLINE=1"},
@@ -165,7 +170,7 @@ const struct complaint_row complaint_rows[] = {
 	{"^srun: |^(?:mpirun|mpiexec|prterun)\\b|^\\[(?:mpiexec|proxy:)", FOLLOWS},
 	{"^Signal: Abort", WEIGHT_FOLLOWS, FRAMED, NULL},
 	{"^Fatal Python error: Aborted", WEIGHT_ERROR, FRAMED, NULL},
-	{"^Signal: |Fatal Python error: |^Segmentation fault|Caught signal \\d+ \\(|^(?:\\[\\d+\\] )?signal \\(\\d+|\\*\\*\\* SIG|AddressSanitizer: ",
+	{"^Signal: |Fatal Python error: |^Segmentation fault|Caught signal \\d+ \\(|^(?:\\[\\d+\\] )?signal (?:\\(\\d|\\d+ \\()|\\*\\*\\* SIG|AddressSanitizer: ",
 	 WEIGHT_KNOWN, FRAMED, NULL},
 	{"^terminate called after throwing", WEIGHT_EXCEPTION, FRAMED, NULL},
 	/* glog, absl and XLA, before they abort; before absl is initialized the time is one of Unix */
