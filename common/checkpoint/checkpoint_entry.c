@@ -169,8 +169,9 @@ bool checkpoint_is_folder(const struct checkpoint_rules *rules, const struct che
 			return contents_are_unnumbered_data(path);
 	}
 	if (!name_ends_in_number(name) || strncmp(name, "version_", 8) == 0 ||
-	    (name_tells_time(name) && contents_have_state(path)))
+	    (name_tells_time(name) && (contents_have_state(path) || contents_have_run(path))))
 		return false;
 	*step = step_beside_siblings(at->path, name);
-	return *step >= 0 && (name_has_word(name) || is_by_contents(at, name, path));
+	return *step >= 0 && ((name_has_word(name) && !name_is_of_a_rank(name)) ||
+			      is_by_contents(at, name, path));
 }

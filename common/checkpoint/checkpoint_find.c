@@ -44,6 +44,14 @@ static int64_t changed_ns(const char *path)
 	return (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
 }
 
+/* 1 of ".../rank_1/step_20.pt". */
+static long rank_of_folder(const struct checkpoint *c)
+{
+	const char *at = strcasestr(c->path + c->top_len, "/rank");
+
+	return at ? strtol(at + strlen("/rank") + strspn(at + strlen("/rank"), "_-"), NULL, 10) : 0;
+}
+
 /* By its name or by a folder's: beside "checkpoints/step_10" lies an export, "weights/step_10". */
 static bool is_called_one(const struct checkpoint *c)
 {
@@ -63,6 +71,8 @@ static int newest_first(const void *a, const void *b)
 		return x->place > y->place ? 1 : -1;
 	if (is_called_one(x) != is_called_one(y))
 		return is_called_one(x) ? -1 : 1;
+	if (rank_of_folder(x) != rank_of_folder(y))
+		return rank_of_folder(x) < rank_of_folder(y) ? -1 : 1;
 	x_ns = changed_ns(x->path);
 	y_ns = changed_ns(y->path);
 	if (x_ns != y_ns)
@@ -225,6 +235,16 @@ static bool may_hold_some(const struct walk *w, const struct checkpoint_place *a
 	return at->depth < DEPTH_MAX && !(w->rules->row && w->rules->row->verify);
 }
 
+/* prime-rl's weights/step_20, beside checkpoints/step_10: more often, and without the optimizer. */
+static bool is_handed_on(const struct checkpoint_place *at, const char *name)
+{
+	char *path = strcmp(name, "weights") == 0 ? path_join("%s/checkpoints", at->path) : NULL;
+	bool is = path && contents_have_checkpoint(path);
+
+	free(path);
+	return is;
+}
+
 static void look_at_folder(struct walk *w, const struct checkpoint_place *at, const char *name,
 			   const char *relative, const char *path)
 {
@@ -239,9 +259,10 @@ static void look_at_folder(struct walk *w, const struct checkpoint_place *at, co
 	int64_t step;
 	bool is_one;
 
-	/* what an evaluation or a profiler keeps beside the checkpoints, by the same numbers, and
-	 * what training began with */
-	if (!w->rules->row && (name_is_for_other_work(name) || name_is_downloaded(name)))
+	/* what an evaluation or a profiler keeps beside the checkpoints, by the same numbers, what is
+	 * handed to those that sample, and what training began with */
+	if (!w->rules->row &&
+	    (name_is_for_other_work(name) || name_is_downloaded(name) || is_handed_on(at, name)))
 		return;
 	is_one = checkpoint_is_folder(w->rules, at, name, path, &step) &&
 		 (w->rules->row || !contents_are_for_people(path));

@@ -4,6 +4,7 @@
 
 #include <ctype.h>
 #include <dirent.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/paths.h"
@@ -104,9 +105,30 @@ static bool is_seen_file(const struct entry *e)
 	return (e->name[0] != '.' || is_metadata(e)) && !e->is_folder;
 }
 
+static bool is_numbered_checkpoint(const struct entry *e)
+{
+	return e->is_folder && name_has_checkpoint(e->name) && name_has_number(e->name);
+}
+
+/* Ray's "TorchTrainer_2026-11-28_10-15-00/TorchTrainer_ab12_00000_0/checkpoint_000001" */
+static bool is_run(const struct entry *e)
+{
+	char *path = e->is_folder ? path_join("%s/%s", e->folder, e->name) : NULL;
+	bool is = path && has(path, is_numbered_checkpoint);
+
+	free(path);
+	return is;
+}
+
+bool contents_have_run(const char *folder)
+{
+	return has(folder, is_run);
+}
+
 bool contents_are_checkpoints(const char *folder)
 {
-	return has(folder, is_checkpoint) || has_no(folder, is_seen_file);
+	return has(folder, is_checkpoint) || has_no(folder, is_seen_file) ||
+	       contents_have_run(folder);
 }
 
 static bool is_any(const struct entry *e)

@@ -19,6 +19,8 @@ bool contents_are_settings(const char *folder);
 bool contents_have_named_checkpoint(const char *folder);
 /* So are those that tell the state of a trainer (name_tells_state): "logs/4f2a/state_step1000.pt". */
 bool contents_have_state(const char *folder);
+/* A folder in it holds numbered checkpoints. */
+bool contents_have_run(const char *folder);
 /* Are there any, or folders for them? */
 bool contents_have_checkpoint(const char *folder);
 /* nanochat's "base_checkpoints/d20/": of other folders there, "best", "exports", nothing is known

@@ -140,6 +140,13 @@ bool name_is_shard(const char *name)
 	return layout_name_matches("*-#-of-#.*", name, NULL);
 }
 
+bool name_is_of_a_rank(const char *name)
+{
+	return layout_name_matches("rank#", name, NULL) ||
+	       layout_name_matches("rank_#", name, NULL) ||
+	       layout_name_matches("rank-#", name, NULL);
+}
+
 bool name_is_previous(const char *name)
 {
 	return has_token(name, "prev") || has_token(name, "previous");

@@ -22,6 +22,8 @@ bool name_is_for_other_work(const char *name);
 bool name_is_other_file(const char *name);
 /* A part of something without a step: "model-00001-of-00003.safetensors". */
 bool name_is_shard(const char *name);
+/* "rank_1": what a rank keeps, of one step or of many. */
+bool name_is_of_a_rank(const char *name);
 /* The one before, or one of those, is kept so: "checkpoint_prev.pt", "checkpoint_prev3.pt". */
 bool name_is_previous(const char *name);
 /* Of the one file that is written over each time: "ckpt.pt", "checkpoint_last.pt". */

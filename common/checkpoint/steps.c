@@ -78,12 +78,40 @@ static bool is_fraction(const char *name, const char *at, size_t len)
 
 /* --- times in names --------------------------------------------------------------------------- */
 
-/* Of "2026-11-23" 20261123. */
+/* Of "Nov" 11; 0 = it is no month. */
+static int64_t month_of(const char *text)
+{
+	static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
+
+	for (size_t i = 0; months[i]; i += 3) {
+		if (strncmp(text, months + i, 3) == 0)
+			return (int64_t)i / 3 + 1;
+	}
+	return 0;
+}
+
+/* RecBole's "Nov-12-2026" */
+enum { MONTH_DATE_BYTES = 11 };
+
+static bool is_month_date(const char *text)
+{
+	return month_of(text) > 0 && text[3] == '-' && text_digits(text + 4) == 2 &&
+	       text[6] == '-' && text_digits(text + 7) == 4;
+}
+
+/* Of "2026-11-23", and "Nov-23-2026", 20261123. */
 static int64_t digits_of(const char *text, size_t len)
 {
 	int64_t all = 0;
+	size_t i = 0, digits = 0;
 
-	for (size_t i = 0, digits = 0; i < len && digits < STEP_DIGITS_MAX; i++) {
+	if (len >= MONTH_DATE_BYTES && is_month_date(text)) {
+		all = strtoll(text + 7, NULL, 10) * 10000 + month_of(text) * 100 +
+		      strtoll(text + 4, NULL, 10);
+		i = MONTH_DATE_BYTES;
+		digits = 8;
+	}
+	for (; i < len && digits < STEP_DIGITS_MAX; i++) {
 		if (!isdigit((unsigned char)text[i]))
 			continue;
 		all = 10 * all + (text[i] - '0');
@@ -128,28 +156,37 @@ static size_t length_of_rest(const char *text)
 		       : 0;
 }
 
-/* "20261123", "2026-11-23", with the time of day behind it or not; "1795427999" and its
- * milliseconds: how much of the text it is, 0 = it is no time. */
+/* `len` bytes of date, and the time of day that may stand behind that. */
+static size_t with_day_time(const char *text, size_t len)
+{
+	size_t apart = strspn(text + len, "_-+T ");
+	size_t len_of_day = length_of_day_time(text + len + apart);
+
+	if (len_of_day == 0)
+		return len;
+	len += apart + len_of_day;
+	return len + length_of_rest(text + len);
+}
+
+/* "20261123", "2026-11-23", "Nov-23-2026", with the time of day behind it or not; "1795427999" and
+ * its milliseconds: how much of the text it is, 0 = it is no time. */
 static size_t length_of_time(const char *text)
 {
 	enum { FIRST_S = 1400000000, LAST_S = 2100000000 };
 	size_t n = text_digits(text), len = n == 4 ? 10 : 8, width = n == 4 ? 3 : 2;
-	size_t day = n == 4 ? 8 : 6, len_of_day;
+	size_t day = n == 4 ? 8 : 6;
 
 	if ((n == 10 || n == 13) && is_between(text, 10, FIRST_S, LAST_S))
 		return n;
+	if (is_month_date(text))
+		return with_day_time(text, MONTH_DATE_BYTES);
 	if (n == 4 && (text[4] == '\0' || !strchr("-_.", text[4]) || text_digits(text + 5) != 2 ||
 		       text[7] != text[4] || text_digits(text + 8) != 2))
 		return 0;
 	if ((n != 4 && n != 8 && n != 12 && n != 14) || !is_between(text, 4, 2010, 2099) ||
 	    !is_between(text + day - width, 2, 1, 12) || !is_between(text + day, 2, 1, 31))
 		return 0;
-	if (n > 8)
-		return n;
-	len_of_day = length_of_day_time(text + len + strspn(text + len, "_-+T "));
-	if (len_of_day > 0)
-		len += strspn(text + len, "_-+T ") + len_of_day;
-	return len + (len_of_day > 0 ? length_of_rest(text + len) : 0);
+	return n > 8 ? n : with_day_time(text, len);
 }
 
 /* Of numbers behind each other: "checkpoint_1_500" is of epoch 1, "checkpoint_500_1" of rank 1, and

@@ -75,7 +75,10 @@ static void test_step_in_name(void **state)
 		{ "20261123T101500-resnet-40.pt", 40 },
 		{ "ckpt_20261123_101500.pt", 20261123101500 },
 		{ "CKPT+2024-05-01+12-00-00+01", 2024050112000001 },
-		{ "20250101T101510F123456", 202501011015101234 }, /* Dreamer's microseconds */
+		{ "20250101T101510F123456", 202501011015101234 },      /* Dreamer's microseconds */
+		{ "SASRec-Nov-12-2026_21-12-41.pth", 20261112211241 }, /* RecBole's */
+		{ "SASRec-Jan-02-2027_08-00-05.pth", 20270102080005 },
+		{ "bert-20-Nov-12-2026_21-12-41.pth", 20 },
 		{ "ckpt_1795427999.pt", 1795427999 },
 		{ "step_20261123.pt", 20261123 },
 		{ "epoch_0_train_step_30_eval_step_0", 30 },
@@ -98,6 +101,7 @@ static void test_times(void **state)
 	(void)state;
 	assert_true(name_step_is_time("CKPT+2026-11-28+05-04-15+00", 2026112805041500));
 	assert_true(name_step_is_time("ckpt_1795427999.pt", 1795427999));
+	assert_true(name_step_is_time("SASRec-Nov-12-2026_21-12-41.pth", 20261112211241));
 	assert_true(name_step_is_time("20250101T101510F123456", 202501011015101234));
 	/* what stands inside is a step all the same */
 	assert_false(name_step_is_time("ckpt_1795427999.pt", 40));

@@ -39,6 +39,15 @@ static void test_numbered_folders(void **state)
 	assert_string_equal(found, "mc/checkpoints/step_10");
 	assert_int_equal(newest("md"), 10);
 	assert_string_equal(found, "md/checkpoints/step_10");
+	/* more often than checkpoints, or where one is torn, for those that sample */
+	put_text("mc/weights/step_15/model", "0123456789");
+	put_text("mc/weights/step_20/model", "0123456789");
+	put_text("mc/checkpoints/step_20/trainer/state", "");
+	assert_int_equal(newest("mc"), 10);
+	assert_string_equal(found, "mc/checkpoints/step_10");
+	put_text("me/weights/step_10/model", "0123456789");
+	put_text("me/weights/step_20/model", "0123456789");
+	assert_int_equal(newest("me"), 20);
 	/* a mark, by any word: prime-rl's */
 	put_text("ma/step_10/weights", "0123456789");
 	put_text("ma/step_10/STABLE", "");
@@ -356,12 +365,33 @@ static void test_settings(void **state)
 
 static void test_deep_down(void **state)
 {
+	const struct timespec old[2] = { { .tv_sec = 1000000000 }, { .tv_sec = 1000000000 } };
+
 	(void)state;
 	/* Ray's of one experiment, by the time; a dated folder of checkpoints is none */
 	put_zip("dd1/exp/checkpoint_2026-11-28_10-15-00.123456/model.pt");
 	put_zip("dd1/exp/checkpoint_2026-11-28_10-15-00.654321/model.pt");
 	assert_int_equal(newest("dd1"), 202611281015006543);
 	assert_string_equal(found, "dd1/exp/checkpoint_2026-11-28_10-15-00.654321");
+	/* before that in a folder of each trial, below one that has a date, or a number, and state of
+	 * its own */
+	put_zip("dd8/TorchTrainer_2026-11-28_10-15-00/TorchTrainer_ab12_00000_0/checkpoint_000000/model.pt");
+	put_zip("dd8/TorchTrainer_2026-11-28_10-15-00/TorchTrainer_ab12_00000_0/checkpoint_000001/model.pt");
+	put_text("dd8/TorchTrainer_2026-11-28_10-15-00/trainer.pkl", "x");
+	assert_int_equal(newest("dd8"), 1);
+	put_zip("dd9/PPO_CartPole-v1_2026-11-28_10-15-00/PPO_ab12_00000_0/checkpoint_000002/model.pt");
+	put_text("dd9/PPO_CartPole-v1_2026-11-28_10-15-00/tuner.pkl", "x");
+	assert_int_equal(newest("dd9"), 2);
+	/* of each rank those of all steps: rank 0's is handed over */
+	for (int rank = 1; rank >= 0; rank--)
+		for (int step = 100; step <= 200; step += 100)
+			put_zip(path_of("da/rank_%d/step_%d.pt", rank, step));
+	assert_int_equal(utimensat(AT_FDCWD, "da/rank_0/step_200.pt", old, 0), 0);
+	assert_int_equal(newest("da"), 200);
+	assert_string_equal(found, "da/rank_0/step_200.pt");
+	put_text("db/ckpt/rank0/llama_rank_0-100.ckpt", "0123456789");
+	put_text("db/ckpt/rank0/llama_rank_0-200.ckpt", "0123456789");
+	assert_int_equal(newest("db"), 200);
 	/* a copy of that day is not newer than all steps */
 	for (int step = 500; step <= 600; step += 100)
 		put_zip(path_of("dd7/run-a/checkpoint-%d/model.pt", step));
