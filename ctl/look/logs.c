@@ -429,15 +429,18 @@ static int show(struct logs *l, struct err *err)
 	return 0;
 }
 
-static void say_nothing(const struct logs *l)
+static void say_nothing(struct logs *l)
 {
 	char *gone = l->gone ? xasprintf("no output: %s, where the job writes it, is not here: it "
 					 "was moved or removed, or is on a disk of its node",
 					 l->gone)
 			     : NULL;
 
+	if (!l->away)
+		ask_final(l);
 	complain(l->ctl, gone              ? gone
 			 : l->is_discarded ? "no output: the script sends it to /dev/null"
+			 : l->final        ? "no output"
 					   : "no output yet");
 	free(gone);
 }
