@@ -28,6 +28,19 @@ static char *absolute(const char *path)
 	return path_join("%s/%.*s", folder, (int)len, path);
 }
 
+static void say_left(const struct ctl *ctl, int left, const char *to)
+{
+	char word[SHELL_WORD_BYTES];
+	char *later = xasprintf("lbctl home move %s", shell_word(to, word));
+	char *meant = with_home(ctl, later);
+
+	printf("%d run%s not over and stay%s on the old file system; later, fetch %s with: %s\n",
+	       left, left == 1 ? " is" : "s are", left == 1 ? "s" : "", left == 1 ? "it" : "them",
+	       meant);
+	free(later);
+	free(meant);
+}
+
 int home_run(struct ctl *ctl, struct err *err)
 {
 	const struct operands *o = &ctl->operands;
@@ -45,10 +58,7 @@ int home_run(struct ctl *ctl, struct err *err)
 		     ? home_carry(ctl->client.home, to, &left, err)
 		     : home_move(ctl->client.home, to, err);
 	if (rc == 0 && left > 0)
-		printf("%d run%s not over and stay%s on the old file system; later, fetch %s with: "
-		       "lbctl home move %s\n",
-		       left, left == 1 ? " is" : "s are", left == 1 ? "s" : "",
-		       left == 1 ? "it" : "them", shell_word(to, word));
+		say_left(ctl, left, to);
 	if (rc == 0)
 		hint(ctl,
 		     "it is %s now, and a link stands where it was: runs and lbd go on; new "
