@@ -13,7 +13,7 @@
 bool lbd_is_locked(const char *home)
 {
 	char *path = path_join("%s/lbd.lock", home);
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	bool locked = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
 
 	if (fd >= 0)

@@ -17,9 +17,10 @@
 static int terminal = -1; /* the stderr of whoever started us, until we are ready */
 static char *own_log;     /* in the background: its path; lives as long as we do */
 
+/* Without waiting for somebody to read it, should it be a pipe. */
 static int open_log(const char *path)
 {
-	return open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640);
+	return open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0640);
 }
 
 /* The parent's end: a newline means ready; without one the child has died and said why. */
@@ -42,6 +43,8 @@ int background_enter(const char *log_path, struct err *err)
 	pid_t child;
 
 	log_fd = open_log(log_path);
+	if (log_fd < 0 && errno == ENXIO)
+		return err_set(err, ERR_IO, "%s: a pipe that nobody reads", log_path);
 	if (log_fd < 0)
 		return err_errno(err, "%s", log_path);
 	if (pipe2(ready, O_CLOEXEC) < 0)

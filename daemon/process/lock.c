@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -97,9 +98,14 @@ static int take_flock(const char *home, struct err *err)
 {
 	char *path = path_join("%s/lbd.lock", home);
 	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0640);
+	struct stat st;
 
 	if (fd < 0) {
 		err_errno(err, "%s", path);
+	} else if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
+		err_set(err, ERR_IO, "%s: not a regular file; remove it", path);
+		close(fd);
+		fd = -1;
 	} else if (take(fd) < 0 && errno == EWOULDBLOCK) {
 		refuse_lock(path, home, err);
 		close(fd);

@@ -257,4 +257,12 @@ if unshare -fp --mount-proc true 2>/dev/null; then
 fi
 exits 2 "what keeps lbd from starting" lbctl daemon start
 like "$err" 'poll.intervall' "is said"
+rm "$LB_HOME/lbd.toml"
+for name in lbd.log lbd.lock; do
+	rm -f "$LB_HOME/$name"
+	mkfifo "$LB_HOME/$name"
+	exits 9 "a pipe called $name keeps nobody waiting" timeout 20 lbctl daemon start
+	like "$err" "/$name: (a pipe that nobody reads|not a regular file)" "and is named"
+	rm "$LB_HOME/$name"
+done
 done_testing
