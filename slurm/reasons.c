@@ -333,6 +333,25 @@ bool slurm_reason_limit(const char *reason, struct slurm_limit *out)
 	return true;
 }
 
+bool slurm_reason_is_everywhere(const char *reason)
+{
+	static const char *const names_of_these[] = {
+		"Dependency",         "DependencyNeverSatisfied",
+		"BeginTime",          "JobHeldUser",
+		"JobHeldAdmin",       "JobHoldMaxRequeue",
+		"JobArrayTaskLimit",  "Licenses",
+		"InvalidAccount",     "InvalidQOS",
+		"QOSUsageThreshold",  "Cleaning",
+		"FedJobLock",         "BurstBufferResources",
+		"BurstBufferStageIn", "BurstBufferOperation"
+	};
+
+	for (size_t i = 0; i < sizeof(names_of_these) / sizeof(names_of_these[0]); i++)
+		if (strcmp(names_of_these[i], reason) == 0)
+			return true;
+	return false;
+}
+
 void slurm_reason_text(const char *reason, char out[SLURM_REASON_TEXT_BYTES])
 {
 	size_t len = strcspn(reason, ":,"); /* what stands behind is what Slurm adds */

@@ -27,6 +27,10 @@ uint32_t slurm_reason_told(const char *text);
  * or "," more may stand ("Resources: 1 of 4 GPUs free"), which is left out. */
 void slurm_reason_text(const char *reason, char out[SLURM_REASON_TEXT_BYTES]);
 
+/* Does such a job wait for what is the same wherever and for however long it would run: a job, a
+ * license? Slurm's plans for other places know nothing of that. */
+bool slurm_reason_is_everywhere(const char *reason);
+
 /* A limit of accounting, as "scontrol show assoc_mgr" has its figures. */
 struct slurm_limit {
 	bool is_qos;      /* else of the association: the account, or the user in it */

@@ -17,6 +17,7 @@
 #include "common/base/mem.h"
 #include "common/run/hosts.h"
 #include "slurm/pipe/limit_figures.h"
+#include "slurm/reasons.h"
 
 enum {
 	MAX_PLANS = 16,     /* that Slurm is asked for */
@@ -350,7 +351,7 @@ void inquire(const struct inquiry *q)
 	cluster_each(q->cluster, js_str(s.fields, "partition", NULL), see_partition, &s);
 	if (!q->is_pending)
 		return;
-	if (add_figures(&s) || q->job.priority == 0)
+	if (add_figures(&s) || q->job.priority == 0 || slurm_reason_is_everywhere(q->reason))
 		return;
 	choose_reference(&s);
 	try_times(&s);

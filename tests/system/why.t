@@ -9,6 +9,7 @@ PartitionName=short Nodes=n1 MaxTime=10 MaxNodes=1 State=UP
 PartitionName=other Nodes=n3 MaxTime=240 State=UP
 PartitionName=shut Nodes=n1 State=INACTIVE
 PartitionName=asleep Nodes=n3 State=DOWN
+Licenses=seat:1
 END
 MC_CONF_EXTRA=$T/partitions
 MC_CPUS=2
@@ -107,6 +108,18 @@ ok "what ends before the reservation would start now ($minutes minutes)" \
 like "$(lbctl why four)" 'reserved +service: n\[1-2\]' "the reservation is named"
 scontrol delete reservationname=service
 run_reaches four completed 20
+
+# --- what no other place has ---------------------------------------------------------------------
+# Slurm plans a job as if it waited for none of these.
+lbctl submit --name seated --set slurm.licenses=seat:1 --set slurm.time=5m -- sleep "$mark" >/dev/null
+run_reaches seated running 20
+lbctl submit --name stands --set slurm.licenses=seat:1 --set slurm.time=5m -- true >/dev/null
+lbctl submit --name behind "--dependency=afterok:$(job_of seated)" --set slurm.time=5m -- true >/dev/null
+for waits in stands=Licenses behind=Dependency; do
+	wait_for '[ "$(lbctl why ${waits%=*} --json | json reason)" = ${waits#*=} ]' 30
+	is "$(lbctl why ${waits%=*} --json | json sooner)" "[]" "${waits#*=}: neither another partition nor less time helps"
+done
+lbctl kill --yes --now seated stands behind >/dev/null
 
 # --- without an answer ---------------------------------------------------------------------------
 exits 3 "no such run" lbctl why nobody

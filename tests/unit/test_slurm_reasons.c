@@ -115,12 +115,22 @@ static void test_words(void **state)
 	assert_int_equal(slurm_reason_from_word("nonsense"), 0);
 }
 
+static void test_everywhere(void **state)
+{
+	(void)state;
+	assert_true(slurm_reason_is_everywhere("Licenses"));
+	assert_true(slurm_reason_is_everywhere("Dependency"));
+	assert_false(slurm_reason_is_everywhere("Resources"));
+	assert_false(slurm_reason_is_everywhere("PartitionTimeLimit"));
+	assert_false(slurm_reason_is_everywhere(""));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_every_number), cmocka_unit_test(test_sentences),
 		cmocka_unit_test(test_words),        cmocka_unit_test(test_newer),
-		cmocka_unit_test(test_told),
+		cmocka_unit_test(test_told),         cmocka_unit_test(test_everywhere),
 	};
 
 	return cmocka_run_group_tests_name("slurm reasons", tests, NULL, NULL);
