@@ -16,6 +16,7 @@
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "common/run/hosts.h"
+#include "slurm/batch/batch.h"
 #include "slurm/pipe/limit_figures.h"
 #include "slurm/reasons.h"
 
@@ -306,16 +307,20 @@ static void tell_job(const struct state *s)
 /* True: its own account or QOS is what it waits for. Slurm's plans know nothing of that. */
 static bool add_figures(const struct state *s)
 {
+	json_t *totals = batch_totals(s->fields);
 	struct limit_of of = {
 		.reason = s->q->reason,
 		.account = s->q->account,
 		.qos = s->q->qos,
 		.uid = s->q->uid,
+		.totals = totals,
+		.minutes = s->q->time_minutes,
 	};
 	json_t *figures = limit_figures(&of);
 
 	if (figures)
 		json_array_insert_new(s->limits, 0, figures);
+	json_decref(totals);
 	return figures != NULL;
 }
 

@@ -166,6 +166,32 @@ static const char *unit_of(const struct slurm_limit *limit)
 	return " minutes of";
 }
 
+/* What the job asks for of what the limit counts; 0: not known. */
+static double asked_of(const struct limit_of *of, const struct slurm_limit *limit,
+		       const struct figures *f)
+{
+	static const struct {
+		const char *tres, *total;
+	} members[] = {
+		{ "cpu", "cpus" }, { "node", "nodes" }, { "mem", "mem_mb" }, { "gres/gpu", "gpus" }
+	};
+	const char *tres = f->tres[0] ? f->tres : "none";
+	double asked = 0;
+
+	for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++)
+		if (strcmp(members[i].tres, tres) == 0)
+			asked = (double)js_int(of->totals, members[i].total, 0);
+	if (limit->is_minutes)
+		asked *= of->minutes > 0 ? (double)of->minutes : 0;
+	return asked;
+}
+
+static bool is_beyond(const struct limit_of *of, const struct slurm_limit *limit,
+		      const struct figures *f)
+{
+	return f->is_used_told && asked_of(of, limit, f) > f->allowed;
+}
+
 static json_t *row(const struct limit_of *of, const struct slurm_limit *limit,
 		   const struct figures *f, const char *whose)
 {
@@ -178,10 +204,15 @@ static json_t *row(const struct limit_of *of, const struct slurm_limit *limit,
 	js_set_int(o, "allowed", (int64_t)f->allowed);
 	if (f->is_used_told)
 		js_set_int(o, "used", (int64_t)f->used);
-	text = f->is_used_told ? xasprintf("%s: %.0f of %.0f%s %s taken", whose, f->used,
-					   f->allowed, unit_of(limit), what)
-			       : xasprintf("%s: at most %.0f%s %s for one job", whose, f->allowed,
-					   unit_of(limit), what);
+	if (is_beyond(of, limit, f))
+		text = xasprintf("%s: %.0f%s %s in all, the job asks for %.0f: it will not start "
+				 "as it is",
+				 whose, f->allowed, unit_of(limit), what, asked_of(of, limit, f));
+	else
+		text = f->is_used_told ? xasprintf("%s: %.0f of %.0f%s %s taken", whose, f->used,
+						   f->allowed, unit_of(limit), what)
+				       : xasprintf("%s: at most %.0f%s %s for one job", whose,
+						   f->allowed, unit_of(limit), what);
 	js_set_str(o, "text", text);
 	free(text);
 	return o;
@@ -215,10 +246,10 @@ json_t *limit_figures_read(const struct limit_of *of, const char *text, char *pa
 				     : look_at_account(of, &limit, line, end, &f, &whose);
 		if (whose && !limit.is_qos)
 			note_parent(line, end, parent, size);
-		if (is_it && (!found || is_full(&f))) {
+		if (is_it && (!found || is_full(&f) || is_beyond(of, &limit, &f))) {
 			json_decref(found);
 			found = row(of, &limit, &f, whose);
-			has_full = is_full(&f);
+			has_full = is_full(&f) || is_beyond(of, &limit, &f);
 		}
 		free(whose);
 	}

@@ -75,10 +75,13 @@ waits narrow2 QOSGrpCpuLimit 'its QOS allows no more CPUs for all its jobs toget
 waits small2 AssocMaxJobsLimit 'its account allows no more running jobs' account small \
 	'(you in )?account small: 1 of 1 running jobs taken'
 is "$(lbctl why narrow2 --json | json limits.0.used)" 2 "as a number, too"
+submit big --set slurm.qos=narrow --set slurm.cpus_per_task=4
+waits big QOSGrpCpuLimit 'its QOS allows no more CPUs for all its jobs together' qos narrow \
+	'QOS narrow: 2 CPUs in all, the job asks for 4: it will not start as it is'
 refused 'slurm.account: small: over a limit: AssocMaxSubmitJobLimit: its account allows no more jobs in the queue' \
 	--set slurm.account=small --set slurm.time=5m
-lbctl kill --yes 'one*' 'narrow*' 'small*' >/dev/null
-for run in one1 one2 narrow1 narrow2 small1 small2; do run_reaches $run killed 30; done
+lbctl kill --yes 'one*' 'narrow*' 'small*' big >/dev/null
+for run in one1 one2 narrow1 narrow2 small1 small2 big; do run_reaches $run killed 30; done
 
 # --- a limit that a relaunch meets
 # ---------------------------------------------------------------------- Others of the account have

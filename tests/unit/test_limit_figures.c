@@ -66,7 +66,12 @@ static void test_found(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct limit_of of = { rows[i].reason, "lab", rows[i].qos, 1000 };
+		struct limit_of of = {
+			.reason = rows[i].reason,
+			.account = "lab",
+			.qos = rows[i].qos,
+			.uid = 1000,
+		};
 		json_t *o = limit_figures_read(&of, told, NULL, 0);
 
 		if (!o != !rows[i].text)
@@ -81,7 +86,7 @@ static void test_found(void **state)
 
 static void test_parent(void **state)
 {
-	struct limit_of of = { "AssocGrpNodeLimit", "lab", NULL, 1000 };
+	struct limit_of of = { .reason = "AssocGrpNodeLimit", .account = "lab", .uid = 1000 };
 	char parent[32] = "x";
 
 	(void)state;
@@ -92,7 +97,9 @@ static void test_parent(void **state)
 /* Cut off anywhere it is read to its end, and no further. */
 static void test_cut(void **state)
 {
-	struct limit_of of = { "QOSMaxCpuPerUserLimit", "lab", "one", 1000 };
+	struct limit_of of = {
+		.reason = "QOSMaxCpuPerUserLimit", .account = "lab", .qos = "one", .uid = 1000
+	};
 
 	(void)state;
 	for (size_t len = 0; len < sizeof(told); len++) {
@@ -105,10 +112,45 @@ static void test_cut(void **state)
 	}
 }
 
+/* More than all jobs together may have never comes free. */
+static void test_beyond(void **state)
+{
+	static const struct {
+		const char *reason, *text;
+		int cpus, gpus;
+	} rows[] = {
+		{ "QOSGrpCpuLimit", "QOS one: 6 of 8 CPUs taken", 8, 0 },
+		{ "QOSGrpCpuLimit",
+		  "QOS one: 8 CPUs in all, the job asks for 9: it will not start as it is", 9, 0 },
+		{ "AssocGrpGRES",
+		  "account lab: 8 gres/gpu in all, the job asks for 9: it will not start as it is",
+		  1, 9 },
+		{ "AssocGrpCPURunMinutesLimit",
+		  "you in account lab: 6000 minutes of CPUs in all, the job asks for 6060: it will "
+		  "not start as it is",
+		  101, 0 },
+		{ "AssocMaxCpuPerJobLimit", "you in account lab: at most 4 CPUs for one job", 9,
+		  0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		json_t *totals = json_pack("{s:i, s:i}", "cpus", rows[i].cpus, "gpus",
+					   rows[i].gpus);
+		struct limit_of of = { rows[i].reason, "lab", "one", 1000, totals, 60 };
+		json_t *o = limit_figures_read(&of, told, NULL, 0);
+
+		assert_string_equal(js_str(o, "text", ""), rows[i].text);
+		json_decref(o);
+		json_decref(totals);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_found),
+		cmocka_unit_test(test_beyond),
 		cmocka_unit_test(test_parent),
 		cmocka_unit_test(test_cut),
 	};
