@@ -193,6 +193,8 @@ static void take_answer(struct engine *e, struct run *run, struct attempt *a,
 {
 	struct call *call = call_of(a, kind);
 
+	if (kind == DECISION_SUBMIT)
+		engine_forget_nodes(e, run, json_object_get(reply->body, "absent"));
 	if (kind == DECISION_SUBMIT && reply->result == SCHEDULER_OK)
 		engine_prepare_early(e, run, a);
 	call->state = call_state_of(reply->result);

@@ -269,6 +269,26 @@ void engine_node_broken(struct engine *e, struct run *run, const char *text)
 		   node_blame_named(CAUSE_LAUNCH_FAIL));
 }
 
+void engine_forget_nodes(struct engine *e, const struct run *run, const json_t *names)
+{
+	struct err err = { 0 };
+	const json_t *name;
+	size_t i;
+
+	json_array_foreach(names, i, name) {
+		struct search old = { .name = json_string_value(name) };
+
+		engine_wrote(e, ledger_node_each(e->ledger, see_score, &old, &err), &err);
+		if (old.score <= 0 && old.record <= 0)
+			continue;
+		engine_wrote(e,
+			     ledger_node_set_score(e->ledger, old.name, 0, 0, engine_wall(e), &err),
+			     &err);
+		engine_event(e, run, "node_forgiven", "lbd", "%s is not in the cluster any more",
+			     old.name);
+	}
+}
+
 /* --- the next job ----------------------------------------------------------------------------- */
 
 struct notes {

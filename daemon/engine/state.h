@@ -131,6 +131,8 @@ char *engine_host(const struct run *run);
 void engine_node_error(struct engine *e, struct run *run, const char *text);
 /* "NODE: what": so the check before a launch has found it. */
 void engine_node_broken(struct engine *e, struct run *run, const char *text);
+/* Names of nodes that the cluster does not have any more: nobody need keep away from them. */
+void engine_forget_nodes(struct engine *e, const struct run *run, const json_t *names);
 /* Decides which nodes the new attempt keeps away from. */
 void engine_exclude_nodes(struct engine *e, struct run *run);
 /* The attempt's nodes, as soon as somebody knows them. */

@@ -8,11 +8,12 @@
 #include "common/base/bytes.h"
 #include "common/base/json.h"
 #include "slurm/commands/look.h"
-#include "slurm/pipe/operations.h"
+#include "slurm/pipe/absent.h"
 #include "slurm/pipe/closed.h"
 #include "slurm/pipe/cluster.h"
 #include "slurm/pipe/known.h"
 #include "slurm/pipe/limit_word.h"
+#include "slurm/pipe/operations.h"
 #include "slurm/pipe/record.h"
 #include "slurm/pipe/sbatch.h"
 #include "slurm/pipe/words.h"
@@ -151,7 +152,7 @@ static int check_tasks(const json_t *fields, struct answer *a)
 	return rc;
 }
 
-void op_submit(const json_t *request, struct answer *a)
+static void submit_request(const json_t *request, struct answer *a)
 {
 	uint32_t job_id;
 
@@ -162,6 +163,12 @@ void op_submit(const json_t *request, struct answer *a)
 		 check_tasks(json_object_get(request, "fields"), a) == 0 &&
 		 sbatch_submit(request, a, &job_id) == 0)
 		confirm(a, request, job_id);
+}
+
+void op_submit(const json_t *request, struct answer *a)
+{
+	submit_request(request, a);
+	absent_submit_again(request, a, cluster_load, submit_request);
 	closed_wait(a);
 }
 

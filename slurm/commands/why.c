@@ -12,6 +12,7 @@
 #include "slurm/pipe/record.h"
 #include "slurm/job_result.h"
 #include "slurm/pipe/command.h"
+#include "slurm/pipe/absent.h"
 #include "slurm/pipe/inquiry.h"
 #include "slurm/pipe/operations.h"
 #include "slurm/pipe/sbatch.h"
@@ -170,9 +171,9 @@ static void tell(const json_t *request, struct answer *a, bool is_pending, const
 {
 	struct told told = { .queued = NULL };
 	struct cluster cluster = { 0 };
+	json_t *planned = NULL;
 	struct inquiry q = {
 		.a = a,
-		.request = request,
 		.cluster = &cluster,
 		.is_pending = is_pending,
 		.reason = reason,
@@ -183,12 +184,15 @@ static void tell(const json_t *request, struct answer *a, bool is_pending, const
 	if (ask_jobs(&told, (uint32_t)js_int(request, "job_id", 0), &q) == 0 &&
 	    cluster_load(&cluster, a) == 0) {
 		ask_reservations(&told);
+		planned = absent_left_out(request, &cluster, NULL);
+		q.request = planned ? planned : request;
 		q.jobs = told.queued;
 		q.job_count = told.queued_count;
 		q.reservations = told.reserved;
 		q.reservation_count = told.reserved_count;
 		inquire(&q);
 	}
+	json_decref(planned);
 	cluster_fini(&cluster);
 	told_fini(&told);
 }
@@ -219,13 +223,17 @@ void op_room(const json_t *request, struct answer *a)
 {
 	struct told told = { .queued = NULL };
 	struct cluster cluster = { 0 };
-	struct inquiry q = { .a = a, .request = request, .cluster = &cluster, .plan = plan };
+	struct inquiry q = { .a = a, .cluster = &cluster, .plan = plan };
+	json_t *planned = NULL;
 
 	if (ask_jobs(&told, 0, &q) == 0 && cluster_load(&cluster, a) == 0) {
+		planned = absent_left_out(request, &cluster, NULL);
+		q.request = planned ? planned : request;
 		q.jobs = told.queued;
 		q.job_count = told.queued_count;
 		inquire_room(&q);
 	}
+	json_decref(planned);
 	cluster_fini(&cluster);
 	told_fini(&told);
 }

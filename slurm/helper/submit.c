@@ -11,6 +11,7 @@
 #include "slurm/helper/calls.h"
 #include "slurm/helper/draft.h"
 #include "slurm/helper/limit_catch.h"
+#include "slurm/pipe/absent.h"
 #include "slurm/pipe/closed.h"
 #include "slurm/pipe/known.h"
 #include "slurm/pipe/sbatch.h"
@@ -120,7 +121,6 @@ static void submit(struct answer *a, struct draft *d)
 		wait_for_room(a);
 	else if (rc && code != ESLURM_ACCOUNTING_POLICY)
 		slurm_failed(a, code, true, said[0] ? said : "submitting the job");
-	closed_wait(a);
 	if (rc)
 		return;
 	/* Accepted, but it will not start as things are. */
@@ -142,18 +142,15 @@ static void submit_by_sbatch(struct answer *a, const json_t *request)
 		answer_set(a, SCHEDULER_REFUSED, "the request lacks a name or comment");
 	else if (sbatch_submit(request, a, &job_id) == 0)
 		confirm(a, name, comment, job_id);
-	closed_wait(a);
 	free(name);
 	free(comment);
 }
 
-void op_submit(const json_t *request, struct answer *a)
+static void submit_request(const json_t *request, struct answer *a)
 {
 	struct err why = { 0 };
 	struct draft d;
 
-	if (slurm_ready(a))
-		return;
 	if (json_object_get(request, "sbatch")) {
 		submit_by_sbatch(a, request);
 		return;
@@ -166,4 +163,13 @@ void op_submit(const json_t *request, struct answer *a)
 		answer_set(a, SCHEDULER_REFUSED,
 			   "the request lacks a name, comment, script or workdir");
 	draft_fini(&d);
+}
+
+void op_submit(const json_t *request, struct answer *a)
+{
+	if (slurm_ready(a))
+		return;
+	submit_request(request, a);
+	absent_submit_again(request, a, cluster_load, submit_request);
+	closed_wait(a);
 }

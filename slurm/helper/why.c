@@ -10,6 +10,7 @@
 #include "common/base/mem.h"
 #include "slurm/helper/calls.h"
 #include "slurm/helper/draft.h"
+#include "slurm/pipe/absent.h"
 #include "slurm/pipe/inquiry.h"
 #include "slurm/reasons.h"
 
@@ -157,15 +158,19 @@ struct asked {
 static int asked_init(struct asked *k, const json_t *request, struct answer *a)
 {
 	struct err err = { 0 };
+	json_t *planned;
+	int rc;
 
-	k->told = (struct told){ 0 };
-	k->cluster = (struct cluster){ 0 };
-	if (draft_init(&k->draft, request, &err) < 0)
-		return answer_set(a, SCHEDULER_REFUSED, "%s", err.text);
+	memset(k, 0, sizeof(*k));
 	if (slurm_load_jobs(0, &k->told.jobs, SHOW_ALL))
 		return slurm_failed(a, -1, false, "listing the jobs");
 	if (cluster_load(&k->cluster, a))
 		return -1;
+	planned = absent_left_out(request, &k->cluster, NULL);
+	rc = draft_init(&k->draft, planned ? planned : request, &err);
+	json_decref(planned);
+	if (rc < 0)
+		return answer_set(a, SCHEDULER_REFUSED, "%s", err.text);
 	draft_release(&k->draft);
 	take_jobs(&k->told);
 	return 0;

@@ -178,4 +178,27 @@ for rank in 0 1; do
 done
 lbctl kill --now meters >/dev/null
 run_reaches meters killed 20
+
+# --- a node that has left the cluster ----------------------------------------------------------
+# Slurm refuses a job that is to keep away from it.
+lbd_stop
+python3 - "$LB_HOME/ledger.db" <<'END'
+import sqlite3, sys, time
+ledger = sqlite3.connect(sys.argv[1])
+ledger.execute("UPDATE nodes SET score = 0, record = 0")
+names = [row[1] for row in ledger.execute("PRAGMA table_info(nodes)")]
+values = dict(zip(names, ledger.execute("SELECT * FROM nodes").fetchone()))
+values.update(name="gone", score=1, record=1, score_ms=int(time.time() * 1000))
+ledger.execute("INSERT INTO nodes (%s) VALUES (%s)" % (",".join(names), ",".join("?" * len(names))),
+               [values[name] for name in names])
+ledger.commit()
+END
+lbd_start
+ok "one that has left is avoided" avoids gone
+lbctl submit --name stays -- true >/dev/null
+run_reaches stays completed 60
+is "$(attempts stays)" 1 "no attempt is lost to its name"
+like "$(lbctl events stays)" 'node_forgiven .*gone is not in the cluster any more' "and that it has left is told"
+exits 1 "nobody keeps away from it any more" avoids gone
+exits 6 "a name that a person gives is theirs to put right" lbctl submit --set slurm.exclude=gone -- true
 done_testing

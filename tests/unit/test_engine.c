@@ -58,6 +58,25 @@ static void test_blame_of_arrays(void **state)
 	ledger_close(ledger);
 }
 
+static void test_a_node_that_has_left(void **state)
+{
+	struct decision fire = { .cause = CAUSE_NODE_FAIL };
+	struct ledger *ledger = open_ledger();
+	struct engine *e = engine_create(ledger, &scheduler, NULL, &world, &times);
+	struct run run = run_on_two_nodes();
+	json_t *names = json_pack("[s, s]", "n1", "unheard");
+
+	(void)state;
+	engine_blame_nodes(e, &run, &fire, "n1");
+	engine_blame_nodes(e, &run, &fire, "n2");
+	engine_forget_nodes(e, &run, names);
+	assert_true(score_of(ledger, "n1") == 0);
+	assert_true(score_of(ledger, "n2") > 0);
+	json_decref(names);
+	engine_destroy(e);
+	ledger_close(ledger);
+}
+
 /* Eight jobs of one GPU each end by one failure of their node; what begins there later tells of
  * another. */
 static void test_one_failure_of_many_jobs(void **state)
@@ -375,6 +394,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_blame_of_arrays),
+		TEST(test_a_node_that_has_left),
 		TEST(test_one_failure_of_many_jobs),
 		TEST(test_blame_of_what_did_not_boot),
 		TEST(test_many_nodes),
