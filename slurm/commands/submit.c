@@ -20,6 +20,19 @@
 
 #define SBATCH_SAYS "sbatch: " /* as words_failed begins */
 
+/* To who asks for too much at once (rl_enable) ping says that it is down; other commands wait. */
+static bool answers_others(void)
+{
+	static const char *const words[] = { "sinfo", "-h", "--format=%P", NULL };
+	struct said said;
+	bool does;
+
+	command_ask(words, &said);
+	does = said.status == 0;
+	said_clear(&said);
+	return does;
+}
+
 /* A controller that does not answer would leave it open whether sbatch did something. */
 static int controller_answers(struct answer *a)
 {
@@ -30,7 +43,8 @@ static int controller_answers(struct answer *a)
 	command_ask(words, &said);
 	if (said.status == COMMAND_NOT_STARTED) {
 		rc = answer_set(a, SCHEDULER_DOWN, "scontrol cannot be started");
-	} else if (!strstr(said.out, " is UP")) {
+	} else if (!strstr(said.out, " is UP") &&
+		   !(strstr(said.out, " is DOWN") && answers_others())) {
 		js_set_bool(a->body, "unreachable", true);
 		rc = answer_set(a, SCHEDULER_DOWN, "Slurm does not answer: %.200s",
 				said.errors[0] ? said.errors : "scontrol ping");

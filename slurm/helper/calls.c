@@ -79,6 +79,17 @@ static int load_conf(struct answer *a)
 	return 0;
 }
 
+/* SLURMCTLD_COMMUNICATIONS_BACKOFF, which headers before 23.02 lack: this user asks for too much at
+ * once (rl_enable). libslurm waits and tries again by itself, but where it pings. */
+enum { ASKED_TOO_OFTEN = SLURMCTLD_COMMUNICATIONS_SHUTDOWN_ERROR + 1 };
+
+static int ping(void)
+{
+	int rc = slurm_ping(0);
+
+	return (rc > 0 ? rc : rc < 0 ? errno : 0) == ASKED_TOO_OFTEN ? 0 : rc;
+}
+
 int slurm_ready(struct answer *a)
 {
 	slurm_conf_t *ctl = NULL;
@@ -88,7 +99,7 @@ int slurm_ready(struct answer *a)
 		return -1;
 	if (answered_ms && clock_mono_ms() - answered_ms < FRESH_MS)
 		return 0;
-	rc = slurm_ping(0);
+	rc = ping();
 	answered_ms = rc == 0 ? clock_mono_ms() : 0;
 	is_first_away = rc != 0;
 	if (rc == 0)
@@ -155,6 +166,7 @@ static bool is_passing(int code)
 	switch (code) {
 	case EAGAIN:
 	case SLURMCTLD_COMMUNICATIONS_CONNECTION_ERROR:
+	case ASKED_TOO_OFTEN:
 	case ESLURM_ERROR_ON_DESC_TO_RECORD_COPY:
 	case ESLURM_WRITING_TO_FILE:
 	case ESLURM_TRANSITION_STATE_NO_UPDATE:

@@ -149,6 +149,11 @@ fault scontrol garbage
 submit_job "$(token)" sleeps
 is "$result" down "scontrol ping: garbage: nothing is submitted"
 mend
+fault scontrol backup
+submit_job "$(token)" sleeps
+is "$result" ok "scontrol ping: down, while others are answered, as to who asks too often: submitted"
+mend
+ask cancel "$ref"
 for what in empty kill-me fails garbage; do
 	fault scancel $what
 	ask cancel "$a_ref"
