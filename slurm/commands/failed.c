@@ -3,9 +3,11 @@
 #include "slurm/commands/failed.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/mem.h"
+#include "common/run/hosts.h"
 #include "slurm/job_result.h"
 #include "slurm/pipe/command.h"
 
@@ -45,9 +47,64 @@ static char *ask(void)
 	return down;
 }
 
+static bool has_line(const char *text, const char *line)
+{
+	size_t len = strlen(line);
+
+	for (; *text; text += *text == '\n') {
+		size_t n = strcspn(text, "\n");
+
+		if (n == len && memcmp(text, line, n) == 0)
+			return true;
+		text += n;
+	}
+	return false;
+}
+
+static bool has_one_of(const char *down, const char *nodes)
+{
+	json_t *all = hosts_expand(down), *own = hosts_expand(nodes), *a, *b;
+	bool has = false;
+	size_t i, k;
+
+	json_array_foreach(all, i, a) {
+		json_array_foreach(own, k, b) {
+			has = has || json_equal(a, b);
+		}
+	}
+	json_decref(all);
+	json_decref(own);
+	return has;
+}
+
+/* Jobs of a partition that was removed Slurm ends as if a node had failed: only those are looked at
+ * that none of their nodes explains. *partitions are asked for once; owned by the caller. */
+static bool lost_partition(const struct seen *job, const char *down, char **partitions)
+{
+	static const char *const words[] = { "sinfo", "-h", "-a", "--format=%R", NULL };
+	const char *nodes = job->nodes ? job->nodes : "";
+	bool is_lost = false;
+	struct said said;
+	char *name;
+
+	if (job->is_task || !nodes[0] || has_one_of(down, nodes))
+		return false;
+	if (!*partitions) {
+		command_ask(words, &said);
+		*partitions = xstrdup(said.status == 0 ? said.out : "");
+		said_clear(&said);
+	}
+	name = look_line(job->job_id, "--format=%P");
+	is_lost = name && name[0] && (*partitions)[0] && !has_line(*partitions, name);
+	free(name);
+	return is_lost;
+}
+
 /* Asked once for all jobs of a poll: tasks of an array end together, by hundreds. */
 void failed_tell(struct look *look)
 {
+	char *partitions = NULL;
+
 	for (size_t i = 0; i < look->count; i++) {
 		struct seen *job = &look->jobs[i];
 
@@ -56,5 +113,8 @@ void failed_tell(struct look *look)
 		if (!look->down)
 			look->down = ask();
 		job->row.failed = look->down;
+		if (lost_partition(job, look->down, &partitions))
+			job->row.reason = SR_DOWN_PARTITION;
 	}
+	free(partitions);
 }

@@ -120,6 +120,21 @@ static char *failed_nodes(const slurm_job_info_t *job, node_info_msg_t **nodes)
 	return buf_take(&out);
 }
 
+/* Jobs of a partition that was removed Slurm ends as if a node had failed. */
+static bool lost_partition(const slurm_job_info_t *job, partition_info_msg_t **parts)
+{
+	if ((job->job_state & SJ_MASK) != SJ_NODE_FAIL || !job->partition ||
+	    (*parts == NULL && slurm_load_partitions(0, parts, SHOW_ALL) != 0))
+		return false;
+	for (uint32_t i = 0; i < (*parts)->record_count; i++) {
+		const char *name = (*parts)->partition_array[i].name;
+
+		if (name && strcmp(name, job->partition) == 0)
+			return false;
+	}
+	return true;
+}
+
 /* A controller that died may have forgotten that it had given the job nodes, and one of them that,
  * or that the job was released: asked once for all jobs of a poll. A backup was started long before
  * it took over: of a release it may have forgotten any. */
@@ -244,6 +259,7 @@ static void note_tasks(const slurm_job_info_t *job, const struct wire_row *row)
 
 static void tell_jobs(struct answer *a, const job_info_msg_t *list, const char *ledger_id)
 {
+	partition_info_msg_t *parts = NULL;
 	node_info_msg_t *nodes = NULL;
 	slurm_conf_t *conf = NULL;
 	uid_t me = getuid();
@@ -270,9 +286,13 @@ static void tell_jobs(struct answer *a, const job_info_msg_t *list, const char *
 		known_note(&row);
 		row.idle_excluded = idle_excluded(job, &nodes);
 		row.failed = failed = failed_nodes(job, &nodes);
+		if (lost_partition(job, &parts))
+			row.reason = SR_DOWN_PARTITION;
 		answer_row(a, &row);
 		free(failed);
 	}
+	if (parts)
+		slurm_free_partition_info_msg(parts);
 	slurm_free_node_info_msg(nodes);
 	libslurm_free_conf(conf);
 	cancelled_tell(a);

@@ -179,6 +179,22 @@ done
 lbctl kill --now meters >/dev/null
 run_reaches meters killed 20
 
+# --- a partition that is removed ------------------------------------------------------------------
+# Slurm ends its jobs, and says that a node failed.
+echo 'PartitionName=fleeting Nodes=n[1-2] State=UP' >>"$SLURM_CONF"
+scontrol reconfigure
+lbctl submit --name moored --set slurm.partition=fleeting -- sleep 1000 >/dev/null
+run_reaches moored running 30
+moored=$(node_of moored 0)
+lbctl nodes forgive "$moored" >/dev/null
+sed -i /fleeting/d "$SLURM_CONF"
+scontrol reconfigure
+wait_for '[ "$(lbctl status moored --json | json attempts.0.cause)" = node_fail ]' 30
+like "$(lbctl events moored)" 'because its partition was removed' "why the job ended is told"
+is "$(score_of "$moored")" "[0.0]" "and is no fault of its node"
+lbctl kill --yes --now moored >/dev/null
+run_reaches moored killed 20
+
 # --- a node that has left the cluster ----------------------------------------------------------
 # Slurm refuses a job that is to keep away from it.
 lbd_stop

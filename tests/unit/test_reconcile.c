@@ -697,6 +697,26 @@ static void a_cancel_of_nobodys_is_told_as_such(void **state)
 	assert_non_null(strstr(decide(&early).text, "prolog"));
 }
 
+/* Slurm calls it a node's failure; the node did nothing. */
+static void a_partition_that_is_gone_blames_no_node(void **state)
+{
+	static const struct job_status gone = { .phase = JOB_ENDED,
+						.cause = CAUSE_NODE_FAIL,
+						.reason = "PartitionDown" };
+	struct known heard = { RUNNING, .f.seen = &gone, .f.exited = true,
+			       .a.exit.cause = CAUSE_LOST };
+	struct known silent = { RUNNING, .f.seen = &gone, .a.ended_ms = A_MINUTE_AGO };
+	struct known failed = { RUNNING, .f.seen = &failed_node, .a.ended_ms = A_MINUTE_AGO };
+
+	(void)state;
+	assert_int_equal(decide(&heard).cause, CAUSE_NODE_FAIL);
+	assert_true(decide(&heard).blame_run);
+	assert_non_null(strstr(decide(&heard).text, "partition"));
+	assert_true(decide(&silent).blame_run);
+	assert_non_null(strstr(decide(&silent).text, "partition"));
+	assert_false(decide(&failed).blame_run);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -707,6 +727,7 @@ int main(void)
 		cmocka_unit_test(a_wait_is_never_in_the_past),
 		cmocka_unit_test(an_end_without_a_record_is_told_as_such),
 		cmocka_unit_test(a_cancel_of_nobodys_is_told_as_such),
+		cmocka_unit_test(a_partition_that_is_gone_blames_no_node),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -62,6 +62,16 @@ bool is_nobodys_cancel(const struct facts *f)
 	return cause == CAUSE_KILLED && scheduler_cause(f) != CAUSE_KILLED;
 }
 
+/* Of a node's failure that was none. */
+static bool has_lost_partition(const struct facts *f)
+{
+	return f->seen && f->seen->cause == CAUSE_NODE_FAIL &&
+	       strcmp(f->seen->reason, "PartitionDown") == 0;
+}
+
+static const char no_partition[] =
+	"Slurm ended the job because its partition was removed, which it calls a node's failure";
+
 struct decision end_by_record(const struct facts *f)
 {
 	enum cause cause = f->a->exit.cause;
@@ -81,6 +91,10 @@ struct decision end_by_record(const struct facts *f)
 	d.signal = f->a->exit.signal;
 	d.blame_run = !scheduler_knows && !f->a->exit.is_node;
 	d.is_final = f->a->exit.is_final;
+	if (scheduler_knows && has_lost_partition(f)) {
+		d.blame_run = true;
+		d.text = no_partition;
+	}
 	return d;
 }
 
@@ -124,8 +138,10 @@ static const char *scheduler_word(const struct facts *f)
 
 struct decision end_by_scheduler(const struct facts *f)
 {
-	struct decision d = end_by_word(f, scheduler_word(f));
+	struct decision d = end_by_word(f,
+					has_lost_partition(f) ? no_partition : scheduler_word(f));
 
+	d.blame_run = has_lost_partition(f);
 	d.exit_code = f->seen->exit_code;
 	d.signal = f->seen->signal;
 	return d;
