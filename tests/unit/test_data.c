@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_data.c - shards: what prepare writes is read back, every sample once an epoch; and a shard
  * that is cut, bent or lying is refused in one line. */
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -163,14 +164,24 @@ static void test_unfinished(void **state)
 	expect_unfinished("parts", NULL);
 }
 
-/* Of a file that is cut short while it is read: a line that names it, and no SIGBUS. */
+static void *read_samples(void *arg)
+{
+	struct data *data = arg;
+	int32_t tokens[7], targets[7];
+	struct err err = { 0 };
+
+	for (uint64_t i = 0; i < data_samples(data); i++)
+		(void)data_sample(data, i, tokens, targets, &err);
+	return NULL;
+}
+
+/* Of a file that is cut short while threads read it: a line that names it, and no SIGBUS. */
 static void test_cut_while_read(void **state)
 {
 	enum { STATUS = 7 };
 	char *path = make_shard("shrinks.tokens", 20000), said[512] = "";
 	struct err err = { 0 };
 	struct data *data = open_data(path, 7, &err);
-	int32_t tokens[7], targets[7];
 	int status = 0, out[2];
 
 	(void)state;
@@ -182,8 +193,11 @@ static void test_cut_while_read(void **state)
 		dup2(out[1], STDERR_FILENO);
 		signal(SIGBUS, SIG_DFL);
 		lost_pages_tell(STATUS);
-		for (uint64_t i = 0; i < data_samples(data); i++)
-			(void)data_sample(data, i, tokens, targets, &err);
+		pthread_t thread[8];
+		for (size_t i = 0; i < 8; i++)
+			(void)pthread_create(&thread[i], NULL, read_samples, data);
+		for (size_t i = 0; i < 8; i++)
+			(void)pthread_join(thread[i], NULL);
 		_exit(0);
 	}
 	close(out[1]);
@@ -194,6 +208,23 @@ static void test_cut_while_read(void **state)
 	close(out[0]);
 	data_close(data);
 	free(path);
+}
+
+/* Sent from outside it ends the process as it would have without anybody who looks at it. */
+static void test_sent_from_outside(void **state)
+{
+	int status = 0;
+
+	(void)state;
+	pid_t child = fork();
+	if (child == 0) {
+		signal(SIGBUS, SIG_DFL);
+		lost_pages_tell(7);
+		raise(SIGBUS);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGBUS);
 }
 
 /* --- hostile shards ------------------------------------------------------------------------- */
@@ -341,7 +372,7 @@ static void test_read_as_what_they_are(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(readable) / sizeof(readable[0]); i++) {
-		int32_t tokens[249], targets[249];
+		int32_t tokens[249] = { 0 }, targets[249] = { 0 };
 		char *path = in_folder(readable[i].name);
 		uint64_t joined, documents;
 		write_tokens(readable[i].name, readable[i].head, readable[i].head_text,
@@ -471,6 +502,7 @@ int main(void)
 		cmocka_unit_test(test_folder_of_shards),
 		cmocka_unit_test(test_unfinished),
 		cmocka_unit_test(test_cut_while_read),
+		cmocka_unit_test(test_sent_from_outside),
 		cmocka_unit_test(test_read_as_what_they_are),
 		cmocka_unit_test(test_cut_short),
 		cmocka_unit_test(test_refused_by_name),

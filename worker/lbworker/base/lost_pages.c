@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
@@ -65,17 +66,23 @@ static void put(const char *text)
 	(void)ignored;
 }
 
-/* Else the instruction is tried once more, and the process dies of it as it would have. */
+/* Several threads may come here at once: the first one speaks. What is no lost page, such as a
+ * signal from outside, ends the process as it would have. */
 static void on_bus_error(int signo, siginfo_t *info, void *context)
 {
+	static atomic_flag is_taken = ATOMIC_FLAG_INIT;
 	static char line[LINE_BYTES];
+
+	(void)context;
+	while (atomic_flag_test_and_set(&is_taken))
+		pause();
 	int maps = info->si_code == BUS_ADRERR ? open("/proc/self/maps", O_RDONLY | O_CLOEXEC) : -1;
 	const char *path = maps < 0 ? NULL : path_at(maps, (uintptr_t)info->si_addr, line);
-
-	(void)signo;
-	(void)context;
-	if (!path)
+	if (!path) {
+		signal(signo, SIG_DFL);
+		(void)raise(signo); /* comes as we return */
 		return;
+	}
 	put("lbworker: ");
 	put(path);
 	put(": cannot be read any more: it was cut short while it was in use, or its disk fails, or "
@@ -85,8 +92,7 @@ static void on_bus_error(int signo, siginfo_t *info, void *context)
 
 void lost_pages_tell(int status)
 {
-	struct sigaction action = { .sa_sigaction = on_bus_error,
-				    .sa_flags = SA_SIGINFO | SA_RESETHAND };
+	struct sigaction action = { .sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO };
 
 	exit_status = status;
 	sigemptyset(&action.sa_mask);
