@@ -515,5 +515,24 @@ wild --job.dump_folder "$T/wilder" --training.max_skipped_steps 3 >"$T/out" 2>"$
 is "$? $(sed -n 's/.*: step \([0-9]*\).*\(is left out\|diverged\).*/\1/p' "$T/err" |
 	awk '{ row = $1 == last + 1 ? row + 1 : 1; last = $1 } END { print row }') $(grep -c diverged "$T/err")" "3 4 1" \
 	"max_skipped_steps: so many are left out, then it has diverged"
+# lbrun hears of each step, though JSON has no word for what is no number; people hear of all at the end.
+cat >"$T/told.py" <<-'END'
+	import json, os, socket, subprocess, sys
+	path, *words = sys.argv[1:]
+	server = socket.socket(socket.AF_UNIX)
+	server.bind(path)
+	server.listen()
+	trainer = subprocess.Popen(words, env=dict(os.environ, LB_SOCKET=path))
+	told = [json.loads(line) for line in server.accept()[0].makefile()]
+	trainer.wait()
+	steps = [line for line in told if line["type"] == "step"]
+	print([s["step"] for s in steps] == list(range(1, 41)), any(s["grad_norm"] is None for s in steps))
+END
+is "$(python3 "$T/told.py" "$T/wild.socket" "$B/lbworker" train "$T/small.toml" --job.dump_folder "$T/wildest" \
+	--optimizer.lr 100 --model.init_std 10 --training.max_norm 0 --lr_scheduler.warmup_steps 0 \
+	--training.max_skipped_steps 100 2>"$T/err" | tail -n 3)" \
+	"$(grep -c 'is left out' "$T/err") of 40 steps were left out: loss or gradient was no number
+done
+True True" "steps that are left out are told, and counted at the end"
 
 echo "1..$count"

@@ -236,8 +236,7 @@ void progress_step(struct progress *p, struct report_step *s)
 	s->mfu_sheet = p->sheet ? m->flop.palm * s->tokens_per_s / (p->ranks * p->sheet->flops)
 				: NAN;
 	s->memory_gib = (double)meter_memory_bytes(m, is_logged) / (1 << 30);
-	if (isfinite(s->loss) && isfinite(s->grad_norm)) /* JSON has no other numbers */
-		report_step(p->report, s);
+	report_step(p->report, s);
 	if (!is_logged)
 		return;
 	print(s);

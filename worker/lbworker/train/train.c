@@ -346,6 +346,12 @@ static int end_well(struct training *t, const char *status, struct err *err)
 {
 	if ((t->sharded && shared_step_agree(t, err)) || checkpointer_finish(t->checkpointer, err))
 		return -1;
+	const int64_t skipped = t->state.spike_filter.skipped;
+	if (skipped > 0)
+		printf("%" PRId64 " of %" PRId64
+		       " steps were left out: loss or gradient was no number%s\n",
+		       skipped, t->state.step,
+		       t->config.spike_rules.spike_factor > 0 ? ", or a spike" : "");
 	if (t->ranks->size > 1)
 		printf("rank 0 sent %.3f MiB to the other ranks, and waited %.1f s for them\n",
 		       (double)t->ranks->sent_bytes / (1 << 20), t->ranks->waited_s);
