@@ -478,6 +478,10 @@ ok $? "and what a file of torchtitan means otherwise there"
 lbworker train "$T/foreign.toml" --training.steps none >"$T/out" 2>"$T/err"
 is "$? $(wc -l <"$T/out") $(grep -c '^lbworker: ' "$T/err")" "2 0 3" "every mistake has its line, and all are told"
 printf '[model]\ndim = 30\nn_layers = 1\nn_heads = 3\nhead_dim = 14\nvocab_size = 256\nffn = 37\n' >"$T/odd.toml"
+lbworker plan "$T/small.toml" --training.batch_ramp "[2, 2, 20]" >"$T/out" 2>"$T/err" # 10 steps of 2, 30 of 4
+grep -q "^step  *64 tokens: 2 x 2 sequences of 16, once the batch has grown from 2 sequences$" "$T/out" &&
+	grep -q "^training  *2240 tokens," "$T/out"
+ok $? "a batch that grows counts as it grows"
 lbworker plan "$T/odd.toml" --device H200 >"$T/out" 2>"$T/err"
 is "$? $(grep -c 'llama of its own shape: 23820 parameters' "$T/out") $(wc -c <"$T/err")" "0 1 0" "plan needs no dataset"
 lbworker train "$T/odd.toml" --dataset "$T/text.tokens" --job.dump_folder "$T/odd" --training.steps 3 \
@@ -526,12 +530,11 @@ cat >"$T/told.py" <<-'END'
 	told = [json.loads(line) for line in server.accept()[0].makefile()]
 	trainer.wait()
 	steps = [line for line in told if line["type"] == "step"]
-	print([s["step"] for s in steps] == list(range(1, 41)), any(s["grad_norm"] is None for s in steps))
+	print([s["step"] for s in steps] == [*range(1, 41)], None in [s["grad_norm"] for s in steps])
 END
 is "$(python3 "$T/told.py" "$T/wild.socket" "$B/lbworker" train "$T/small.toml" --job.dump_folder "$T/wildest" \
 	--optimizer.lr 100 --model.init_std 10 --training.max_norm 0 --lr_scheduler.warmup_steps 0 \
-	--training.max_skipped_steps 100 2>"$T/err" | tail -n 3)" \
-	"$(grep -c 'is left out' "$T/err") of 40 steps were left out: loss or gradient was no number
+	--training.max_skipped_steps 100 2>"$T/err" | tail -n 3)" "$(grep -c 'is left out' "$T/err") of 40 steps were left out: loss or gradient was no number
 done
 True True" "steps that are left out are told, and counted at the end"
 

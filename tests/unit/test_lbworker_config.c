@@ -436,6 +436,17 @@ static void test_batch_ramp(void **state)
 	load_ok(&c, BASE "local_batch_size = 4\nglobal_batch_size = 32\nbatch_ramp = [8, 8, 60]\n");
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		assert_int_equal(config_accumulate(&c, cases[i].samples) * 4, cases[i].sequences);
+	assert_true(config_samples(&c, 0) == 0 && config_samples(&c, 3) == 8 + 8 + 8);
+	assert_true(config_samples(&c, 6) == 24 + 16 + 24 + 32);
+	assert_true(config_samples(&c, 1000006) == 96 + 1e6 * 32);
+	config_clear(&c);
+	/* growing over 10^12 samples, one after the other it would take for ever */
+	load_ok(&c, BASE "local_batch_size = 4\nglobal_batch_size = 32\n"
+			 "batch_ramp = [8, 8, 1000000000000]\n");
+	assert_true(config_samples(&c, 1000000) == 8e6);
+	/* 3 * 10^11 at 8, 16 and 24 each, as far as steps are whole */
+	assert_true(fabs(config_samples(&c, 1000000000000) -
+			 (1e12 + 32 * (1e12 - 1e12 / 3 * (1 / 8. + 1 / 16. + 1 / 24.)))) < 1e6);
 	config_clear(&c);
 	/* thirds of 70, as Megatron has them */
 	load_ok(&c, BASE "local_batch_size = 4\nglobal_batch_size = 32\nbatch_ramp = [8, 8, 70]\n");

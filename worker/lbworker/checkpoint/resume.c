@@ -104,8 +104,7 @@ static int take_over(struct foreign *f, const struct checkpoint_parts *p, const 
 	}
 	if (foreign_steps(f, &s->step, err))
 		return -1;
-	for (int64_t i = 0; i < s->step; i++)
-		s->samples += config_accumulate(c, s->samples) * c->local_batch_size;
+	s->samples = (int64_t)config_samples(c, s->step);
 	s->tokens = s->samples * c->seq_len;
 	printf("took over %s at step %" PRId64 "\n", c->initial_load_path, s->step);
 	return 0;

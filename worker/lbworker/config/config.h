@@ -187,6 +187,8 @@ void config_print(const struct config *config, FILE *to);
 
 /* Micro-batches of the step that begins after `samples` sequences. */
 int64_t config_accumulate(const struct config *config, int64_t samples);
+/* Sequences of the first `steps` steps; exact below 2^53. */
+double config_samples(const struct config *config, int64_t steps);
 struct model_options config_model_options(const struct config *config);
 struct schedule config_schedule(const struct config *config);
 /* What quantize.* asks for; *out NULL: nothing is of few bits. *which as in precision_create. */

@@ -19,6 +19,25 @@ int64_t config_accumulate(const struct config *c, int64_t samples)
 	return (ramp[0] + done * ramp[1]) / c->local_batch_size;
 }
 
+/* As many steps at a time as have the same batch. */
+double config_samples(const struct config *c, int64_t steps)
+{
+	const int64_t *ramp = c->batch_ramp.items;
+	int64_t samples = 0;
+
+	while (steps > 0 && c->batch_ramp.count > 0 && samples < ramp[2]) {
+		int64_t passes = config_accumulate(c, samples), left = ramp[2] - samples;
+		int64_t batch = passes * c->local_batch_size, same = 1;
+		while (2 * same <= steps && 2 * same * batch < left &&
+		       config_accumulate(c, samples + 2 * same * batch) == passes)
+			same *= 2;
+		samples += same * batch;
+		steps -= same;
+	}
+	return (double)samples +
+	       (double)steps * (double)c->accumulate * (double)c->local_batch_size;
+}
+
 static enum weight_kind config_weights(const struct config *c)
 {
 	if (c->weights_dtype != COMPUTE_BF16)

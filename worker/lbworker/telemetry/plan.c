@@ -281,18 +281,21 @@ void plan_print(const struct plan *p, const struct config *c, const struct plan_
 			"few bits", gib((double)p->few_bits));
 	fprintf(to, "%-12s %.2f GiB of host memory that it is written from\n", "checkpoint",
 		gib((double)p->checkpoint));
-	fprintf(to,
-		"%-12s %" PRId64 " tokens: %" PRId64 " x %" PRId64 " sequences of %" PRId64 "\n",
+	fprintf(to, "%-12s %" PRId64 " tokens: %" PRId64 " x %" PRId64 " sequences of %" PRId64,
 		"step", p->tokens, c->accumulate, c->local_batch_size, c->seq_len);
+	if (c->batch_ramp.count > 0)
+		fprintf(to, ", once the batch has grown from %" PRId64 " sequences",
+			c->batch_ramp.items[0]);
+	fputc('\n', to);
 	fprintf(to, "%-12s %.4g GFLOP a token (PaLM), %.4g causal", "arithmetic",
 		p->flop_palm / 1e9, p->flop_causal / 1e9);
 	if (p->flop_again > 0)
 		fprintf(to, ", %.4g more to compute activations again", p->flop_again / 1e9);
 	fprintf(to, "; %.4g as handbooks have it", p->flop_handbook / 1e9);
 	fprintf(to, "; %.4g TFLOP a step\n", p->flop_palm * (double)p->tokens / 1e12);
-	fprintf(to, "%-12s %.4g tokens, %.4g EFLOP (PaLM)\n", "training",
-		(double)p->tokens * (double)c->steps,
-		p->flop_palm * (double)p->tokens * (double)c->steps / 1e18);
+	const double trained = config_samples(c, c->steps) * (double)c->seq_len;
+	fprintf(to, "%-12s %.4g tokens, %.4g EFLOP (PaLM)\n", "training", trained,
+		p->flop_palm * trained / 1e18);
 	again_say(c, to);
 	for (size_t i = 0; i < (device ? 1 : DEVICES); i++) {
 		const struct plan_device *d = device ? device : &devices[i];
