@@ -140,8 +140,16 @@ static int open_chunk(struct dcp *d, const char *name, const struct pickle_value
 	return 0;
 }
 
-/* A vector is one row. All pieces together have as many elements as the whole, and lie within
- * it. */
+/* Whether two ranges have something in common. */
+static bool share(size_t a, size_t a_count, size_t b, size_t b_count)
+{
+	size_t a_end = a + a_count, b_end = b + b_count;
+
+	return (a > b ? a : b) < (a_end < b_end ? a_end : b_end);
+}
+
+/* A vector is one row. Pieces lie within the whole, none on another, and have together as many
+ * elements: so each element is in one of them. */
 static int check_chunks(struct dcp *d, const char *name, size_t rows, size_t columns,
 			struct err *err)
 {
@@ -159,6 +167,10 @@ static int check_chunks(struct dcp *d, const char *name, size_t rows, size_t col
 		    c->rows > height - c->row || c->column > width ||
 		    c->columns > width - c->column)
 			return bad(d, name, "has a piece that is not within it", err);
+		for (size_t k = 0; k < i; k++)
+			if (share(d->chunk[k].row, d->chunk[k].rows, c->row, c->rows) &&
+			    share(d->chunk[k].column, d->chunk[k].columns, c->column, c->columns))
+				return bad(d, name, "has pieces that overlap", err);
 		all += c->rows * c->columns;
 	}
 	return all == height * width ? 0 : bad(d, name, "is not all there", err);
