@@ -89,6 +89,29 @@ static void test_nfc(void **state)
 	}
 }
 
+/* A million marks behind one letter: those of class 220 come before those of 230, in their order. */
+static void test_nfc_of_many_marks(void **state)
+{
+	enum { MARKS = 1 << 20 };
+	static char text[1 + 2 * MARKS];
+	struct buf out;
+
+	(void)state;
+	text[0] = 'x';
+	for (size_t i = 0; i < MARKS; i++)
+		memcpy(text + 1 + 2 * i, i % 2 ? "\xCC\xA3" : i % 4 ? "\xCC\x8D" : "\xCC\x8E", 2);
+	buf_init(&out, sizeof(text));
+	assert_int_equal(unicode_nfc(text, sizeof(text), &out), 0);
+	assert_int_equal(out.len, sizeof(text));
+	for (size_t i = 0; i < MARKS; i++)
+		assert_memory_equal(out.data + 1 + 2 * i,
+				    i < MARKS / 2 ? "\xCC\xA3"
+				    : i % 2       ? "\xCC\x8D"
+						  : "\xCC\x8E",
+				    2);
+	buf_fini(&out);
+}
+
 /* The lowest rank first, then the leftmost; short words and long ones alike. */
 static void test_merges(void **state)
 {
@@ -208,8 +231,11 @@ static void test_sampler(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_words),   cmocka_unit_test(test_nfc),
-		cmocka_unit_test(test_merges),  cmocka_unit_test(test_documents),
+		cmocka_unit_test(test_words),
+		cmocka_unit_test(test_nfc),
+		cmocka_unit_test(test_nfc_of_many_marks),
+		cmocka_unit_test(test_merges),
+		cmocka_unit_test(test_documents),
 		cmocka_unit_test(test_sampler),
 	};
 

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "worker/lbworker/unicode/unicode_table.h"
 
@@ -92,10 +93,11 @@ enum {
 /* One character and what stirs behind it, while it is taken apart and put together again. */
 struct cluster {
 	struct part {
-		uint32_t c, class;
+		uint32_t c, class; /* below UNI_CLASSES */
 	} * part;
 	size_t count, room;
 };
+enum { UNI_CLASSES = 256 };
 
 static uint32_t combining_class(uint32_t c)
 {
@@ -161,16 +163,33 @@ static void decompose(struct cluster *k, uint32_t c)
 		add_part(k, tail[--tails]);
 }
 
+/* count marks by their classes; those of one class stay in their order. */
+static void sort_run(struct part *run, size_t count)
+{
+	size_t at[UNI_CLASSES + 1] = { 0 };
+	struct part *sorted = xmalloc(count * sizeof(*sorted));
+
+	for (size_t i = 0; i < count; i++)
+		at[run[i].class + 1]++;
+	for (size_t c = 1; c <= UNI_CLASSES; c++)
+		at[c] += at[c - 1];
+	for (size_t i = 0; i < count; i++)
+		sorted[at[run[i].class]++] = run[i];
+	memcpy(run, sorted, count * sizeof(*run));
+	free(sorted);
+}
+
 static void sort_marks(struct cluster *k)
 {
-	for (size_t i = 1; i < k->count; i++) {
-		struct part p = k->part[i];
-		size_t at = i;
-		while (p.class != 0 && at > 0 && k->part[at - 1].class > p.class) {
-			k->part[at] = k->part[at - 1];
-			at--;
-		}
-		k->part[at] = p;
+	for (size_t i = 0, end; i < k->count; i = end) {
+		bool is_sorted = true;
+		end = i + 1;
+		if (k->part[i].class == 0)
+			continue;
+		for (; end < k->count && k->part[end].class != 0; end++)
+			is_sorted = is_sorted && k->part[end - 1].class <= k->part[end].class;
+		if (!is_sorted)
+			sort_run(k->part + i, end - i);
 	}
 }
 
