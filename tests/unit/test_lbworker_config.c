@@ -233,6 +233,8 @@ static void test_shapes(void **state)
 		{ "flavor = \"124M\"\nlogit_softcap = 30\n", "c.toml:3: model.logit_softcap: there", { 0 } },
 		{ "flavor = \"124M\"\nquery_scalar = 30\n",
 		  "c.toml:3: model.query_scalar: is head_dim in llama: gemma2 and gemma3 have others", { 0 } },
+		{ "name = \"gpt2\"\nflavor = \"124M\"\nrope_theta = 500000\n",
+		  "c.toml:4: model.rope_theta: positions are learned in gpt2: all others turn them", { 0 } },
 		{ "name = \"gpt2\"\nflavor = \"124M\"\nrotary_pct = 0.5\n",
 		  "c.toml:4: model.rotary_pct: positions are learned in gpt2: all others turn them", { 0 } },
 		{ "name = \"gpt2\"\nflavor = \"124M\"\nrope_scaling_factor = 8\n",

@@ -233,6 +233,41 @@ static void test_gather(void **state)
 	}
 }
 
+/* Words that no module's name has are told. */
+static void test_filters_of_nothing(void **state)
+{
+	static const struct {
+		const char *text, *says; /* NULL: nothing */
+	} cases[] = {
+		{ "[model]\nconverters = [\"float8\"]\n[float8]\n"
+		  "filter_fqns = [\"output\", \"router.gate\"]\n",
+		  "c.toml:4: quantize.filter_fqns: \"router.gate\" is part of no module's name" },
+		{ "[quantize]\nrecipe = \"tensorwise\"\nfilter_fqns = [\"layers.7.\"]\n",
+		  "c.toml:3: quantize.filter_fqns: \"layers.7.\" is part of no module's name" },
+		{ "[quantize]\nrecipe = \"tensorwise\"\nfilter_fqns = [\"wo\", \"layers.1.\", "
+		  "\"lm_head\", \"auto_filter_small_kn\"]\n",
+		  NULL },
+		{ "[quantize]\nfilter_fqns = [\"nothing\"]\n", NULL }, /* no recipe */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char text[512], *told = NULL;
+		FILE *notes = memory(&told);
+		struct config c;
+		struct err err;
+		snprintf(text, sizeof(text), "%s[training]\ndataset_path = \"x\"\n", cases[i].text);
+		if (load(&c, text, false, notes, &err))
+			fail_msg("case %zu: %s", i, err.text);
+		fclose(notes);
+		const char *said = strstr(told, "is part of no module's name");
+		if (cases[i].says ? !strstr(told, cases[i].says) : said != NULL)
+			fail_msg("case %zu: told \"%s\"", i, told);
+		config_clear(&c);
+		free(told);
+	}
+}
+
 /* What a file of torchtitan means otherwise there is said, unless the file has settled it; of a
  * file of ours nothing is. */
 static void test_differences(void **state)
@@ -513,13 +548,14 @@ static void test_lenient(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_titan),          cmocka_unit_test(test_old_spellings),
-		cmocka_unit_test(test_all_spellings),  cmocka_unit_test(test_recipes),
-		cmocka_unit_test(test_gather),         cmocka_unit_test(test_differences),
-		cmocka_unit_test(test_contradictions), cmocka_unit_test(test_dumped_json),
-		cmocka_unit_test(test_refused_json),   cmocka_unit_test(test_lenient),
-		cmocka_unit_test(test_deterministic),  cmocka_unit_test(test_group_json),
-		cmocka_unit_test(test_implementation), cmocka_unit_test(test_filters),
+		cmocka_unit_test(test_titan),         cmocka_unit_test(test_old_spellings),
+		cmocka_unit_test(test_all_spellings), cmocka_unit_test(test_recipes),
+		cmocka_unit_test(test_gather),        cmocka_unit_test(test_filters_of_nothing),
+		cmocka_unit_test(test_differences),   cmocka_unit_test(test_contradictions),
+		cmocka_unit_test(test_dumped_json),   cmocka_unit_test(test_refused_json),
+		cmocka_unit_test(test_lenient),       cmocka_unit_test(test_deterministic),
+		cmocka_unit_test(test_group_json),    cmocka_unit_test(test_implementation),
+		cmocka_unit_test(test_filters),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

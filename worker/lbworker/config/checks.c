@@ -12,6 +12,7 @@
 #include "worker/lbworker/config/stages.h"
 #include "worker/lbworker/config/init_std.h"
 #include "worker/lbworker/model/slice.h"
+#include "worker/lbworker/recipes/rules.h"
 
 void config_note(const struct toml *toml, const char *key, FILE *notes, const char *text)
 {
@@ -278,6 +279,25 @@ static int check_gather(struct config *c, const struct toml *toml, FILE *notes, 
 	return 0;
 }
 
+/* Words that no module's name has leave nothing out, in torchtitan as well. */
+static void tell_filters(const struct config *c, const struct toml *toml, FILE *notes)
+{
+	for (size_t i = 0; i < c->filter_fqns.count; i++) {
+		const char *part = c->filter_fqns.items[i];
+		bool is_found = strcmp(part, "auto_filter_small_kn") == 0;
+		for (size_t l = 0; l < c->shape.layers && !is_found; l++)
+			for (int m = 0; m < MODULE_COUNT; m++)
+				is_found = is_found || module_is_called((enum module)m, l, part);
+		if (is_found)
+			continue;
+		char *note = xasprintf("\"%.60s\" is part of no module's name: it leaves nothing "
+				       "out",
+				       part);
+		config_note(toml, "quantize.filter_fqns", notes, note);
+		free(note);
+	}
+}
+
 static int check_precision(struct config *c, const struct toml *toml, FILE *notes, struct err *err)
 {
 	struct precision *precision;
@@ -289,6 +309,8 @@ static int check_precision(struct config *c, const struct toml *toml, FILE *note
 		snprintf(key, sizeof(key), "quantize.%s", which);
 		return keys_refuse(toml, key, why.text, err);
 	}
+	if (precision)
+		tell_filters(c, toml, notes);
 	bool can_gather = has_sent_layer(c, precision) && !c->shape.umup.enable;
 	precision_destroy(precision);
 	return !c->fp8_gather || can_gather ? 0 : check_gather(c, toml, notes, err);

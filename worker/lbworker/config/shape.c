@@ -428,6 +428,8 @@ static int check_words(const struct config *c, const struct toml *toml, struct r
 		  "all layers have one rope_theta", "gemma3 has two" },
 		{ "model.rope_scaling_factor", s->scaling.factor > 0 && !model_is_rotary(s->family),
 		  "positions are learned", "all others turn them" },
+		{ "model.rope_theta", c->rope_theta > 0 && !model_is_rotary(s->family),
+		  "positions are learned", "all others turn them" },
 		{ "model.rotary_pct", c->rotary_pct > 0 && !model_is_rotary(s->family),
 		  "positions are learned", "all others turn them" },
 		{ "model.query_scalar", s->query_scalar > 0 && !has_caps, "is head_dim",
@@ -479,7 +481,7 @@ static void tell_sizes(struct config *c)
 	char text[32];
 	snprintf(text, sizeof(text), "%.6g", (double)s->norm_eps);
 	c->norm_eps = strtod(text, NULL);
-	c->rope_theta = s->rope_theta;
+	c->rope_theta = model_is_rotary(s->family) ? s->rope_theta : 0;
 	c->rope_factor = s->scaling.factor;
 	c->tied = s->tied;
 	int64_t no_window = model_has_windows(s->family) ? -1 : 0;
