@@ -519,7 +519,7 @@ wild --job.dump_folder "$T/wilder" --training.max_skipped_steps 3 >"$T/out" 2>"$
 is "$? $(sed -n 's/.*: step \([0-9]*\).*\(is left out\|diverged\).*/\1/p' "$T/err" |
 	awk '{ row = $1 == last + 1 ? row + 1 : 1; last = $1 } END { print row }') $(grep -c diverged "$T/err")" "3 4 1" \
 	"max_skipped_steps: so many are left out, then it has diverged"
-# lbrun hears of each step, though JSON has no word for what is no number; people hear of all at the end.
+# lbrun hears of each step, though JSON has no word for what is no number; people hear at the end.
 cat >"$T/told.py" <<-'END'
 	import json, os, socket, subprocess, sys
 	path, *words = sys.argv[1:]

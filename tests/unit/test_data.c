@@ -17,6 +17,7 @@
 #include "common/base/files.h"
 #include "common/base/mem.h"
 #include "worker/lbworker/base/lost_pages.h"
+#include "worker/lbworker/base/scratch.h"
 #include "worker/lbworker/data/data.h"
 #include "worker/lbworker/data/shard.h"
 #include "worker/lbworker/data/shard_out.h"
@@ -319,11 +320,47 @@ static void test_prepare_fails_whole(void **state)
 	assert_int_equal(data_prepare(out, files, 1, &tokens, &err), -1);
 	assert_non_null(strstr(err.text, "no-such-text"));
 	assert_false(file_exists(out));
-	char *tmp = xasprintf("%s.tmp-%ld", out, (long)getpid());
+	char *tmp = scratch_name(out, "tmp");
 	assert_false(file_exists(tmp));
 	free(tmp);
 	free(out);
 	free(none);
+}
+
+/* What a killed writer left goes when the file is begun anew; a live one's stays, and people's. */
+static void test_left_by_killed(void **state)
+{
+	char *out = in_folder("left.tokens"), *mine = scratch_name(out, "tmp"), *theirs, host[65];
+	struct err err = { 0 };
+	int status;
+
+	(void)state;
+	assert_int_equal(gethostname(host, sizeof(host)), 0);
+	pid_t child = fork();
+	if (child == 0) {
+		struct shard_out *o = shard_out_create(out, 1, 256, &err);
+		kill(getpid(), o ? SIGKILL : SIGTERM);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+	char *dead = xasprintf("%s.tmp-%ld-%s", out, (long)child, host);
+	theirs = xasprintf("%s.tmp-%ld-%s", out, (long)getppid(), host);
+	assert_true(file_exists(dead));
+	write_file(theirs, "x", 1);
+	write_file("./left.tokens.tmp-2", "x", 1);
+	write_file("./left.tokens.tmp-2-elsewhere", "x", 1);
+	struct shard_out *o = shard_out_create(out, 1, 256, &err);
+	assert_non_null(o);
+	assert_false(file_exists(dead));
+	assert_true(file_exists(mine) && file_exists(theirs));
+	assert_true(file_exists("./left.tokens.tmp-2"));
+	assert_true(file_exists("./left.tokens.tmp-2-elsewhere"));
+	shard_out_discard(o);
+	assert_false(file_exists(mine));
+	free(out);
+	free(mine);
+	free(dead);
+	free(theirs);
 }
 
 /* --- what others write ------------------------------------------------------------------------ */
@@ -510,6 +547,7 @@ int main(void)
 		cmocka_unit_test(test_hostile),
 		cmocka_unit_test(test_too_short_or_missing),
 		cmocka_unit_test(test_prepare_fails_whole),
+		cmocka_unit_test(test_left_by_killed),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -89,7 +89,7 @@ static void test_nfc(void **state)
 	}
 }
 
-/* A million marks behind one letter: those of class 220 come before those of 230, in their order. */
+/* A million marks behind one letter: those of class 220 come first, each class in its order. */
 static void test_nfc_of_many_marks(void **state)
 {
 	enum { MARKS = 1 << 20 };

@@ -18,7 +18,7 @@
 #include "common/manifest/manifest.h"
 #include "common/run/attempt.h"
 #include "worker/lbworker/checkpoint/retention.h"
-#include "worker/lbworker/checkpoint/scratch.h"
+#include "worker/lbworker/base/scratch.h"
 
 enum { MODE = 0755 };
 

@@ -17,7 +17,7 @@
 #include "worker/lbworker/checkpoint/hf.h"
 #include "worker/lbworker/checkpoint/model_path.h"
 #include "worker/lbworker/checkpoint/same_weights.h"
-#include "worker/lbworker/checkpoint/scratch.h"
+#include "worker/lbworker/base/scratch.h"
 #include "worker/lbworker/model/slice.h"
 #include "worker/lbworker/torch/foreign.h"
 

@@ -18,7 +18,7 @@
 #include "common/base/paths.h"
 #include "common/base/text.h"
 #include "common/manifest/manifest.h"
-#include "worker/lbworker/checkpoint/scratch.h"
+#include "worker/lbworker/base/scratch.h"
 
 enum { STEP_DIGITS_MIN = 8, STEP_DIGITS_MAX = 18 };
 static const char PREFIX[] = "step-";

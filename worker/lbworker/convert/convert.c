@@ -14,6 +14,7 @@
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "common/base/paths.h"
+#include "worker/lbworker/base/scratch.h"
 #include "worker/lbworker/checkpoint/checkpoint_names.h"
 #include "worker/lbworker/convert/conversion.h"
 #include "worker/lbworker/families/hf_config.h"
@@ -204,11 +205,14 @@ static int put_in_place(const char *tmp, const char *to, struct err *err)
 
 int convert(const struct convert_order *w, struct err *err)
 {
-	int len = (int)strlen(w->to), rc = -1;
+	size_t len = strlen(w->to);
+	int rc = -1;
 
 	while (len > 1 && w->to[len - 1] == '/') /* it is to lie beside it */
 		len--;
-	char *tmp = xasprintf("%.*s.tmp-%ld", len, w->to, (long)getpid());
+	char *to = xstrndup(w->to, len), *tmp = scratch_name(to, "tmp");
+
+	scratch_sweep_of(to);
 
 	if (file_exists(w->to))
 		err_set(err, ERR_USAGE, "%s: exists already", w->to);
@@ -219,6 +223,7 @@ int convert(const struct convert_order *w, struct err *err)
 	if (rc != 0)
 		(void)folder_remove(tmp, NULL);
 	free(tmp);
+	free(to);
 	return rc;
 }
 

@@ -12,6 +12,7 @@
 
 #include "common/base/files.h"
 #include "common/base/mem.h"
+#include "worker/lbworker/base/scratch.h"
 #include "worker/lbworker/data/shard.h"
 
 struct shard_out {
@@ -44,7 +45,8 @@ struct shard_out *shard_out_create(const char *path, uint32_t token_bytes, uint6
 	struct shard_out *o = xcalloc(1, sizeof(*o));
 
 	o->path = xstrdup(path);
-	o->name = xasprintf("%s.tmp-%ld", path, (long)getpid());
+	scratch_sweep_of(path);
+	o->name = scratch_name(path, "tmp");
 	o->header = (struct shard_header){ .magic = SHARD_MAGIC,
 					   .version = SHARD_VERSION,
 					   .token_bytes = token_bytes,

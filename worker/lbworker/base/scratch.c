@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* scratch.c - names are made and read here only. */
-#include "worker/lbworker/checkpoint/scratch.h"
+#include "worker/lbworker/base/scratch.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -31,12 +31,12 @@ static void host_name(char out[HOST_BYTES])
 			*c = '_';
 }
 
-char *scratch_name(const char *folder, const char *kind)
+char *scratch_name(const char *path, const char *kind)
 {
 	char host[HOST_BYTES];
 
 	host_name(host);
-	return xasprintf("%s.%s-%ld-%s", folder, kind, (long)getpid(), host);
+	return xasprintf("%s.%s-%ld-%s", path, kind, (long)getpid(), host);
 }
 
 /* The text behind "step-DIGITS.KIND-", or NULL when the name is none of ours. */
@@ -56,6 +56,16 @@ static const char *writer_of(const char *name)
 			return name + length + 1;
 	}
 	return NULL;
+}
+
+/* That behind "OF.tmp-", with a host: people have names like model.tmp-2. */
+static const char *writer_of_one(const char *name, const char *of)
+{
+	size_t stem = strlen(of);
+
+	if (strncmp(name, of, stem) != 0 || strncmp(name + stem, ".tmp-", 5) != 0)
+		return NULL;
+	return strchr(name + stem + 5, '-') ? name + stem + 5 : NULL;
 }
 
 /* A process of ours with that number does not exist here. Our own number is a dead namesake's:
@@ -88,7 +98,7 @@ static bool sweep_one(const char *parent, const char *name)
 	return rc == 0;
 }
 
-size_t scratch_sweep(const char *parent)
+static size_t sweep(const char *parent, const char *of)
 {
 	DIR *dir = opendir(parent);
 	const struct dirent *entry;
@@ -97,11 +107,26 @@ size_t scratch_sweep(const char *parent)
 
 	host_name(host);
 	while (dir && (entry = readdir(dir)) != NULL) {
-		const char *writer = writer_of(entry->d_name);
+		const char *writer = of ? writer_of_one(entry->d_name, of)
+					: writer_of(entry->d_name);
 		if (writer && is_dead(writer, host) && sweep_one(parent, entry->d_name))
 			gone++;
 	}
 	if (dir)
 		closedir(dir);
 	return gone;
+}
+
+size_t scratch_sweep(const char *parent)
+{
+	return sweep(parent, NULL);
+}
+
+void scratch_sweep_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	char *parent = slash ? xstrndup(path, (size_t)(slash - path) + 1) : xstrdup(".");
+
+	(void)sweep(parent, slash ? slash + 1 : path);
+	free(parent);
 }
