@@ -88,20 +88,12 @@ static int copy_side_files(const char *from, const char *to, struct err *err)
 	return rc;
 }
 
-static bool holds(const char *folder, const char *name)
-{
-	char *path = path_join("%s/%s", folder, name);
-	bool is_there = file_exists(path);
-
-	free(path);
-	return is_there;
-}
-
 /* Of that step, or of another one of its training. */
 static bool has_adapter(const char *from, const char *adapter)
 {
 	char *of_from = path_join("%s/..", from), *of_adapter = path_join("%s/..", adapter);
-	bool is_one_training = holds(from, CHECKPOINT_STATE) && holds(from, CHECKPOINT_ADAPTER) &&
+	bool is_one_training = folder_holds(from, CHECKPOINT_STATE) &&
+			       folder_holds(from, CHECKPOINT_ADAPTER) &&
 			       file_is_same(of_from, of_adapter);
 
 	free(of_from);

@@ -9,11 +9,6 @@
 
 _Static_assert((int)PIECE == (int)SQUARES_PIECE, "a device sums up the same pieces");
 
-static size_t pieces_of(const struct model_unit *part)
-{
-	return (part->count + PIECE - 1) / PIECE;
-}
-
 static struct model_unit part_of(const struct mesh *mesh, const struct model *m, size_t unit,
 				 int rank)
 {
@@ -28,7 +23,7 @@ size_t squares_pieces(const struct mesh *mesh, const struct model *m, int rank)
 
 	for (size_t u = 0; u < m->units; u++) {
 		const struct model_unit part = part_of(mesh, m, u, rank);
-		pieces += pieces_of(&part);
+		pieces += mesh_pieces(&part);
 	}
 	return pieces;
 }
@@ -52,7 +47,7 @@ static void sum_part_there(const struct model *m, const struct model_unit *part,
 	if (part->count == 0)
 		return;
 	m->backend->piece_squares(m->device, room, m->grads + part->first, part->count);
-	m->backend->download(m->device, sum, room, pieces_of(part) * sizeof(*sum));
+	m->backend->download(m->device, sum, room, mesh_pieces(part) * sizeof(*sum));
 }
 
 static void sum_part(const struct model *m, const struct model_unit *part, double *sum)
@@ -79,7 +74,7 @@ static void put_in_order(const struct mesh *mesh, const struct model *m, double 
 		for (int i = 0; i < mesh->size; i++) {
 			int rank = i % mesh->replicate * mesh->shard + i / mesh->replicate;
 			const struct model_unit part = part_of(mesh, m, u, rank);
-			for (size_t k = 0; k < pieces_of(&part); k++)
+			for (size_t k = 0; k < mesh_pieces(&part); k++)
 				*piece++ = sums[rank][at[rank]++];
 		}
 	}
@@ -157,7 +152,7 @@ int squares_sum(struct ranks *ranks, struct ranks *pipe, const struct mesh *mesh
 			sum_part_there(m, &part, room, sums[ranks->rank] + at);
 		else
 			sum_part(m, &part, sums[ranks->rank] + at);
-		at += pieces_of(&part);
+		at += mesh_pieces(&part);
 	}
 	for (int r = 0; r < mesh->size; r++)
 		send[r] = (struct comm_part){ sums[ranks->rank], own * sizeof(**sums) };

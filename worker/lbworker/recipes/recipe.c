@@ -7,8 +7,7 @@
 #include <string.h>
 
 #include "common/base/mem.h"
-#include "common/base/text.h"
-#include "common/config/toml.h"
+#include "common/config/keys.h"
 
 const char *const recipe_slot_names[SLOTS] = { "forward.x", "forward.w", "input.g",
 					       "input.w",   "weight.g",  "weight.x" };
@@ -113,22 +112,15 @@ static int take_row(struct recipe *out, const char *name, struct err *err)
 
 /* --- a file ----------------------------------------------------------------------------------- */
 
-static int refuse(const struct toml *toml, const char *key, const char *what, struct err *err)
-{
-	char where[TOML_WHERE_BYTES];
-
-	return err_set(err, ERR_USAGE, "%s: %s", toml_where(toml, key, where), what);
-}
-
 static int take_base(struct recipe *out, const struct toml *toml, struct err *err)
 {
 	const json_t *base = json_object_get(toml->root, "base");
 	struct err why = { 0 };
 
 	if (base && !json_is_string(base))
-		return refuse(toml, "base", "must be the name of a recipe", err);
+		return keys_refuse(toml, "base", "must be the name of a recipe", err);
 	if (take_row(out, base ? json_string_value(base) : "none", &why))
-		return refuse(toml, "base", why.text, err);
+		return keys_refuse(toml, "base", why.text, err);
 	return 0;
 }
 
@@ -140,19 +132,19 @@ static int take_slot(struct recipe *out, const struct toml *toml, const char *ke
 	for (int i = 0; i < SLOTS; i++)
 		if (strcmp(recipe_slot_names[i], key) == 0) {
 			if (!json_is_string(value))
-				return refuse(toml, key,
-					      "must be a slot in quotes, like \"e4m3fn tensor\"",
-					      err);
+				return keys_refuse(
+					toml, key,
+					"must be a slot in quotes, like \"e4m3fn tensor\"", err);
 			return slot_parse(&out->slot[i], json_string_value(value), &why)
-				       ? refuse(toml, key, why.text, err)
+				       ? keys_refuse(toml, key, why.text, err)
 				       : 0;
 		}
 	if (strcmp(key, "base") == 0)
 		return 0;
-	return refuse(toml, key,
-		      "unknown key; there are base, forward.x, forward.w, input.g, "
-		      "input.w, weight.g, weight.x",
-		      err);
+	return keys_refuse(toml, key,
+			   "unknown key; there are base, forward.x, forward.w, input.g, "
+			   "input.w, weight.g, weight.x",
+			   err);
 }
 
 static int take_document(struct recipe *out, const struct toml *toml, struct err *err)
