@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* checkpoint_find.c - which checkpoints lie in a folder, by their names alone. */
+#include "common/base/text.h"
 #include "common/checkpoint/checkpoint_parts.h"
 
 #include <dirent.h>
@@ -286,7 +287,7 @@ static bool is_second_name(const struct checkpoint_place *at, const struct diren
 		return false;
 	real = realpath(path, NULL);
 	top = realpath(at->path, NULL);
-	is_inside = real && top && strncmp(real, top, strlen(top)) == 0 && real[strlen(top)] == '/';
+	is_inside = real && top && text_begins_with(real, top) && real[strlen(top)] == '/';
 	if (is_inside)
 		strv_add(led_to, path_join("%s%s", at->path, real + strlen(top)));
 	free(real);
@@ -357,7 +358,7 @@ static int read_folder(struct walk *w, struct checkpoint_place *at, struct err *
 			break;
 		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
 			continue;
-		if (strncmp(entry->d_name, our_prefix, strlen(our_prefix)) == 0)
+		if (text_begins_with(entry->d_name, our_prefix))
 			continue;
 		if (w->rules->pattern || !name_is_temporary(entry->d_name))
 			look_at(w, at, entry, &led_to);

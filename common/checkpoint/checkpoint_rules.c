@@ -22,7 +22,7 @@ static char *from_glob(const char *glob)
 
 	buf_init(&out, PATTERN_MAX_BYTES);
 	while (*glob) {
-		if (strncmp(glob, step_word, strlen(step_word)) == 0) {
+		if (text_begins_with(glob, step_word)) {
 			buf_addf(&out, "(?<step>[0-9]+)");
 			glob += strlen(step_word);
 			continue;

@@ -6,13 +6,13 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "common/base/clock.h"
 #include "common/base/compare.h"
 #include "common/base/files.h"
 #include "common/base/mem.h"
 #include "common/base/paths.h"
+#include "common/base/text.h"
 #include "common/run/array_tasks.h"
 #include "common/run/attempt.h"
 
@@ -60,7 +60,7 @@ static int64_t count_done(const char *attempt)
 	int64_t count = 0;
 
 	while (folder && (entry = readdir(folder)))
-		count += strncmp(entry->d_name, "done-", strlen("done-")) == 0;
+		count += text_begins_with(entry->d_name, "done-");
 	if (folder)
 		closedir(folder);
 	return count;

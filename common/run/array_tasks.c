@@ -25,7 +25,7 @@ static int64_t number_behind(const char *prefix, const char *name)
 	char *end;
 	long long number;
 
-	if (strncmp(name, prefix, strlen(prefix)) != 0 || *digits == '\0')
+	if (!text_begins_with(name, prefix) || *digits == '\0')
 		return -1;
 	number = strtoll(digits, &end, 10);
 	return *end == '\0' ? number : -1;

@@ -17,6 +17,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/json.h"
+#include "common/base/text.h"
 #include "common/config/keys.h"
 #include "common/run/lease.h"
 #include "common/base/paths.h"
@@ -237,7 +238,7 @@ static ssize_t read_line(struct client *client, int64_t deadline_ms, struct err 
 /* All verbs that we have are asked as our table spells them. */
 static const char *advice_for(const char *text)
 {
-	return strncmp(text, VERB_UNKNOWN, strlen(VERB_UNKNOWN)) == 0
+	return text_begins_with(text, VERB_UNKNOWN)
 		       ? ": the lbd that runs is older than this lbctl; lbctl daemon restart "
 			 "starts today's"
 		       : "";

@@ -130,8 +130,7 @@ static bool is_of_sbatch(const char *name)
 {
 	struct err why = { 0 };
 
-	return sbatch_option_find(name, strlen(name), &why) ||
-	       strncmp(why.text, "may be", strlen("may be")) == 0;
+	return sbatch_option_find(name, strlen(name), &why) || text_begins_with(why.text, "may be");
 }
 
 /* The key of a run's or its job's that is called so but for its section; NULL: none. */

@@ -3,7 +3,8 @@
 #include "ctl/base/slurm_releases.h"
 
 #include <stddef.h>
-#include <string.h>
+
+#include "common/base/text.h"
 
 enum { FIRST_LIBRARY = 35 };
 
@@ -14,7 +15,7 @@ enum { COUNT = sizeof(releases) / sizeof(releases[0]) };
 int slurm_release_index(const char *version)
 {
 	for (int i = 0; version && i < COUNT; i++)
-		if (strncmp(version, releases[i], strlen(releases[i])) == 0)
+		if (text_begins_with(version, releases[i]))
 			return i;
 	return -1;
 }

@@ -117,8 +117,7 @@ static void add_names(json_t *list, const char *path, const char *begin, const c
 	while (dir && (entry = readdir(dir)) && json_array_size(list) < PACKAGES_MAX) {
 		size_t len = strlen(entry->d_name);
 
-		if (strncmp(entry->d_name, begin, strlen(begin)) != 0 ||
-		    !text_ends_with(entry->d_name, end))
+		if (!text_begins_with(entry->d_name, begin) || !text_ends_with(entry->d_name, end))
 			continue;
 		json_array_append_new(list, json_stringn(entry->d_name, len - strlen(end)));
 	}

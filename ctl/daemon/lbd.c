@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/base/paths.h"
+#include "common/base/text.h"
 #include "ctl/base/program.h"
 
 enum { PATIENCE_MS = 60 * 1000, ANSWER_MS = 30 * 1000 };
@@ -33,7 +34,7 @@ char *lbd_says(struct ctl *ctl, const char *option, struct err *err)
 	}
 	if (status > 0)
 		err_set(err, ERR_USAGE, "%s",
-			text + (strncmp(text, prefix, strlen(prefix)) == 0 ? strlen(prefix) : 0));
+			text + (text_begins_with(text, prefix) ? strlen(prefix) : 0));
 	free(lbd);
 	if (status == 0)
 		return text;

@@ -4,9 +4,9 @@
  * but who asks waiting. */
 #include <dirent.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "common/base/bytes.h"
+#include "common/base/text.h"
 #include "common/checkpoint/checkpoints.h"
 #include "common/checkpoint/handed.h"
 #include "common/base/clock.h"
@@ -73,7 +73,7 @@ static int add_set_aside(const struct place *place, const char *folder)
 	for (int n = 0; dir && rc == 0 && n < SET_ASIDE_MAX && (entry = readdir(dir));) {
 		char *path;
 
-		if (strncmp(entry->d_name, set_aside, strlen(set_aside)) != 0)
+		if (!text_begins_with(entry->d_name, set_aside))
 			continue;
 		n++;
 		path = path_join("%s/%s", folder, entry->d_name);

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/text.h"
+
 enum { LINE_MAX_BYTES = 64 * 1024, TRACEBACKS_MAX = 4096 };
 
 static const char error_words[] =
@@ -58,7 +60,7 @@ static bool is_bad_end(const char *words)
 	int cause = 0;
 
 	sscanf(words, "lbrun: launch %*d ended: %n", &cause);
-	return cause > 0 && strncmp(words + cause, "completed", strlen("completed")) != 0;
+	return cause > 0 && !text_begins_with(words + cause, "completed");
 }
 
 /* Which of the tracebacks goes on in this line; their count: none does. What stands in front of

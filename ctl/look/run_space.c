@@ -13,11 +13,11 @@
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "common/base/paths.h"
+#include "common/base/text.h"
 #include "common/checkpoint/handed.h"
 #include "common/checkpoint/retention.h"
 #include "common/run/array_tasks.h"
 #include "common/run/attempt_folders.h"
-#include "ctl/base/command.h"
 
 enum { ATTEMPT_MAX_BYTES = 4 * 1024 * 1024, BLOCK_BYTES = 512 };
 
@@ -152,18 +152,14 @@ static bool is_below(const char *path, const char *folder)
 	return strncmp(path, folder, len) == 0 && (path[len] == '/' || path[len] == '\0');
 }
 
-static bool begins(const char *text, const char *word)
-{
-	return strncmp(text, word, strlen(word)) == 0;
-}
-
 static enum space_kind kind_of(const FTSENT *entry, const struct run_space *space)
 {
 	if (is_below(entry->fts_path, space->checkpoints))
 		return SPACE_CHECKPOINTS;
-	if (begins(entry->fts_name, "spool.jsonl"))
+	if (text_begins_with(entry->fts_name, "spool.jsonl"))
 		return SPACE_SPOOLS;
-	if (begins(entry->fts_name, "out.log") || begins(entry->fts_name, "stacks-"))
+	if (text_begins_with(entry->fts_name, "out.log") ||
+	    text_begins_with(entry->fts_name, "stacks-"))
 		return SPACE_LOGS;
 	return SPACE_OTHER;
 }

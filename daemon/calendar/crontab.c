@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/base/text.h"
 #include "common/config/keys.h"
 #include "common/base/accounts.h"
 #include "common/base/mem.h"
@@ -113,7 +114,7 @@ static int check_options(char *const *options, struct err *err)
 	const char *text = why.text;
 
 	json_decref(fields);
-	if (strncmp(text, OPTIONS_PLACE, strlen(OPTIONS_PLACE)) == 0)
+	if (text_begins_with(text, OPTIONS_PLACE))
 		text += strlen(OPTIONS_PLACE);
 	return fields ? 0 : err_set(err, ERR_USAGE, "%s", text);
 }
@@ -481,7 +482,7 @@ static int read_line(struct reader *r, const char *line, struct err *err)
 {
 	int rc;
 
-	if (strncmp(line, scron, strlen(scron)) == 0 && strchr(" \t", line[strlen(scron)]))
+	if (text_begins_with(line, scron) && strchr(" \t", line[strlen(scron)]))
 		return read_scron(r, line + strlen(scron), err);
 	if (line[0] == '\0' || line[0] == '#')
 		return 0;

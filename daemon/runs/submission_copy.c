@@ -11,6 +11,7 @@
 #include "common/base/files.h"
 #include "common/base/json.h"
 #include "common/base/paths.h"
+#include "common/base/text.h"
 #include "common/run/verbs.h"
 #include "daemon/runs/submission.h"
 
@@ -96,8 +97,8 @@ static int take(const struct submission *s, const char *name, const char *to, st
 	struct stat st;
 	int rc = 0;
 
-	if (strncmp(name, SNAPSHOT_PREFIX, strlen(SNAPSHOT_PREFIX)) != 0 || strchr(name, '/') ||
-	    lstat(from, &st) < 0 || !S_ISDIR(st.st_mode) || st.st_uid != geteuid())
+	if (!text_begins_with(name, SNAPSHOT_PREFIX) || strchr(name, '/') || lstat(from, &st) < 0 ||
+	    !S_ISDIR(st.st_mode) || st.st_uid != geteuid())
 		rc = err_set(err, ERR_USAGE,
 			     "snapshot: names a folder " SNAPSHOT_PREFIX "… of lbd's user in %s",
 			     s->lbd->config.runs_folder);

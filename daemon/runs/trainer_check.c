@@ -10,6 +10,7 @@
 
 #include "common/base/mem.h"
 #include "common/base/paths.h"
+#include "common/base/text.h"
 
 enum { DEADLINE_MS = 20 * 1000, SAID_MAX_BYTES = 4096 };
 
@@ -43,7 +44,7 @@ static void own_words(struct checking *c, struct err *err)
 	said[strcspn(said, "\n")] = '\0';
 	if (strncmp(said, "lbworker: ", 10) == 0)
 		said += 10;
-	skip = strncmp(said, c->config, strlen(c->config)) == 0 ? strlen(c->config) : 0;
+	skip = text_begins_with(said, c->config) ? strlen(c->config) : 0;
 	err_set(err, ERR_USAGE, "%s%s", skip ? c->shown : "", said + skip);
 }
 

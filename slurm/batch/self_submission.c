@@ -143,7 +143,7 @@ static bool learn_variable(const char *line, const char *base, struct strv *vari
 	for (const char *const *word =
 		     (const char *const[]){ "export ", "readonly ", "local ", NULL };
 	     *word; word++)
-		if (strncmp(at, *word, strlen(*word)) == 0)
+		if (text_begins_with(at, *word))
 			at += strlen(*word);
 	for (len = 0; is_name_char(at[len]); len++)
 		;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* cluster.c - partitions and nodes, as scontrol prints them: one record a line, "NAME=VALUE …". */
+#include "common/base/text.h"
 #include "slurm/pipe/cluster.h"
 
 #include <stdlib.h>
@@ -88,7 +89,7 @@ static int load(struct cluster *c, struct answer *a, const char *what, const cha
 		rc = said_failed(a, &said, false, "scontrol show");
 	for (const char *line = said.out; rc == 0 && strchr(line, '\n');
 	     line = strchr(line, '\n') + 1) {
-		if (strncmp(line, head, strlen(head)) == 0)
+		if (text_begins_with(line, head))
 			take(c, line);
 	}
 	said_clear(&said);

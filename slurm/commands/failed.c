@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/base/mem.h"
+#include "common/base/text.h"
 #include "common/run/hosts.h"
 #include "slurm/job_result.h"
 #include "slurm/pipe/command.h"
@@ -22,7 +23,7 @@ static char *read_down(char *rest)
 	while ((line = strsep(&rest, "\n"))) {
 		char *bar = strchr(line, '|');
 
-		if (!bar || strncmp(bar + 1, "down", strlen("down")) != 0)
+		if (!bar || !text_begins_with(bar + 1, "down"))
 			continue;
 		*bar = '\0';
 		if (last && strcmp(last, line) == 0)

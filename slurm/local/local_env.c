@@ -6,10 +6,10 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "common/base/clock.h"
 #include "common/base/mem.h"
+#include "common/base/text.h"
 #include "common/config/run_spec.h"
 #include "common/base/strv.h"
 
@@ -87,7 +87,7 @@ static bool is_of_allocation(const char *setting)
 	};
 
 	for (size_t i = 0; i < sizeof(begins) / sizeof(begins[0]); i++)
-		if (strncmp(setting, begins[i], strlen(begins[i])) == 0)
+		if (text_begins_with(setting, begins[i]))
 			return true;
 	return false;
 }

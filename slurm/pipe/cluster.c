@@ -14,6 +14,7 @@
 #include "common/base/clock.h"
 #include "common/base/json.h"
 #include "common/base/mem.h"
+#include "common/base/text.h"
 #include "common/run/hosts.h"
 #include "slurm/batch/batch_counts.h"
 
@@ -356,11 +357,11 @@ const char *cluster_absence(const char *state)
 	};
 
 	/* one that boots does not answer yet */
-	if (strstr(state, "POWERING_UP") && strncmp(state, "DOWN", strlen("DOWN")) != 0)
+	if (strstr(state, "POWERING_UP") && !text_begins_with(state, "DOWN"))
 		return "being started";
 	for (const char *at = state; *at; at += strcspn(at, "+"), at += *at == '+') {
 		for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-			if (strncmp(at, rows[i].word, strlen(rows[i].word)) == 0)
+			if (text_begins_with(at, rows[i].word))
 				return rows[i].how;
 		}
 	}

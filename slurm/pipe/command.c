@@ -21,6 +21,7 @@
 #include "common/base/files.h"
 #include "common/base/mem.h"
 #include "common/base/strv.h"
+#include "common/base/text.h"
 #include "common/host/limits.h"
 #include "slurm/wire.h"
 
@@ -101,7 +102,7 @@ static const char *const kinds[] = { "error: ", "fatal: ", "warning: ", "allocat
 static size_t head_of(const char *line, const char *const *heads, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
-		if (strncmp(line, heads[i], strlen(heads[i])) == 0)
+		if (text_begins_with(line, heads[i]))
 			return strlen(heads[i]);
 	}
 	return 0;
@@ -265,11 +266,11 @@ static bool is_left_out(const char *entry)
 	};
 
 	for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++) {
-		if (strncmp(entry, kept[i], strlen(kept[i])) == 0)
+		if (text_begins_with(entry, kept[i]))
 			return false;
 	}
 	for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++) {
-		if (strncmp(entry, heads[i], strlen(heads[i])) == 0)
+		if (text_begins_with(entry, heads[i]))
 			return true;
 	}
 	return false;

@@ -15,6 +15,7 @@
 
 #include "common/base/json.h"
 #include "common/base/mem.h"
+#include "common/base/text.h"
 #include "slurm/pipe/command.h"
 #include "slurm/reasons.h"
 
@@ -150,7 +151,7 @@ static bool look_at_account(const struct limit_of *of, const struct slurm_limit 
 	if (*user != ' ') {
 		size_t len = strcspn(user, " \n");
 
-		if (len < strlen(uid) || strncmp(user + len - strlen(uid), uid, strlen(uid)) != 0)
+		if (len < strlen(uid) || !text_begins_with(user + len - strlen(uid), uid))
 			return false;
 		*whose = xasprintf("you in account %s", of->account);
 	} else {

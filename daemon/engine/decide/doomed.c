@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "common/base/text.h"
 #include "daemon/engine/decide/attempt_end.h"
 #include "daemon/engine/decide/decision.h"
 
@@ -46,7 +47,7 @@ struct decision end_doomed(void)
 bool may_be_doomed(const struct facts *f)
 {
 	const char *reason = f->a->seen_poll_ms > 0 ? f->a->last_seen.reason : "";
-	bool waited_for_others = strncmp(reason, "Dependency", strlen("Dependency")) == 0;
+	bool waited_for_others = text_begins_with(reason, "Dependency");
 
 	if (!f->depends || f->a->claimed || f->ever_trained)
 		return false;

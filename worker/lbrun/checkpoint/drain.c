@@ -15,6 +15,7 @@
 #include "common/base/mem.h"
 #include "common/base/paths.h"
 #include "common/base/strv.h"
+#include "common/base/text.h"
 #include "common/checkpoint/layouts.h"
 #include "common/manifest/manifest.h"
 #include "worker/lbrun/checkpoint/copy.h"
@@ -184,7 +185,7 @@ static bool is_of_step(const struct drain *d, const struct checkpoint *c, const 
 {
 	return strcmp(c->path, path) == 0 ||
 	       (d->c->is_file && c->is_file && c->step == d->c->step &&
-		strncmp(c->path, d->part, strlen(d->part)) == 0);
+		text_begins_with(c->path, d->part));
 }
 
 /* One node saw its own part alone: now it stands beside the whole ones of before. */

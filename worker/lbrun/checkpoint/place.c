@@ -126,7 +126,7 @@ static int each(const char *parent, each_fn *fn, void *arg, struct err *err)
 	while (dir && rc == 0 && (entry = readdir(dir)) != NULL) {
 		char *path;
 
-		if (strncmp(entry->d_name, DRAIN_PREFIX, strlen(DRAIN_PREFIX)) != 0)
+		if (!text_begins_with(entry->d_name, DRAIN_PREFIX))
 			continue;
 		path = path_join("%s/%s", parent, entry->d_name);
 		rc = fn(parent, path, entry->d_name, arg, err);

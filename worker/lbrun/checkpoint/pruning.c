@@ -14,6 +14,7 @@
 #include "common/base/files.h"
 #include "common/base/mem.h"
 #include "common/base/paths.h"
+#include "common/base/text.h"
 #include "worker/lbrun/trainer/trainer.h"
 
 /* Hidden: no layout takes it for a checkpoint, nor for a part of one. */
@@ -75,7 +76,7 @@ static void remove_doomed(const char *folder, struct pruned *out)
 		struct err why = { 0 };
 		char *path;
 
-		if (strncmp(entry->d_name, mark, strlen(mark)) != 0)
+		if (!text_begins_with(entry->d_name, mark))
 			continue;
 		path = path_join("%s/%s", folder, entry->d_name);
 		folder_remove(path, &why);

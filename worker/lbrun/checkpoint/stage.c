@@ -16,6 +16,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "common/base/text.h"
 #include "common/run/attempt.h"
 #include "common/base/clock.h"
 #include "common/base/failpoint.h"
@@ -41,8 +42,7 @@ static void remove_others(const char *parent, const char *prefix, const char *ke
 	while (dir && (entry = readdir(dir)) != NULL) {
 		char *path = path_join("%s/%s", parent, entry->d_name);
 
-		if (strncmp(entry->d_name, prefix, strlen(prefix)) == 0 &&
-		    strcmp(entry->d_name, keep) != 0)
+		if (text_begins_with(entry->d_name, prefix) && strcmp(entry->d_name, keep) != 0)
 			folder_remove(path, NULL);
 		free(path);
 	}

@@ -20,6 +20,7 @@
 #include "common/base/clock.h"
 #include "common/base/paths.h"
 #include "common/base/procs.h"
+#include "common/base/text.h"
 #include "common/run/attempt.h"
 #include "worker/lbrun/checkpoint/part.h"
 #include "worker/lbrun/rank/process.h"
@@ -65,7 +66,7 @@ static bool is_profilers(pid_t pid)
 	char name[32];
 
 	process_file(pid, "comm", name, sizeof(name));
-	return strncmp(name, PROFILER, strlen(PROFILER)) == 0;
+	return text_begins_with(name, PROFILER);
 }
 
 /* Does anybody live for whom a profiler that has ended is survived? */

@@ -13,6 +13,7 @@
 #include "common/base/paths.h"
 #include "common/base/redact.h"
 #include "common/base/strv.h"
+#include "common/base/text.h"
 #include "common/checkpoint/entry_names.h"
 #include "common/checkpoint/interval.h"
 #include "common/run/trainer_env.h"
@@ -49,7 +50,7 @@ static bool is_ours(const char *setting)
 	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		if (strncmp(setting, names[i], strlen(names[i])) == 0)
+		if (text_begins_with(setting, names[i]))
 			return true;
 	}
 	return false;

@@ -14,6 +14,7 @@
 #include "common/base/clock.h"
 #include "common/base/files.h"
 #include "common/base/mem.h"
+#include "common/base/text.h"
 #include "common/config/amounts.h"
 #include "worker/lbrun/trainer/trainer.h"
 
@@ -35,7 +36,7 @@ static void forget_settings(void)
 	for (char **entry = environ; *entry; entry++) {
 		size_t i = 0, count = sizeof(heads) / sizeof(heads[0]);
 
-		while (i < count && strncmp(*entry, heads[i], strlen(heads[i])) != 0)
+		while (i < count && !text_begins_with(*entry, heads[i]))
 			i++;
 		if (i == count)
 			*kept++ = *entry;

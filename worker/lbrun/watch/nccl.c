@@ -20,6 +20,7 @@
 #include "common/base/files.h"
 #include "common/base/mem.h"
 #include "common/base/paths.h"
+#include "common/base/text.h"
 
 #define PIPE_PREFIX "pipe_"
 #define DUMP_PREFIX "rank_"
@@ -96,7 +97,7 @@ void nccl_ask_recorders(const char *attempt_folder)
 	while (dir && (entry = readdir(dir))) {
 		char *path = path_join("%s/%s", folder, entry->d_name);
 
-		if (strncmp(entry->d_name, PIPE_PREFIX, strlen(PIPE_PREFIX)) == 0 && ask_one(path))
+		if (text_begins_with(entry->d_name, PIPE_PREFIX) && ask_one(path))
 			strv_add(&dumps, dump_of(folder, entry->d_name));
 		free(path);
 	}

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/text.h"
+
 static const char *skip(const char *at)
 {
 	return at + strspn(at, " \t*");
@@ -18,7 +20,7 @@ static const char *expect(const char *at, const char *word)
 	if (!at)
 		return NULL;
 	at = skip(at);
-	return strncmp(at, word, strlen(word)) == 0 ? at + strlen(word) : NULL;
+	return text_begins_with(at, word) ? at + strlen(word) : NULL;
 }
 
 static const char *number(const char *at, double *value)

@@ -11,6 +11,7 @@
 #include "common/base/clock.h"
 #include "common/base/mem.h"
 #include "common/base/strv.h"
+#include "common/base/text.h"
 #include "kernels/machine/cpus.h"
 #include "worker/lbworker/ranks/meeting.h"
 
@@ -228,7 +229,7 @@ const char *ranks_own_words(const struct ranks *r, const char *text)
 	char prefix[32];
 
 	snprintf(prefix, sizeof(prefix), "rank %d: ", r->rank);
-	return strncmp(text, prefix, strlen(prefix)) == 0 ? text + strlen(prefix) : NULL;
+	return text_begins_with(text, prefix) ? text + strlen(prefix) : NULL;
 }
 
 /* --- exchanges -------------------------------------------------------------------------------- */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/text.h"
 #include "worker/lbworker/recipes/recipe.h"
 
 #define SLOT_WORDS \
@@ -68,7 +69,7 @@ static bool take_more(struct operand_cast *c, const char *word)
 		c->hadamard = true;
 	else if (strcmp(word, "four-over-six") == 0)
 		c->four_over_six = true;
-	else if (strncmp(word, delayed, strlen(delayed)) == 0 &&
+	else if (text_begins_with(word, delayed) &&
 		 (word += strlen(delayed), take_count(&word, &steps)) && *word == '\0' &&
 		 steps <= AMAX_HISTORY_MAX)
 		c->history = (uint16_t)steps;

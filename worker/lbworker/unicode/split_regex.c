@@ -13,6 +13,7 @@
 #include <pcre2.h>
 
 #include "common/base/mem.h"
+#include "common/base/text.h"
 #include "worker/lbworker/unicode/unicode.h"
 
 enum { MATCH_LIMIT = 1000000, PATTERN_BYTES_MAX = 1 << 20, CATEGORY_LETTERS = 2 };
@@ -209,7 +210,7 @@ static int put_special(struct translation *t)
 	}
 	if (at[0] == '(' && at[1] == '?') {
 		for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++)
-			if (strncmp(at, groups[i], strlen(groups[i])) == 0)
+			if (text_begins_with(at, groups[i]))
 				return put(t, at, 1);
 		return refuse(t, at, strnlen(at, 4));
 	}
