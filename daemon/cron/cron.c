@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "common/base/fnv.h"
 #include "common/base/json.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
@@ -99,11 +100,8 @@ void cron_read_folder(struct cron *cron)
 int64_t cron_jitter_s(const struct cron_entry *entry)
 {
 	int64_t span_s = entry->settings.jitter_ms / 1000;
-	uint64_t hash = UINT64_C(14695981039346656037);
 
-	for (const char *c = entry->name; *c; c++)
-		hash = (hash ^ (unsigned char)*c) * UINT64_C(1099511628211);
-	return span_s > 0 ? (int64_t)((hash >> 16) % (uint64_t)span_s) : 0;
+	return span_s > 0 ? (int64_t)((fnv_text(entry->name) >> 16) % (uint64_t)span_s) : 0;
 }
 
 int64_t cron_next_s(struct cron *cron, const struct cron_entry *entry, int64_t after_s)

@@ -11,6 +11,7 @@
 #include "common/base/clock.h"
 #include "common/base/failpoint.h"
 #include "common/base/files.h"
+#include "common/base/fnv.h"
 #include "common/base/json.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
@@ -75,13 +76,7 @@ static bool is_wanted(const struct config *config, const char *kind)
 
 static uint64_t hash_of(int64_t run_id, const char *kind, const char *text)
 {
-	uint64_t h = 14695981039346656037u ^ (uint64_t)run_id;
-
-	for (const char *c = kind; *c; c++)
-		h = (h ^ (unsigned char)*c) * 1099511628211u;
-	for (const char *c = text; *c; c++)
-		h = (h ^ (unsigned char)*c) * 1099511628211u;
-	return h;
+	return fnv_add_text(fnv_add_text(fnv_add(FNV_START, (uint64_t)run_id), kind), text);
 }
 
 static bool is_repetition(struct alerts *a, uint64_t hash)

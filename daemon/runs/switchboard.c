@@ -17,6 +17,7 @@
 #include "common/base/accounts.h"
 #include "common/base/clock.h"
 #include "common/base/files.h"
+#include "common/base/fnv.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
 #include "common/base/paths.h"
@@ -125,23 +126,15 @@ static int give_to_team(const struct switchboard *b, struct err *err)
 
 /* --- a look ----------------------------------------------------------------------------------- */
 
-static uint64_t add_hash(uint64_t h, const void *data, size_t len)
-{
-	for (size_t i = 0; i < len; i++)
-		h = (h ^ ((const unsigned char *)data)[i]) * 1099511628211u;
-	return h;
-}
-
 static uint64_t hash_of(const struct switches *s)
 {
-	uint64_t h = 14695981039346656037u;
+	uint64_t h = FNV_START;
 
 	for (size_t i = 0; i < s->count; i++) {
 		const struct switch_file *f = &s->items[i];
 
-		h = add_hash(h, f->file, strlen(f->file) + 1);
-		h = add_hash(h, &f->inode, sizeof(f->inode));
-		h = add_hash(h, &f->changed_ns, sizeof(f->changed_ns));
+		h = fnv_add(fnv_add_text(h, f->file), f->inode);
+		h = fnv_add(h, (uint64_t)f->changed_ns);
 	}
 	return h;
 }
@@ -162,7 +155,7 @@ static void tell(struct switchboard *b, const char *kind, const char *by, const 
 
 static bool is_new(struct refusals *r, const char *text)
 {
-	uint64_t h = add_hash(14695981039346656037u, text, strlen(text));
+	uint64_t h = fnv_text(text);
 	uint8_t *byte = &r->told[(h ^ h >> 32) % TOLD_BITS / 8];
 	uint8_t bit = (uint8_t)(1u << ((h ^ h >> 32) % 8));
 	bool was_told = *byte & bit;
