@@ -68,8 +68,7 @@ int open_home(const struct config *config, struct err *err)
 int open_runs(const struct config *config, struct err *err)
 {
 	const char *folder = config->runs_folder;
-	size_t len = strlen(config->home);
-	bool is_inside = strncmp(folder, config->home, len) == 0 && folder[len] == '/';
+	bool is_inside = path_below(folder, config->home);
 	int fd, rc = 0;
 
 	if (folder_make(folder, 0750, err) < 0)

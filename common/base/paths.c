@@ -189,6 +189,13 @@ const char *path_base(const char *path)
 	return slash ? slash + 1 : path;
 }
 
+const char *path_below(const char *path, const char *folder)
+{
+	size_t len = strlen(folder);
+
+	return strncmp(path, folder, len) == 0 && path[len] == '/' ? path + len + 1 : NULL;
+}
+
 bool path_has_program(const char *search, const char *program)
 {
 	while (search && *search) {

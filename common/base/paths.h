@@ -46,4 +46,8 @@ bool path_has_program(const char *search, const char *program);
 /* What stands behind the last slash: a part of `path`. */
 const char *path_base(const char *path);
 
+/* What stands in `path` behind `folder` and a slash: a part of `path`. NULL: by its text it lies
+ * elsewhere, or is that folder itself. */
+const char *path_below(const char *path, const char *folder);
+
 #endif

@@ -280,26 +280,28 @@ static void look_at_folder(struct walk *w, const struct checkpoint_place *at, co
 static bool is_second_name(const struct checkpoint_place *at, const struct dirent *entry,
 			   const char *path, struct strv *led_to)
 {
+	const char *inside;
 	char *real, *top;
-	bool is_inside;
+	bool is;
 
 	if ((entry->d_type != DT_LNK && entry->d_type != DT_UNKNOWN) || !file_is_link(path))
 		return false;
 	real = realpath(path, NULL);
 	top = realpath(at->path, NULL);
-	is_inside = real && top && text_begins_with(real, top) && real[strlen(top)] == '/';
-	if (is_inside)
-		strv_add(led_to, path_join("%s%s", at->path, real + strlen(top)));
+	inside = real && top ? path_below(real, top) : NULL;
+	is = inside != NULL;
+	if (is)
+		strv_add(led_to, path_join("%s/%s", at->path, inside));
 	free(real);
 	free(top);
-	return is_inside;
+	return is;
 }
 
 /* The folder that it is, what lies in that, or one of its files. */
 static bool consists_of(const struct checkpoint *c, const char *path)
 {
-	size_t beside = (size_t)(path_base(c->path) - c->path), len = strlen(c->path);
-	bool is = strncmp(c->path, path, len) == 0 && (path[len] == '\0' || path[len] == '/');
+	size_t beside = (size_t)(path_base(c->path) - c->path);
+	bool is = strcmp(path, c->path) == 0 || path_below(path, c->path);
 
 	for (size_t i = 0; c->is_file && i < c->part_count && !is; i++)
 		is = strncmp(c->path, path, beside) == 0 &&

@@ -80,12 +80,11 @@ int home_check(const char *home, struct err *err)
 
 static int refuse_place(const char *from, const char *to, struct err *err)
 {
-	size_t len = strlen(from);
 	char *parent = xstrndup(to, (size_t)(strrchr(to, '/') - to));
 	struct stat there;
 	int rc = 0;
 
-	if (strncmp(to, from, len) == 0 && to[len] == '/')
+	if (path_below(to, from))
 		rc = err_set(err, ERR_USAGE, "%s lies inside %s", to, from);
 	else if (stat(parent[0] ? parent : "/", &there) < 0 || !S_ISDIR(there.st_mode))
 		rc = err_set(err, ERR_USAGE, "%s: there is no such folder; make it first", parent);

@@ -145,16 +145,14 @@ static int64_t old_checkpoints(const json_t *attempt, const char *run_dir, const
 	return old.bytes;
 }
 
-static bool is_below(const char *path, const char *folder)
+static bool is_in(const char *path, const char *folder)
 {
-	size_t len = strlen(folder);
-
-	return strncmp(path, folder, len) == 0 && (path[len] == '/' || path[len] == '\0');
+	return strcmp(path, folder) == 0 || path_below(path, folder);
 }
 
 static enum space_kind kind_of(const FTSENT *entry, const struct run_space *space)
 {
-	if (is_below(entry->fts_path, space->checkpoints))
+	if (is_in(entry->fts_path, space->checkpoints))
 		return SPACE_CHECKPOINTS;
 	if (text_begins_with(entry->fts_name, "spool.jsonl"))
 		return SPACE_SPOOLS;
@@ -198,7 +196,7 @@ void run_space_measure(const char *run_dir, struct run_space *out)
 	json_t *attempt = run_space_attempt(run_dir);
 
 	*out = (struct run_space){ .checkpoints = run_checkpoint_folder(attempt, run_dir) };
-	out->is_elsewhere = !is_below(out->checkpoints, run_dir);
+	out->is_elsewhere = !is_in(out->checkpoints, run_dir);
 	walk(run_dir, out);
 	if (out->is_elsewhere && file_exists(out->checkpoints))
 		walk(out->checkpoints, out);

@@ -108,7 +108,7 @@ char *cron_entry_problem(const char *folder, const struct cron_entry *entry, con
 	else if (strchr(path, '/') == NULL)
 		problem = word_problem(path, folder, job_path);
 	else if (stat(path, &st) < 0)
-		problem = path[0] == '/' && !text_begins_with(path, folder)
+		problem = path[0] == '/' && !path_below(path, folder)
 				  ? NULL
 				  : xasprintf("%s: there is no such file in %s", path, folder);
 	else if (S_ISDIR(st.st_mode))

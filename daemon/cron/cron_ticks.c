@@ -154,9 +154,7 @@ static json_t *strings(char *const *items)
  * crontab names elsewhere is as the shell would find it. */
 static char *read_script(const struct cron *cron, const char *path, struct err *err)
 {
-	size_t len = strlen(cron->folder);
-
-	if (strncmp(path, cron->folder, len) == 0 && path[len] == '/')
+	if (path_below(path, cron->folder))
 		return cron_read(path, MAX_SPEC_BYTES, err);
 	return file_read(path, MAX_SPEC_BYTES, NULL, err);
 }

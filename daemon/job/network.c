@@ -168,9 +168,7 @@ static int add_all(struct strv *env, const struct toml *toml, struct err *err)
  * are. */
 static int load(struct toml *toml, const char *path, const char *own, struct err *err)
 {
-	size_t len = strlen(own);
-
-	if (strncmp(path, own, len) == 0 && path[len] == '/')
+	if (path_below(path, own))
 		return toml_load_guarded(toml, path, err);
 	return toml_load(toml, path, err);
 }

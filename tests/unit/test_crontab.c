@@ -313,6 +313,34 @@ static void test_never_due(void **state)
 	}
 }
 
+/* What lies elsewhere may be there for the job alone, also where the names begin alike. */
+static void test_missing_file(void **state)
+{
+	static const struct {
+		const char *line;
+		bool is_told;
+	} cases[] = {
+		{ "@daily /nowhere/cron/a.sh\n", true },
+		{ "@daily /nowhere/cron-old/a.sh\n", false },
+		{ "@daily /elsewhere/a.sh\n", false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct cron_entries list = { 0 };
+		struct bad bad = { 0 };
+		char *problem;
+
+		crontab_read(cases[i].line, "crontab", NULL, &defaults, &list, on_bad, &bad);
+		assert_int_equal(list.count, 1);
+		problem = cron_entry_problem("/nowhere/cron", &list.items[0], "/bin");
+		if ((problem != NULL) != cases[i].is_told)
+			fail_msg("%s: %s", cases[i].line, problem ? problem : "nothing");
+		free(problem);
+		cron_entries_clear(&list);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -323,6 +351,7 @@ int main(void)
 		cmocka_unit_test(test_bad_lines),
 		cmocka_unit_test(test_environment),
 		cmocka_unit_test(test_never_due),
+		cmocka_unit_test(test_missing_file),
 		cmocka_unit_test(test_scrontab),
 		cmocka_unit_test(test_percent),
 	};

@@ -106,6 +106,26 @@ static void test_sibling(void **state)
 	free(path);
 }
 
+static void test_below(void **state)
+{
+	static const struct {
+		const char *path, *folder, *below;
+	} cases[] = {
+		{ "/a/b/c/d", "/a/b", "c/d" }, { "/a/b", "/a/b", NULL },
+		{ "/a/bc/d", "/a/b", NULL },   { "/a", "/a/b", NULL },
+		{ "/a/b/", "/a/b", "" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		const char *below = path_below(cases[i].path, cases[i].folder);
+
+		assert_int_equal(below == NULL, cases[i].below == NULL);
+		if (below)
+			assert_string_equal(below, cases[i].below);
+	}
+}
+
 /* The child of test_own_program: an upgrade takes its file away. */
 static int begin_replaced(const char *path)
 {
@@ -149,6 +169,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_lb_home),     cmocka_unit_test(test_relative_home),
 		cmocka_unit_test(test_tmp),         cmocka_unit_test(test_sibling),
 		cmocka_unit_test(test_own_program), cmocka_unit_test(test_home_is_checked),
+		cmocka_unit_test(test_below),
 	};
 
 	if (argc == 3 && strcmp(argv[1], "--replaced") == 0)

@@ -18,9 +18,7 @@ bool stage_has_parts(const struct stage *s)
 
 bool stage_holds(const struct stage *s, const char *path)
 {
-	size_t len = s->folder ? strlen(s->folder) : 0;
-
-	return len > 0 && strncmp(path, s->folder, len) == 0 && path[len] == '/';
+	return s->folder && path_below(path, s->folder);
 }
 
 void stage_forget(struct stage *s)
