@@ -51,8 +51,9 @@ static void add_step(struct curve *c, const struct spool_line *line)
 	c->points[c->count++] = (struct curve_point){ step, line->time_ms, numbers_of(line->line) };
 }
 
-void curve_add(struct curve *c, const struct spool_line *line)
+static int add_line(const struct spool_line *line, void *arg)
 {
+	struct curve *c = arg;
 	const char *type = js_str(line->line, "type", "");
 	int64_t step = js_int(line->line, "step", -1);
 
@@ -61,6 +62,7 @@ void curve_add(struct curve *c, const struct spool_line *line)
 	else if (!line->from_trainer && strcmp(type, "checkpoint_valid") == 0 &&
 		 js_bool(line->line, "valid", false) && step > c->saved_step)
 		c->saved_step = step;
+	return 0;
 }
 
 size_t curve_settled(const struct curve *c, bool is_over)
@@ -84,19 +86,13 @@ uint64_t curve_digest(const struct curve *c, size_t count)
 	return digest;
 }
 
-static int on_line(const struct spool_line *line, void *arg)
-{
-	curve_add(arg, line);
-	return 0;
-}
-
 static int read_attempt(struct curve *c, const char *run_dir, int64_t number, struct err *err)
 {
 	char *path = path_join("%s/attempts/%lld/spool.jsonl", run_dir, (long long)number);
 	int64_t offset = 0, got = 1;
 
 	while (got > 0)
-		got = spool_read(path, &offset, READ_BYTES, on_line, NULL, c, err);
+		got = spool_read(path, &offset, READ_BYTES, add_line, NULL, c, err);
 	free(path);
 	return got < 0 ? -1 : 0;
 }

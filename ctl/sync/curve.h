@@ -25,8 +25,6 @@ struct curve {
 	int64_t saved_step; /* newest valid checkpoint; -1 = none */
 };
 
-/* A line of the spool, in order. */
-void curve_add(struct curve *c, const struct spool_line *line);
 /* How many of the points, from the first on, are settled. */
 size_t curve_settled(const struct curve *c, bool is_over);
 /* What tells two beginnings of so many points apart. */

@@ -43,7 +43,7 @@ static void look_at_zones(struct cron *cron, int64_t now_s)
 }
 
 /* A name was checked when its line was read; should the zone go later, UTC stands in. */
-const struct zone *cron_zone_of(struct cron *cron, const char *name)
+static const struct zone *zone_of(struct cron *cron, const char *name)
 {
 	int64_t now_s = clock_wall_ms() / 1000;
 	struct zone zone;
@@ -97,7 +97,7 @@ void cron_read_folder(struct cron *cron)
 /* --- one entry ------------------------------------------------------------------------------- */
 
 /* The same moment for an entry each time, spread over all of them. */
-int64_t cron_jitter_s(const struct cron_entry *entry)
+static int64_t jitter_s(const struct cron_entry *entry)
 {
 	int64_t span_s = entry->settings.jitter_ms / 1000;
 
@@ -106,11 +106,11 @@ int64_t cron_jitter_s(const struct cron_entry *entry)
 
 int64_t cron_next_s(struct cron *cron, const struct cron_entry *entry, int64_t after_s)
 {
-	const struct zone *zone = cron_zone_of(cron, entry->zone);
-	int64_t next_s = cron_expr_next(&entry->expr, zone, after_s - cron_jitter_s(entry),
+	const struct zone *zone = zone_of(cron, entry->zone);
+	int64_t next_s = cron_expr_next(&entry->expr, zone, after_s - jitter_s(entry),
 					cron->zones_until_s);
 
-	return next_s < 0 ? -1 : next_s + cron_jitter_s(entry);
+	return next_s < 0 ? -1 : next_s + jitter_s(entry);
 }
 
 /* Is the newest time that should have gone well long past, and the one before it, too? */
@@ -121,7 +121,7 @@ static bool is_silent(struct cron *cron, const struct cron_entry *entry, int64_t
 
 	if (ledger_cron_tick_succeeded(cron->lbd->ledger, entry->name, &good, NULL) < 0)
 		return false; /* it never did: each failure is told by itself */
-	t = cron_next_s(cron, entry, good.scheduled_s + cron_jitter_s(entry));
+	t = cron_next_s(cron, entry, good.scheduled_s + jitter_s(entry));
 	for (int i = 0; i < 2 && t >= 0; i++)
 		t = cron_next_s(cron, entry, t);
 	return t >= 0 && t < now_s;
@@ -143,8 +143,8 @@ static void note_ticks(struct cron *cron, const struct cron_entry *entry, int64_
 		       int64_t jump_s)
 {
 	struct cron_state *state = cron_state_of(cron, entry->name);
-	struct cron_span span = { state->seen_s, now_s - cron_jitter_s(entry), jump_s };
-	struct cron_plan plan = cron_plan(&entry->expr, cron_zone_of(cron, entry->zone),
+	struct cron_span span = { state->seen_s, now_s - jitter_s(entry), jump_s };
+	struct cron_plan plan = cron_plan(&entry->expr, zone_of(cron, entry->zone),
 					  (enum cron_catch_up)entry->settings.catch_up, &span);
 	bool is_disabled = state->disabled_by[0] != '\0';
 
@@ -236,7 +236,7 @@ static int64_t next_turn_s(struct cron *cron, int64_t now_s)
 	int64_t at_s = now_s - now_s % MINUTE_S + MINUTE_S;
 
 	for (size_t i = 0; i < cron->entries.count; i++) {
-		int64_t next_s = cron_jitter_s(&cron->entries.items[i])
+		int64_t next_s = jitter_s(&cron->entries.items[i])
 					 ? cron_next_s(cron, &cron->entries.items[i], now_s)
 					 : -1;
 

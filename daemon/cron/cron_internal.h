@@ -43,10 +43,8 @@ int cron_state_write(struct cron *cron, struct cron_state *state, struct err *er
 int cron_states_load(struct cron *cron, struct err *err);
 void cron_states_free(struct cron *cron);
 
-const struct zone *cron_zone_of(struct cron *cron, const char *name);
 /* When it is next due, its jitter included; -1 = not within the next years. */
 int64_t cron_next_s(struct cron *cron, const struct cron_entry *entry, int64_t after_s);
-int64_t cron_jitter_s(const struct cron_entry *entry);
 
 /* A tick is due: it waits for cron_look_after, or is passed over, as the entry says. */
 void cron_tick(struct cron *cron, const struct cron_entry *entry, int64_t scheduled_s,

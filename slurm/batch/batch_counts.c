@@ -9,7 +9,7 @@
 
 #include "common/base/mem.h"
 
-int64_t batch_count(int64_t n)
+static int64_t capped(int64_t n)
 {
 	return n < 0 ? 0 : n > UINT32_MAX ? UINT32_MAX : n;
 }
@@ -18,7 +18,7 @@ int64_t batch_times(int64_t a, int64_t b)
 {
 	int64_t product;
 
-	return __builtin_mul_overflow(a, b, &product) ? UINT32_MAX : batch_count(product);
+	return __builtin_mul_overflow(a, b, &product) ? UINT32_MAX : capped(product);
 }
 
 int64_t batch_count_of(const char *word)
@@ -30,7 +30,7 @@ int64_t batch_count_of(const char *word)
 
 	if (!isdigit((unsigned char)word[0]))
 		return word[0] != '\0';
-	n = batch_count(strtoll(word, &end, 10));
+	n = capped(strtoll(word, &end, 10));
 	factor = *end ? strchr(factors, tolower((unsigned char)*end)) : NULL;
 	for (const char *f = factors; factor && f <= factor; f++)
 		n = batch_times(n, 1024);
@@ -45,7 +45,7 @@ int64_t batch_sum_counts(const char *list)
 		size_t len = strcspn(list, ",");
 		char *item = xstrndup(list, len), *colon = strrchr(item, ':');
 
-		sum = batch_count(sum + batch_count_of(colon ? colon + 1 : item));
+		sum = capped(sum + batch_count_of(colon ? colon + 1 : item));
 		free(item);
 		list += len + (list[len] == ',');
 	}
@@ -63,7 +63,7 @@ int64_t batch_gpus_of_gres(const char *list)
 		const char *name = item + (has_prefix ? 5 : 0), *last = strrchr(name, ':');
 
 		if (strncmp(name, "gpu", 3) == 0 && (name[3] == ':' || name[3] == '\0'))
-			sum = batch_count(sum + (last ? batch_count_of(last + 1) : 1));
+			sum = capped(sum + (last ? batch_count_of(last + 1) : 1));
 		free(item);
 		list += len + (list[len] == ',');
 	}

@@ -6,8 +6,7 @@
 
 #include <stdint.h>
 
-/* n, but no less than 0 and no more than Slurm can count. */
-int64_t batch_count(int64_t n);
+/* The product; both are counts already. */
 int64_t batch_times(int64_t a, int64_t b);
 
 /* What a word begins with: digits, with a factor as Slurm has them (2k is 2048); a type alone is

@@ -30,7 +30,8 @@ static int call_nvml(void *nvml, const char *name, unsigned *count)
 	return count ? f.counting(count) : f.plain();
 }
 
-int machine_gpus_by_nvml(void)
+/* 0 without NVML or a driver. */
+static int gpus_by_nvml(void)
 {
 	void *nvml = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
 	unsigned count = 0;
@@ -60,7 +61,7 @@ static uint64_t find_gpus(const struct local_limits *limits)
 			gpus |= (uint64_t)1 << limits->gpu_ids[i];
 	if (limits->gpu_id_count)
 		return limits->gpus >= 0 ? gpus_pick(gpus, 0, limits->gpus) : gpus;
-	return first_gpus(limits->gpus >= 0 ? limits->gpus : machine_gpus_by_nvml());
+	return first_gpus(limits->gpus >= 0 ? limits->gpus : gpus_by_nvml());
 }
 
 static void find_cpus(const struct local_limits *limits, cpu_set_t *out)

@@ -26,9 +26,6 @@ struct machine {
 void machine_find(struct machine *m, const struct local_limits *limits);
 struct slots machine_slots(const struct machine *m);
 
-/* The GPUs that NVML counts; 0 without NVML or a driver. */
-int machine_gpus_by_nvml(void);
-
 /* The `count` lowest of what is in `all` and not in `taken`. */
 uint64_t gpus_pick(uint64_t all, uint64_t taken, int64_t count);
 void cpus_pick(const cpu_set_t *all, const cpu_set_t *taken, int64_t count, cpu_set_t *out);

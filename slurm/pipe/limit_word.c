@@ -39,14 +39,9 @@ void limit_word(const char *said, char limit[LIMIT_WORD_BYTES])
 	}
 }
 
-bool limit_word_is_qos(const char *limit)
-{
-	return strncmp(limit, "Assoc", 5) != 0; /* MaxJobsPerAccount is one of a QOS, too */
-}
-
 int limit_refuse(struct answer *a, const char *limit, const char *account, const char *qos)
 {
-	bool is_qos = limit_word_is_qos(limit);
+	bool is_qos = strncmp(limit, "Assoc", 5) != 0; /* so is MaxJobsPerAccount */
 	const char *whose = is_qos ? qos : account;
 
 	/* behind the semicolon is what a job that is in line already waits for */

@@ -20,9 +20,6 @@ enum { LIMIT_WORD_BYTES = 280 };
  * when no limit is named there. */
 void limit_word(const char *said, char limit[LIMIT_WORD_BYTES]);
 
-/* Is it one of a QOS? */
-bool limit_word_is_qos(const char *limit);
-
 /* The answers: such a job would never be taken, in words that name the key (account and qos as the
  * job asks for them, or NULL); or it may be taken once others have ended. Always -1, as
  * answer_set. */

@@ -174,6 +174,12 @@ static void send_term(pid_t pid)
 	kill(pid, SIGCONT); /* a stopped process would not act on it */
 }
 
+static void forget(struct rank_term *term)
+{
+	free(term->pids);
+	*term = (struct rank_term){ 0 };
+}
+
 bool rank_term_begin(struct rank_term *term)
 {
 	pid_t *pids, *asked;
@@ -194,7 +200,7 @@ bool rank_term_begin(struct rank_term *term)
 	free(pids);
 	for (size_t i = 0; i < count; i++) /* not before: who is gone has no forks */
 		send_term(asked[i]);
-	rank_term_forget(term);
+	forget(term);
 	*term = (struct rank_term){ .pids = asked, .count = count, .has_srun = has_srun };
 	if (count == 0)
 		rank_term_look(term);
@@ -225,12 +231,6 @@ void rank_term_look(struct rank_term *term)
 	for (size_t i = 0; i < living && is_due && !term->has_srun; i++)
 		send_term(pids[i]);
 	if (is_due)
-		rank_term_forget(term);
+		forget(term);
 	free(pids);
-}
-
-void rank_term_forget(struct rank_term *term)
-{
-	free(term->pids);
-	*term = (struct rank_term){ 0 };
 }

@@ -27,7 +27,6 @@ struct rank_term {
 bool rank_term_begin(struct rank_term *term);
 /* Once those who were asked are gone, whoever is left gets SIGTERM; then `asked` is all zero. */
 void rank_term_look(struct rank_term *term);
-void rank_term_forget(struct rank_term *term);
 
 /* Is this one? `comm` is its name, `args` its command line as /proc has it, of `size` bytes. */
 enum launcher {

@@ -80,7 +80,8 @@ static bool is_new(const char *run_dir, const char *text)
 	return is && text[0];
 }
 
-void edits_look(const char *run_dir, char text[EDITS_TEXT_BYTES])
+/* What the child does; "" when nothing is changed. */
+static void look(const char *run_dir, char text[EDITS_TEXT_BYTES])
 {
 	char *path = path_join("%s/" CODE_FILES, run_dir);
 	char *code_path = path_join("%s/" CODE_JSON, run_dir);
@@ -114,7 +115,7 @@ int edits_start(struct edits *e, const char *run_dir, struct err *err)
 	e->pid = fork();
 	if (e->pid == 0) {
 		child_begin(shepherd);
-		edits_look(run_dir, text);
+		look(run_dir, text);
 		_exit(file_write_all(ends[1], text, sizeof(text)) < 0);
 	}
 	close(ends[1]);

@@ -25,7 +25,4 @@ int edits_start(struct edits *e, const char *run_dir, struct err *err);
  * run's folder: the same is told once. */
 bool edits_end(struct edits *e, char text[EDITS_TEXT_BYTES]);
 
-/* What the child does; "" when nothing is changed. */
-void edits_look(const char *run_dir, char text[EDITS_TEXT_BYTES]);
-
 #endif

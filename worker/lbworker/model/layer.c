@@ -22,7 +22,9 @@ static size_t row_count(const struct model *m)
 
 /* --- a norm ---------------------------------------------------------------------------------- */
 
-const float *norm_weight(const struct model *m, size_t weight, size_t width, int place)
+/* The `width` weights of a norm as it multiplies by them, until the next call with that `place`, 0
+ * or 1. */
+static const float *norm_weight(const struct model *m, size_t weight, size_t width, int place)
 {
 	size_t room = norm_width(&m->shape);
 	float *to = m->ones ? m->ones + room * (size_t)(1 + place) : NULL;

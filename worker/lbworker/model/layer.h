@@ -159,9 +159,6 @@ void experts_push(const struct model *m, const struct layer_kept *layer,
 /* What layer l does not keep: AGAIN_ bits. */
 unsigned layer_lacks(const struct model *m, size_t l);
 
-/* The `width` weights of a norm as it multiplies by them, until the next call with that `place`, 0
- * or 1. */
-const float *norm_weight(const struct model *m, size_t weight, size_t width, int place);
 void norm_forward(const struct model *m, size_t weight, size_t bias, const struct norm_kept *kept,
 		  void *out, void *sum, const void *x, const void *delta, size_t rows);
 void norm_backward(const struct model *m, size_t weight, size_t bias, const struct norm_kept *kept,

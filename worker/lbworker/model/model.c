@@ -116,7 +116,7 @@ static int check_device(const struct model *m, struct err *err)
 		    : 0;
 }
 
-/* For norm_weight(): ones, and two places for 1 + a norm's weights. */
+/* For norm_weight() of layer.c: ones, and two places for 1 + a norm's weights. */
 static int take_ones(struct model *m, struct err *err)
 {
 	size_t width = norm_width(&m->shape);

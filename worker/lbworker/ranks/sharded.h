@@ -96,18 +96,15 @@ const struct mesh *sharded_mesh(const struct sharded *s);
 
 /* --- for checkpoints --- */
 
-/* The whole of an array of the model's layout, with elements of so many bytes, to host memory of
- * the first of the ranks, as far as the model is here; elsewhere `to` is NULL. each > 1: it has one
- * element for so many parameters, and units begin at multiples of them. */
+/* An array of the model's layout, with elements of so many bytes. each > 1: it has one element for
+ * so many parameters, and units begin at multiples of them. */
 struct sharded_array {
 	void *from;
 	size_t element_bytes, each;
 	struct model_unit without; /* units within it are left out; count 0: none */
 };
-int sharded_collect(struct sharded *s, const struct sharded_array *array, void *to,
-		    struct err *err);
-/* The same of the whole model (model_whole), to the first of the world; of slices only with each
- * 1. */
+/* All of it, of the whole model (model_whole), to host memory of the first of the world; elsewhere
+ * `to` is NULL. Of slices only with each 1. */
 int sharded_collect_whole(struct sharded *s, const struct sharded_array *array, void *to,
 			  struct err *err);
 

@@ -64,7 +64,8 @@ static int collect_unit(struct sharded *s, const struct sharded_array *c, char *
 	return rc;
 }
 
-int sharded_collect(struct sharded *s, const struct sharded_array *array, void *to, struct err *err)
+/* To the first of the ranks, as far as the model is here. */
+static int collect(struct sharded *s, const struct sharded_array *array, void *to, struct err *err)
 {
 	const struct model_unit *unit = s->model->unit, *out = &array->without;
 	int rc = 0;
@@ -82,9 +83,9 @@ int sharded_collect_whole(struct sharded *s, const struct sharded_array *array, 
 	bool is_first = s->plane->rank == 0;
 
 	if (!m->whole)
-		return sharded_collect(s, array, to, err);
+		return collect(s, array, to, err);
 	char *slice = is_first ? xcalloc(m->parameters, array->element_bytes) : NULL;
-	int rc = sharded_collect(s, array, slice, err);
+	int rc = collect(s, array, slice, err);
 	if (rc == 0 && is_first)
 		rc = assemble(s->tensor, m, slice, array->element_bytes, to, err);
 	free(slice);

@@ -128,9 +128,9 @@ int precision_attach(struct precision *p, const struct backend *be, struct devic
 	return 0;
 }
 
-void precision_detach(struct precision *p)
+static void detach(struct precision *p)
 {
-	if (!p || !p->backend)
+	if (!p->backend)
 		return;
 	p->backend->free(p->device, p->past);
 	p->backend->free(p->device, p->now);
@@ -182,7 +182,7 @@ void precision_destroy(struct precision *p)
 {
 	if (!p)
 		return;
-	precision_detach(p);
+	detach(p);
 	for (size_t i = 0; i < p->rules; i++)
 		recipe_clear(&p->recipe[i]);
 	free(p->past);

@@ -41,11 +41,10 @@ struct precision;
 int precision_create(struct precision **out, const struct precision_wish *wish, const char **which,
 		     struct err *err);
 void precision_destroy(struct precision *p); /* NULL is fine */
-/* Operands are in the memory of a device, which keeps there what is known of past steps. detach (or
- * destroy) before the device is closed. p may be NULL. */
+/* Operands are in the memory of a device, which keeps there what is known of past steps: destroy
+ * before the device is closed. p may be NULL. */
 int precision_attach(struct precision *p, const struct backend *be, struct device *dev,
 		     struct err *err);
-void precision_detach(struct precision *p);
 
 /* Before a step (from 1): amax of the step before goes into the past; statistics begin anew when
  * `watched`, and are not kept otherwise. p may be NULL, here and below. */

@@ -68,7 +68,8 @@ const struct recipe_row *recipe_row(size_t i)
 	return i < RECIPES ? &recipes[i] : NULL;
 }
 
-char *recipe_names(void)
+/* "none, tensorwise, ...". The caller frees. */
+static char *list_names(void)
 {
 	char *names = xstrdup(recipes[0].name);
 
@@ -96,7 +97,7 @@ static int take_row(struct recipe *out, const char *name, struct err *err)
 	const struct recipe_row *row = row_of(name);
 
 	if (!row) {
-		char *names = recipe_names();
+		char *names = list_names();
 		err_set(err, ERR_USAGE,
 			"there is no recipe \"%s\"; allowed: %s, or the path of a "
 			"file NAME.toml",

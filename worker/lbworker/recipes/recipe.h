@@ -41,8 +41,6 @@ struct recipe_row {
 };
 /* The i-th recipe of the table; NULL behind the last. */
 const struct recipe_row *recipe_row(size_t i);
-/* "none, tensorwise, ...". The caller frees. */
-char *recipe_names(void);
 
 /* By a name of the table, another program's name for it, or the path of a TOML file (a name with a
  * slash, or that ends in .toml):

@@ -57,17 +57,6 @@ int plan_make(struct plan *out, const struct config *config, struct err *err);
  * are made in. */
 void plan_share(struct plan *plan, const struct config_mesh *mesh);
 
-/* Bytes that a rank of the config's stage sends in a step, and what they take at the least: between
- * the GPUs of a node, and between nodes. */
-struct plan_traffic {
-	double gradients, sums, weights; /* sums: to those that hold the same shard */
-	double slices; /* activations, to those that hold the other slices of the model */
-	double keys;   /* and values, to those that share the sequences */
-	double stream; /* activations and their gradients, to the stages beside ours */
-	double exchanges;
-};
-struct plan_traffic plan_traffic(const struct plan *plan, const struct config *config,
-				 const struct config_mesh *mesh);
 /* For people: what each of `ranks` takes and sends, as the config shares the model; then every
  * other way of sharing it among them, and what fits on `device` (NULL: an 80 GB one). */
 int plan_print_ranks(const struct config *config, int ranks, const struct plan_device *device,

@@ -18,6 +18,15 @@ static const struct link {
 };
 enum { LINKS = sizeof(links) / sizeof(links[0]) };
 
+/* Bytes that a rank of the config's stage sends in a step, and in how many exchanges. */
+struct traffic {
+	double gradients, sums, weights; /* sums: to those that hold the same shard */
+	double slices; /* activations, to those that hold the other slices of the model */
+	double keys;   /* and values, to those that share the sequences */
+	double stream; /* activations and their gradients, to the stages beside ours */
+	double exchanges;
+};
+
 /* How often a pass gathers or adds up the stream of a layer, each of which is once the bytes of all
  * its rows, less the part that stays (worker/lbworker/model/layer.c). */
 static double layer_trips(const struct config *c)
@@ -106,7 +115,7 @@ static double gathered_bytes(const struct plan *p, const struct config *c,
 	       vectors * (double)sizeof(float);
 }
 
-struct plan_traffic plan_traffic(const struct plan *p, const struct config *c,
+static struct traffic traffic_of(const struct plan *p, const struct config *c,
 				 const struct config_mesh *m)
 {
 	double all = (double)p->cost.parameters * sizeof(float), shard = m->shard;
@@ -118,7 +127,7 @@ struct plan_traffic plan_traffic(const struct plan *p, const struct config *c,
 	double keys = context_in_pass(c, m, &more), halves;
 	double stream = stream_in_pass(c, m, &halves);
 
-	return (struct plan_traffic){
+	return (struct traffic){
 		.gradients = (double)reduced * all * (ranks - 1) / ranks,
 		.sums = all / ranks * (m->replicate - 1),
 		.weights = gathers * gathered_bytes(p, c, m) * (shard - 1) / shard,
@@ -130,7 +139,7 @@ struct plan_traffic plan_traffic(const struct plan *p, const struct config *c,
 	};
 }
 
-static double sent(const struct plan_traffic *t)
+static double sent(const struct traffic *t)
 {
 	return t->gradients + t->sums + t->weights + t->slices + t->keys + t->stream;
 }
@@ -138,7 +147,7 @@ static double sent(const struct plan_traffic *t)
 /* What a rank of that mesh and stage takes, and what it sends. */
 struct rank_share {
 	struct plan plan;
-	struct plan_traffic traffic;
+	struct traffic traffic;
 	size_t first_layer, end_layer;
 };
 
@@ -156,7 +165,7 @@ static int share_of(const struct config *c, const struct config_mesh *m, int sta
 	const struct model_pipeline p = stages_of(&same);
 	s->first_layer = stage > 0 ? p.end[stage - 1] : 0;
 	s->end_layer = p.degree > 1 ? p.end[stage] : c->shape.layers;
-	s->traffic = plan_traffic(&s->plan, &same, m);
+	s->traffic = traffic_of(&s->plan, &same, m);
 	plan_share(&s->plan, m);
 	return 0;
 }
@@ -178,7 +187,7 @@ static int largest(const struct config *c, const struct config_mesh *m, double *
 }
 
 /* Bytes at the link's speed, and what each exchange takes whatever it carries. */
-static double seconds_over(const struct link *l, const struct plan_traffic *t,
+static double seconds_over(const struct link *l, const struct traffic *t,
 			   const struct config_mesh *m)
 {
 	double others = (double)m->replicate * m->shard * m->tensor * m->pipeline - 1;

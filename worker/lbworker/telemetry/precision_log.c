@@ -6,7 +6,8 @@
 #include <math.h>
 #include <stdio.h>
 
-double precision_sqnr_db(const struct operand_stats *s)
+/* NAN where there is no error, or nothing else. */
+static double sqnr_db(const struct operand_stats *s)
 {
 	return s->error > 0 && s->power > 0 ? 10 * log10(s->power / s->error) : NAN;
 }
@@ -40,7 +41,7 @@ static void write_binades(FILE *to, const struct operand_stats *s)
 
 static void write_line(FILE *to, int64_t step, const struct place *p, const struct operand_stats *s)
 {
-	double db = precision_sqnr_db(s);
+	double db = sqnr_db(s);
 
 	fprintf(to,
 		"{\"step\":%" PRId64 ",\"layer\":%zu,\"module\":\"%s\",\"slot\":\"%s\","
@@ -61,7 +62,7 @@ static void chart(struct tensorboard *tb, int64_t step, const struct place *p,
 {
 	static const char *const what[WHATS] = { "saturated", "zeroed", "amax", "sqnr_db" };
 	const double value[WHATS] = { share(s->saturated, s->count), share(s->zeroed, s->count),
-				      (double)s->amax, precision_sqnr_db(s) };
+				      (double)s->amax, sqnr_db(s) };
 	char tag[WHATS][TAG_BYTES];
 	struct tb_scalar scalar[WHATS];
 

@@ -18,7 +18,4 @@
 int precision_log(const struct precision *precision, int64_t step, const char *path,
 		  struct tensorboard *tb, struct err *err);
 
-/* NAN where there is no error, or nothing else. */
-double precision_sqnr_db(const struct operand_stats *stats);
-
 #endif
