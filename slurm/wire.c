@@ -4,9 +4,7 @@
 #include <string.h>
 
 #include "common/base/bytes.h"
-#include "common/base/json.h"
 #include "common/base/mem.h"
-#include "common/base/text.h"
 #include "slurm/job_result.h"
 #include "slurm/wire.h"
 

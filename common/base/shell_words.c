@@ -3,7 +3,6 @@
  * expanded. */
 #include "common/base/shell_words.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 #include "common/base/mem.h"

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "common/base/bytes.h"
-#include "common/base/json.h"
 #include "common/base/mem.h"
 #include "common/base/paths.h"
 #include "common/config/kept_env.h"

@@ -3,12 +3,10 @@
 #include "ctl/base/starts.h"
 
 #include <math.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/json.h"
 #include "common/base/mem.h"
 
 enum { TEXT_BYTES = 2048 };

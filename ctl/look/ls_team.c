@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "common/base/json.h"
-#include "common/base/mem.h"
 #include "ctl/base/command.h"
 #include "ctl/base/print.h"
 #include "ctl/look/run_row.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* export.c - lbctl metrics: once, into a file again and again, or on a page of this machine. */
 #include <arpa/inet.h>
-#include <errno.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <stdlib.h>

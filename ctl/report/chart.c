@@ -2,7 +2,6 @@
 /* chart.c - dots as characters, two by four to one where the terminal has braille. */
 #include "ctl/report/chart.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

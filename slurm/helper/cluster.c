@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* cluster.c - partitions and nodes, as libslurm tells them. */
-#include <errno.h>
 #include <string.h>
 
 #include "common/base/mem.h"

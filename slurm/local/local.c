@@ -23,7 +23,6 @@
  *
  * Cancel asks lbrun by SIGQUIT, as it alone can end what left its session; asked again, lbrun, its
  * session and every descendant that can still be found are killed. */
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -9,7 +9,6 @@
 
 #include "common/base/bytes.h"
 #include "common/base/clock.h"
-#include "common/base/json.h"
 #include "common/base/mem.h"
 #include "common/base/strv.h"
 #include "slurm/pipe/command.h"

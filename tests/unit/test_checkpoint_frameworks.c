@@ -3,7 +3,6 @@
  * parts of their ranks. */
 #include "tests/unit/unit.h"
 
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "tests/unit/newest_checkpoint.h"

@@ -5,7 +5,6 @@
 
 #include <sys/stat.h>
 
-#include "common/base/json.h"
 #include "slurm/pipe/sbatch.h"
 #include "slurm/pipe/words.h"
 

@@ -3,11 +3,8 @@
  * zone from 2020 to 2037, against Debian's cron minute by minute. */
 #include "tests/unit/unit.h"
 
-#include <dirent.h>
-#include <sys/stat.h>
 #include <time.h>
 
-#include "common/base/mem.h"
 #include "daemon/calendar/cron_expr.h"
 
 /* 2020-01-01 and 2038-01-01, UTC */

@@ -10,7 +10,6 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "common/base/mem.h"
 #include "kernels/load.h"
 #include "worker/lbworker/model/model.h"
 

@@ -3,7 +3,6 @@
  * their own.) */
 #include "tests/unit/unit.h"
 
-#include "common/base/files.h"
 #include "common/checkpoint/handed.h"
 
 /* As an lbrun that was killed leaves it to the next. */

@@ -3,7 +3,6 @@
  * in a folder of their own.) */
 #include "tests/unit/unit.h"
 
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/base/files.h"

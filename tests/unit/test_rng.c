@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* test_rng.c - known answers of Philox, and that the sample order visits everything once. */
-#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

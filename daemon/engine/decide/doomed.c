@@ -3,7 +3,6 @@
  * it. */
 #include "daemon/engine/decide/doomed.h"
 
-#include <stddef.h>
 #include <string.h>
 
 #include "common/base/text.h"

@@ -2,7 +2,6 @@
 /* moving.c - when to ask for other nodes, when for a last checkpoint, and when to begin anew. */
 #include "daemon/engine/decide/moving.h"
 
-#include <stddef.h>
 
 #include "daemon/engine/decide/decision.h"
 

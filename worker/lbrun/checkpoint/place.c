@@ -3,9 +3,7 @@
 #include "worker/lbrun/checkpoint/place.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <inttypes.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,6 @@
  * done before it. */
 #include "worker/lbrun/end/task_end.h"
 
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 

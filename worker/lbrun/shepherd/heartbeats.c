@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* heartbeats.c - nodes of a launch that are not heard any more: a fact for what is decided next. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "common/base/clock.h"
 #include "common/base/log.h"

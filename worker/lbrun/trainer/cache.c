@@ -3,7 +3,6 @@
 #include "worker/lbrun/trainer/cache.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <fts.h>
 #include <inttypes.h>

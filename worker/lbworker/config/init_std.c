@@ -3,7 +3,6 @@
 #include "worker/lbworker/config/init_std.h"
 
 #include <math.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 

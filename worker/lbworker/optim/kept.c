@@ -2,7 +2,6 @@
 /* kept.c - room for moments, and the numbers that 8 bits of them mean. */
 #include "worker/lbworker/optim/kept.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 #include "common/base/mem.h"

@@ -2,7 +2,6 @@
 /* local_ranks.c - forks ranks, waits for all, and ends the rest when one fails. */
 #include "worker/lbworker/ranks/local_ranks.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>

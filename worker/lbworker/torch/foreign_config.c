@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* foreign_config.c - a Llama's shape as Meta's params.json says it (llama-models: ModelArgs),
  * LitGPT's model_config.yaml (litgpt/config.py), and transformers' config.json. */
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,6 @@
 #include "worker/lbworker/torch/torch_file.h"
 
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +13,6 @@
 
 #include "common/base/files.h"
 #include "common/base/mem.h"
-#include "common/base/text.h"
 #include "common/checkpoint/zip_check.h"
 
 /* MAX_VALUES: a dictionary may stand in others any number of times, and those again. */

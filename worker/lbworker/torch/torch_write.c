@@ -4,7 +4,6 @@
 #include "worker/lbworker/torch/torch_file.h"
 
 #include <endian.h>
-#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
