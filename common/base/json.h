@@ -37,14 +37,15 @@ bool js_bool(const json_t *object, const char *key, bool fallback);
 /* Setters that turn "unknown" into null: NULL text, NaN or infinite reals, JS_NONE integers.
  * Text that is no UTF-8 is cleaned first. */
 #define JS_NONE INT64_MIN
-/* Takes the list; a new one in the order of `compare`, which gets pointers to json_t *. */
-json_t *js_sorted(json_t *list, int (*compare)(const void *, const void *));
 void js_set_str(json_t *object, const char *key, const char *text);
 void js_set_int(json_t *object, const char *key, int64_t value);
 void js_set_real(json_t *object, const char *key, double value);
 void js_set_bool(json_t *object, const char *key, bool value);
 /* value <= 0 becomes null; milliseconds become seconds since the epoch (a real with ms). */
 void js_set_time(json_t *object, const char *key, int64_t time_ms);
+
+/* Takes the list; a new one in the order of `compare`, which gets pointers to json_t *. */
+json_t *js_sorted(json_t *list, int (*compare)(const void *, const void *));
 
 /* Compact text on one line, without the newline; owned by the caller. */
 char *js_line(const json_t *value);

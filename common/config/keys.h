@@ -46,7 +46,7 @@ struct key {
 	double min, max;      /* numbers and durations (in ms); both 0 = any */
 	const char *choices;  /* KEY_ENUM */
 	const char *fallback; /* the default as JSON, quotes optional; NULL = zero */
-	const char *help;     /* one line, for man pages and messages */
+	const char *help;     /* one line, for who reads the table; no program shows it */
 };
 
 /* Rows by name. In front of the table: #define KEYS_OF struct config, which keys_read is to fill;

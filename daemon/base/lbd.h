@@ -48,7 +48,7 @@ struct lbd {
 	struct sync *sync;               /* NULL: no trackers */
 	struct backup *backup;
 	int64_t started_ms;       /* wall clock */
-	struct troubles troubles; /* of runs/rate.h, as of … */
+	struct troubles troubles; /* of rate.h, as of … */
 	int64_t troubles_ms;      /* 0 = not known yet */
 	int64_t troubles_took_ms; /* to read */
 };

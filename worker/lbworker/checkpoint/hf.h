@@ -3,7 +3,7 @@
  * model.safetensors, or in several files that model.safetensors.index.json lists.
  *
  * Tensors carry the same names on both sides, so nothing is permuted; config.json is
- * model/hf_config.h. */
+ * families/hf_config.h. */
 #ifndef LBWORKER_HF_H
 #define LBWORKER_HF_H
 

@@ -136,7 +136,7 @@ struct model_tensor {
 	/* u-muP (umup.h); without it 1, and rate and unit_gradient are not looked at */
 	double rate, unit_gradient;
 	double folded;   /* times that it is the weight of a model without u-muP */
-	bool is_balance; /* no gradient moves it: experts_balance() */
+	bool is_balance; /* no gradient moves it: model_balance() */
 };
 
 struct family;            /* families/family.h */

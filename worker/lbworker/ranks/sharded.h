@@ -88,9 +88,8 @@ void sharded_updated(struct sharded *s);
  * first. */
 void sharded_ahead(struct sharded *s, size_t unit);
 
-/* `passes` sums of losses, of which this rank has made those that mesh_leaf gave it: their sum, in
- * order. */
-int sharded_losses(struct sharded *s, const double *loss, int64_t passes, double *sum,
+/* The sum of the losses of so many leaves, in their order; loss: ours, one for each wave. */
+int sharded_losses(struct sharded *s, const double *loss, int64_t leaves, double *sum,
 		   struct err *err);
 const struct mesh *sharded_mesh(const struct sharded *s);
 

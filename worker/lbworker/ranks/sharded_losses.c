@@ -38,16 +38,16 @@ static void pick_losses(const struct sharded *s, const char *packets, size_t byt
 	}
 }
 
-int sharded_losses(struct sharded *s, const double *loss, int64_t passes, double *sum,
+int sharded_losses(struct sharded *s, const double *loss, int64_t leaves, double *sum,
 		   struct err *err)
 {
-	size_t waves = (size_t)waves_of(s, passes), bytes = waves * sizeof(*loss);
+	size_t waves = (size_t)waves_of(s, leaves), bytes = waves * sizeof(*loss);
 	double *packets = xcalloc(waves * (size_t)s->world->size, sizeof(*packets));
 	double *all = xcalloc(waves * (size_t)s->ranks->size, sizeof(*all));
 	int rc = ranks_gather(s->world, loss, bytes, packets, err);
 
 	pick_losses(s, (const char *)packets, bytes, 0, waves, all);
-	*sum = add_losses(s, all, passes);
+	*sum = add_losses(s, all, leaves);
 	free(all);
 	free(packets);
 	return rc;
