@@ -126,6 +126,12 @@ like "$out" 'idle_interval = ' "as TOML"
 exits 2 "a time that is none" lbd --until yesterday
 like "$err" '^lbd: --until: "yesterday" is no number from 0 to ' "is refused, and not never"
 exits 2 "so is a descriptor" lbd --ready-fd x
+exits 2 "a letter that is no option, among others" lbd --foreground -fv
+like "$err" '^lbd: -f: no such option' "is named, not the word before it"
+exits 2 "a flag with a value" lbd --verbose=2
+like "$err" '^lbd: --verbose=2: takes no value' "is told what is wrong"
+exits 2 "an option without its value" lbd --home
+like "$err" '^lbd: --home: its value is missing' "so is this one"
 exits 0 "--version" lbd --version
 exits 0 "--help" lbd --help
 like "$out" '^usage: lbd' "says how it is used"
