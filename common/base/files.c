@@ -525,6 +525,16 @@ bool folder_holds(const char *folder, const char *name)
 	return is_there;
 }
 
+int folder_entry_type(int fd, const struct dirent *entry)
+{
+	struct stat st;
+
+	if (entry->d_type != DT_UNKNOWN)
+		return entry->d_type;
+	return fstatat(fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 ? IFTODT(st.st_mode)
+									 : DT_UNKNOWN;
+}
+
 bool file_is_link(const char *path)
 {
 	struct stat st;

@@ -79,6 +79,11 @@ bool file_exists(const char *path);
 /* FOLDER/NAME is there. */
 bool folder_holds(const char *folder, const char *name);
 bool file_is_link(const char *path);
+struct dirent;
+/* DT_DIR, DT_REG, DT_LNK …: what readdir(3) says of the entry, and of those file systems that leave
+ * it open (NFS of large folders, XFS without ftype) what they say when they are asked. DT_UNKNOWN:
+ * it has gone. */
+int folder_entry_type(int fd, const struct dirent *entry);
 /* Both are there, and one and the same, by whatever path. */
 bool file_is_same(const char *a, const char *b);
 

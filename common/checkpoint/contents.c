@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/files.h"
 #include "common/base/paths.h"
 #include "common/checkpoint/entry_names.h"
 #include "common/checkpoint/layouts.h"
@@ -29,7 +30,8 @@ static int find(const char *folder, is_such *is)
 	if (!dir)
 		return -1;
 	while (!found && (next = readdir(dir))) {
-		struct entry e = { folder, next->d_name, next->d_type == DT_DIR };
+		struct entry e = { folder, next->d_name,
+				   folder_entry_type(dirfd(dir), next) == DT_DIR };
 
 		found = strcmp(e.name, ".") != 0 && strcmp(e.name, "..") != 0 && is(&e);
 	}

@@ -322,7 +322,7 @@ static bool has_run_elsewhere(const char *home)
 	bool found = false;
 
 	while (dir && !found && (entry = readdir(dir)))
-		found = entry->d_type == DT_LNK;
+		found = folder_entry_type(dirfd(dir), entry) == DT_LNK;
 	if (dir)
 		closedir(dir);
 	free(runs);

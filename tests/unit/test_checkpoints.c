@@ -2,6 +2,8 @@
 /* test_checkpoints.c - checkpoints of any trainer: which there are, by their names and marks. */
 #include "tests/unit/unit.h"
 
+#include <dirent.h>
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -9,6 +11,30 @@
 
 #include "tests/unit/newest_checkpoint.h"
 #include "tests/unit/trainer_files.h"
+
+static bool are_types_hidden;
+
+/* As NFS tells a large folder, and XFS without ftype all of them. */
+struct dirent *readdir(DIR *dir)
+{
+	struct dirent *(*real)(DIR *) = NULL;
+	struct dirent *entry;
+
+	*(void **)&real = dlsym(RTLD_NEXT, "readdir");
+	entry = real(dir);
+	if (entry && are_types_hidden)
+		entry->d_type = DT_UNKNOWN;
+	return entry;
+}
+
+static void test_hidden_types(void **state)
+{
+	(void)state;
+	put_text("ht/run1/checkpoints/step_10/weights", "0123456789");
+	are_types_hidden = true;
+	assert_int_equal(newest("ht"), 10);
+	are_types_hidden = false;
+}
 
 static void test_numbered_folders(void **state)
 {
@@ -527,6 +553,7 @@ int main(void)
 		cmocka_unit_test(test_settings),
 		cmocka_unit_test(test_deep_down),
 		cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_hidden_types),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
