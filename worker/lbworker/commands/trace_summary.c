@@ -17,6 +17,7 @@
 
 #include "common/base/json.h"
 #include "common/base/mem.h"
+#include "common/base/text.h"
 #include "worker/lbworker/commands/command.h"
 
 enum { TRACE_BYTES_MAX = 1 << 30, TOP = 12, OPEN_FILES = 16, NAME_BYTES = 64 };
@@ -133,11 +134,9 @@ static size_t found_count;
 
 static int on_file(const char *path, const struct stat *st, int kind, struct FTW *where)
 {
-	const char *end = strstr(path, ".pt.trace.json");
-
 	(void)st;
 	(void)where;
-	if (kind != FTW_F || !end || strcmp(end, ".pt.trace.json") != 0)
+	if (kind != FTW_F || !text_ends_with(path, ".pt.trace.json"))
 		return 0;
 	found = xrealloc(found, (found_count + 1) * sizeof(*found));
 	found[found_count++] = xstrdup(path);
