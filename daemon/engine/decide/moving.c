@@ -2,7 +2,6 @@
 /* moving.c - when to ask for other nodes, when for a last checkpoint, and when to begin anew. */
 #include "daemon/engine/decide/moving.h"
 
-
 #include "daemon/engine/decide/decision.h"
 
 static int64_t later(int64_t a, int64_t b)

@@ -2,7 +2,6 @@
 /* pipeline.c - 1F1B as a function of a number. */
 #include "worker/lbworker/ranks/pipeline.h"
 
-
 struct pipeline_half pipeline_half(int stage, int stages, int64_t passes, int64_t i)
 {
 	int64_t behind = stages - 1 - stage;
