@@ -35,7 +35,7 @@ ours=$T/run/checkpoints/step-00000040
 echo '{"version":"1.0"}' >"$T/tokenizer.json"
 
 strace -qq -y -o "$T/strace" -e trace=fsync,rename "$B/lbworker" convert "$ours" "$T/synced" --max-shard-size 100KB >"$T/out" 2>"$T/err"
-[ "$(sed '/^rename("[^"]*synced.tmp-[^"]*",/,$d' "$T/strace" | grep -c '<.*/model-0.*safetensors>)')" = \
+[ "$(sed '/^rename("[^"]*synced.tmp-[^"/]*",/,$d' "$T/strace" | grep -c '<.*/model-0.*safetensors>)')" = \
 	"$(find "$T/synced" -name '*.safetensors' | wc -l)" ]
 ok $? "all weights are on the disk when the folder gets its name"
 tail -n 1 "$T/strace" | grep -q "^fsync([0-9]*<$T>)"
