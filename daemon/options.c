@@ -58,8 +58,8 @@ static int64_t number(const char *option, const char *text, int64_t max)
 	refuse(option, why);
 }
 
-/* Long options have numbers that are no letters: of a letter that it refuses getopt tells the letter,
- * but not the word that it stood in (-fv). */
+/* Long options have numbers that are no letters: of a letter that it refuses getopt tells the
+ * letter, but not the word that it stood in (-fv). */
 enum { LONG = 1 << 8 };
 
 static _Noreturn void refuse_option(int option, const char *word)
