@@ -69,6 +69,7 @@ static void take_partition(struct cluster *c, const char *line)
 		.max_minutes = minutes < 0 ? CLUSTER_NO_LIMIT : minutes,
 		.max_nodes = record_number(line, "MaxNodes", CLUSTER_NO_LIMIT),
 		.total_nodes = record_number(line, "TotalNodes", CLUSTER_NO_LIMIT),
+		.nodes = text_of(c, line, "Nodes"),
 		.allow_accounts = list_of(c, line, "AllowAccounts"),
 		.deny_accounts = list_of(c, line, "DenyAccounts"),
 		.allow_qos = list_of(c, line, "AllowQos"),

@@ -58,6 +58,7 @@ static void take_partition(struct cluster *c, const partition_info_t *p)
 		.max_minutes = p->max_time == INFINITE ? CLUSTER_NO_LIMIT : (int64_t)p->max_time,
 		.max_nodes = p->max_nodes == INFINITE ? CLUSTER_NO_LIMIT : (int64_t)p->max_nodes,
 		.total_nodes = p->total_nodes,
+		.nodes = copy(c, p->nodes),
 		.allow_accounts = copy(c, p->allow_accounts),
 		.deny_accounts = copy(c, p->deny_accounts),
 		.allow_qos = copy(c, p->allow_qos),

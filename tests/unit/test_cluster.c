@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "common/base/json.h"
+#include "slurm/pipe/absent.h"
 #include "slurm/pipe/cluster.h"
 #include "slurm/pipe/inquiry.h"
 #include "slurm/pipe/record.h"
@@ -39,12 +40,14 @@ static struct cluster_partition partitions[] = {
 	  .is_up = true,
 	  .max_minutes = 60,
 	  .max_nodes = CLUSTER_NO_LIMIT,
-	  .total_nodes = 3 },
+	  .total_nodes = 3,
+	  .nodes = "n[1-3]" },
 	{ .name = "debug",
 	  .is_up = true,
 	  .max_minutes = CLUSTER_NO_LIMIT,
 	  .max_nodes = 1,
-	  .total_nodes = 2 }, /* of which one is not told */
+	  .total_nodes = 2, /* of which one is not told */
+	  .nodes = "n1,cloud[7-8]" },
 };
 
 static const struct cluster cluster = { nodes, partitions, 3, 2, { 0 } };
@@ -271,6 +274,21 @@ static void test_sooner(void **state)
 	json_decref(request);
 }
 
+/* Slurm hides nodes of a cloud that are powered down, but knows them. */
+static void test_left(void **state)
+{
+	json_t *request = json_pack("{s:{s:s}}", "fields", "exc_nodes", "cloud[8-9],n2");
+	json_t *names = json_array(), *other = absent_left_out(request, &cluster, names);
+
+	(void)state;
+	assert_string_equal(js_str(json_object_get(other, "fields"), "exc_nodes", ""), "cloud8,n2");
+	assert_int_equal(json_array_size(names), 1);
+	assert_string_equal(json_string_value(json_array_get(names, 0)), "cloud9");
+	json_decref(other);
+	json_decref(names);
+	json_decref(request);
+}
+
 static void test_record(void **state)
 {
 	static const char line[] =
@@ -317,6 +335,7 @@ int main(void)
 		cmocka_unit_test(test_exceeded), cmocka_unit_test(test_free_nodes),
 		cmocka_unit_test(test_absent),   cmocka_unit_test(test_room),
 		cmocka_unit_test(test_sooner),   cmocka_unit_test(test_record),
+		cmocka_unit_test(test_left),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
