@@ -240,7 +240,7 @@ static bool may_hold_some(const struct walk *w, const struct checkpoint_place *a
 static bool is_handed_on(const struct checkpoint_place *at, const char *name)
 {
 	char *path = strcmp(name, "weights") == 0 ? path_join("%s/checkpoints", at->path) : NULL;
-	bool is = path && contents_have_checkpoint(path);
+	bool is = path && contents_have_step(path);
 
 	free(path);
 	return is;

@@ -193,6 +193,16 @@ bool contents_have_checkpoint(const char *folder)
 	return has(folder, is_checkpoint);
 }
 
+static bool is_step(const struct entry *e)
+{
+	return e->is_folder && name_tells_step(e->name) && name_ends_in_number(e->name);
+}
+
+bool contents_have_step(const char *folder)
+{
+	return has(folder, is_step);
+}
+
 static bool is_of_one(const struct entry *e)
 {
 	return name_is_data(e->name) || name_tells_step(e->name) ||

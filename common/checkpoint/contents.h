@@ -23,6 +23,8 @@ bool contents_have_state(const char *folder);
 bool contents_have_run(const char *folder);
 /* Are there any, or folders for them? */
 bool contents_have_checkpoint(const char *folder);
+/* Folders such as "step_20": of steps, not what was downloaded. */
+bool contents_have_step(const char *folder);
 /* nanochat's "base_checkpoints/d20/": of other folders there, "best", "exports", nothing is known
  * where the checkpoints lie beside them. */
 bool contents_are_below(const char *folder);

@@ -95,8 +95,11 @@ enum { MONTH_DATE_BYTES = 11 };
 
 static bool is_month_date(const char *text)
 {
-	return month_of(text) > 0 && text[3] == '-' && text_digits(text + 4) == 2 &&
-	       text[6] == '-' && text_digits(text + 7) == 4;
+	if (month_of(text) == 0 || text[3] != '-' || text_digits(text + 4) != 2 || text[6] != '-' ||
+	    text_digits(text + 7) != 4)
+		return false;
+	int64_t day = number(text + 4, 2), year = number(text + 7, 4);
+	return day >= 1 && day <= 31 && year >= 2010 && year <= 2099;
 }
 
 /* Of "2026-11-23", and "Nov-23-2026", 20261123. */

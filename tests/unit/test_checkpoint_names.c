@@ -79,6 +79,7 @@ static void test_step_in_name(void **state)
 		{ "SASRec-Nov-12-2026_21-12-41.pth", 20261112211241 }, /* RecBole's */
 		{ "SASRec-Jan-02-2027_08-00-05.pth", 20270102080005 },
 		{ "bert-20-Nov-12-2026_21-12-41.pth", 20 },
+		{ "EncDec-12-3000.pt", 3000 }, /* of twelve layers */
 		{ "ckpt_1795427999.pt", 1795427999 },
 		{ "step_20261123.pt", 20261123 },
 		{ "epoch_0_train_step_30_eval_step_0", 30 },

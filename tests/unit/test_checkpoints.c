@@ -74,6 +74,11 @@ static void test_numbered_folders(void **state)
 	put_text("me/weights/step_10/model", "0123456789");
 	put_text("me/weights/step_20/model", "0123456789");
 	assert_int_equal(newest("me"), 20);
+	/* beside what was downloaded they are the checkpoints */
+	for (int epoch = 1; epoch <= 2; epoch++)
+		put_zip(path_of("mf/weights/epoch_%d.pth", epoch));
+	put_zip("mf/checkpoints/pretrained_models/vit.pt");
+	assert_int_equal(newest("mf"), 2);
 	/* a mark, by any word: prime-rl's */
 	put_text("ma/step_10/weights", "0123456789");
 	put_text("ma/step_10/STABLE", "");
