@@ -130,6 +130,9 @@ static void test_frameworks(void **state)
 		/* which is drawn again as each of them is over */
 		{"Epoch:   0%|  | 0/2 [00:00<?, ?it/s]\nIteration: 100%|##| 9/9 [00:02<00:01,  3it/s]\nEpoch:  50%|##| 1/2 [00:00<?, ?it/s]\n"
 		 "Iteration:  33%|##| 3/9 [00:01<00:02,  3it/s]\nIteration: 100%|##| 9/9 [00:01<00:02,  3it/s]\nEpoch: 100%|##| 2/2 [00:00<?, ?it/s]\n", "0/2; 9/9; 12/18; 18/18"},
+		/* behind a bar of what was prepared it goes on alone */
+		{"100%|##| 500/500 [00:01<00:00, 9it/s]\nEpoch:  10%|  | 1/10 [00:00<?, ?it/s]\nEpoch:  20%|  | 2/10 [00:00<?, ?it/s]\nEpoch:  30%|  | 3/10 [00:00<?, ?it/s]\n",
+		 "500/500; 2/10; 3/10"},
 		{" 98%|# | 98/100 [00:01<00:09, 1it/s]\r 99%|# | 99/100 [00:01<00:09, 1it/s]\r"
 		 " 98%|# | 98/100 [00:01<00:09, 1it/s]\n", "98/100; 99/100; 98/100"},
 		/* a bar for each epoch, and one of an evaluation */

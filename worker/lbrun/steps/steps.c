@@ -20,6 +20,7 @@ struct steps {
 	size_t teller;        /* row of the line that told the last step */
 	enum quality quality; /* of its lines */
 	int64_t silence;      /* lines since */
+	int64_t around;       /* epochs of a bar around them since; -1 = none */
 	int64_t doubts;       /* of other work among them */
 	json_t *last;         /* the last step told; NULL = none */
 	json_t *pending;      /* values of the next one; NULL = none */
@@ -47,6 +48,7 @@ void steps_reset(struct steps *s)
 	s->last = s->pending = s->held = NULL;
 	s->quality = QUALITY_NONE;
 	s->silence = s->doubts = 0;
+	s->around = -1;
 	for (size_t i = 0; i < STEP_ROWS_MAX; i++)
 		s->settings[i] = -1;
 	step_counts_reset(&s->counts);
@@ -81,15 +83,19 @@ static bool is_same_teller(size_t a, size_t b)
 }
 
 /* Of several kinds of lines one tells the steps; the others would count something else. */
-static bool may_tell(struct steps *s, size_t row, enum quality quality)
+static bool may_tell(struct steps *s, size_t row, enum quality quality, int64_t step)
 {
-	bool is_better = quality < s->quality;
-	/* a bar of epochs is drawn around those of the batches */
-	bool is_around = quality == QUALITY_EPOCH && s->quality < QUALITY_EPOCH;
-	bool is_same = is_same_teller(row, s->teller) && !is_around;
+	bool is_better = quality < s->quality, is_same = is_same_teller(row, s->teller);
+	/* a bar of epochs is drawn around those of the batches, unless it goes on alone */
+	bool is_around = is_same && quality == QUALITY_EPOCH && s->quality < QUALITY_EPOCH;
+	bool is_alone = is_around && s->around >= 0 && step > s->around;
 
-	if (!is_same && !is_better && s->silence < SILENT_LINES)
+	is_same = is_same && !is_around;
+	if (!is_same && !is_better && !is_alone && s->silence < SILENT_LINES) {
+		s->around = is_around ? step : s->around;
 		return false;
+	}
+	s->around = -1;
 	if (!is_same || is_better || quality == QUALITY_PART || quality == QUALITY_DOUBT)
 		s->quality = quality;
 	s->teller = row;
@@ -213,7 +219,7 @@ static json_t *read_count(struct steps *s, size_t i, struct step_match *m, json_
 		return NULL;
 	if (!is_believed(s, m) || !step_counts_take(&s->counts, row, m, has_loss(s, fields)))
 		return NULL;
-	if (may_tell(s, i, quality_of(s, row->kind, m, fields)))
+	if (may_tell(s, i, quality_of(s, row->kind, m, fields), m->step))
 		return tell(s, m, fields);
 	s->counts.bar = before.bar;
 	s->counts.lines = before.lines;
