@@ -404,10 +404,10 @@ static void test_deep_down(void **state)
 	put_zip("dd1/exp/checkpoint_2026-11-28_10-15-00.654321/model.pt");
 	assert_int_equal(newest("dd1"), 202611281015006543);
 	assert_string_equal(found, "dd1/exp/checkpoint_2026-11-28_10-15-00.654321");
-	/* before that in a folder of each trial, below one that has a date, or a number, and state of
-	 * its own */
-	put_zip("dd8/TorchTrainer_2026-11-28_10-15-00/TorchTrainer_ab12_00000_0/checkpoint_000000/model.pt");
-	put_zip("dd8/TorchTrainer_2026-11-28_10-15-00/TorchTrainer_ab12_00000_0/checkpoint_000001/model.pt");
+	/* before that in a folder of each trial, below one that has a date, or a number, and state
+	 * of its own */
+	put_zip("dd8/TorchTrainer_2026-11-28_10-15-00/Torch_ab12_0_0/checkpoint_000000/model.pt");
+	put_zip("dd8/TorchTrainer_2026-11-28_10-15-00/Torch_ab12_0_0/checkpoint_000001/model.pt");
 	put_text("dd8/TorchTrainer_2026-11-28_10-15-00/trainer.pkl", "x");
 	assert_int_equal(newest("dd8"), 1);
 	put_zip("dd9/PPO_CartPole-v1_2026-11-28_10-15-00/PPO_ab12_00000_0/checkpoint_000002/model.pt");
