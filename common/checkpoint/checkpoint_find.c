@@ -260,8 +260,8 @@ static void look_at_folder(struct walk *w, const struct checkpoint_place *at, co
 	int64_t step;
 	bool is_one;
 
-	/* what an evaluation or a profiler keeps beside the checkpoints, by the same numbers, what is
-	 * handed to those that sample, and what training began with */
+	/* what an evaluation or a profiler keeps beside the checkpoints, by the same numbers, what
+	 * is handed to those that sample, and what training began with */
 	if (!w->rules->row &&
 	    (name_is_for_other_work(name) || name_is_downloaded(name) || is_handed_on(at, name)))
 		return;
