@@ -425,6 +425,17 @@ static void test_init_std(void **state)
 	}
 }
 
+/* What --check wrote of a GPT-2, when it told a base that turned nothing. */
+static void test_usual_theta(void **state)
+{
+	struct config c;
+
+	(void)state;
+	load_ok(&c, BASE "[model]\nname = \"gpt2\"\nflavor = \"124M\"\nrope_theta = 10000\n");
+	assert_true(c.rope_theta == 0);
+	config_clear(&c);
+}
+
 /* From 8 by 8 to 32 over 60 samples: 20 at 8, 20 at 16, 20 at 24; a step is not cut. */
 static void test_batch_ramp(void **state)
 {
@@ -470,7 +481,8 @@ int main(void)
 		cmocka_unit_test(test_noted),           cmocka_unit_test(test_shapes),
 		cmocka_unit_test(test_effective_shape), cmocka_unit_test(test_shape_of_hf),
 		cmocka_unit_test(test_short_trials),    cmocka_unit_test(test_init_std),
-		cmocka_unit_test(test_batch_ramp),      cmocka_unit_test(test_no_folder),
+		cmocka_unit_test(test_usual_theta),     cmocka_unit_test(test_batch_ramp),
+		cmocka_unit_test(test_no_folder),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -428,7 +428,9 @@ static int check_words(const struct config *c, const struct toml *toml, struct r
 		  "all layers have one rope_theta", "gemma3 has two" },
 		{ "model.rope_scaling_factor", s->scaling.factor > 0 && !model_is_rotary(s->family),
 		  "positions are learned", "all others turn them" },
-		{ "model.rope_theta", c->rope_theta > 0 && !model_is_rotary(s->family),
+		/* files that --check wrote had the usual one */
+		{ "model.rope_theta",
+		  c->rope_theta > 0 && c->rope_theta != USUAL_THETA && !model_is_rotary(s->family),
 		  "positions are learned", "all others turn them" },
 		{ "model.rotary_pct", c->rotary_pct > 0 && !model_is_rotary(s->family),
 		  "positions are learned", "all others turn them" },
