@@ -219,9 +219,9 @@ static void on_stop(uv_signal_t *handle, int signo)
 			    : "stopped (SIGTERM)");
 }
 
-/* Who moves the log away says so by it, also to one that is about to begin again. Else a terminal or
- * a session has gone: at a logout it comes with SIGTERM, in whatever order, and must neither kill us
- * on the way down, nor be left unsaid. */
+/* Who moves the log away says so by it, also to one that is about to begin again. Else a terminal
+ * or a session has gone: at a logout it comes with SIGTERM, in whatever order, and must neither
+ * kill us on the way down, nor be left unsaid. */
 static void on_hang_up(uv_signal_t *handle, int signo)
 {
 	struct daemon *d = handle->data;
