@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* checkpoint_find.c - which checkpoints lie in a folder, by their names alone. */
-#include "common/base/text.h"
 #include "common/checkpoint/checkpoint_parts.h"
 
 #include <dirent.h>
@@ -14,6 +13,7 @@
 #include "common/base/paths.h"
 #include "common/base/regexp.h"
 #include "common/base/strv.h"
+#include "common/base/text.h"
 #include "common/checkpoint/contents.h"
 #include "common/checkpoint/entry_names.h"
 #include "common/checkpoint/siblings.h"

@@ -2,7 +2,6 @@
 /* hosts.c - n[1-3,7] becomes n1, n2, n3, n7, and back. */
 #include "common/run/hosts.h"
 
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -199,4 +198,17 @@ char *hosts_fold(const json_t *names, size_t limit)
 	}
 	add_row(&out, &first, &last);
 	return buf_take(&out);
+}
+
+bool hosts_have(const char *text, const char *name)
+{
+	json_t *names = hosts_expand(text), *each;
+	bool has = false;
+	size_t i;
+
+	json_array_foreach(names, i, each) {
+		has = has || strcmp(json_string_value(each), name) == 0;
+	}
+	json_decref(names);
+	return has;
 }

@@ -21,19 +21,6 @@ static bool may_go_elsewhere(struct engine *e, const struct run *run)
 	return engine_poller(e, run) == &e->slurm;
 }
 
-static bool has_name(const char *list, const char *name)
-{
-	json_t *names = hosts_expand(list), *item;
-	bool found = false;
-	size_t i;
-
-	json_array_foreach(names, i, item) {
-		found = found || strcmp(json_string_value(item), name) == 0;
-	}
-	json_decref(names);
-	return found;
-}
-
 /* --- blame ------------------------------------------------------------------------------------ */
 
 struct search {
@@ -111,7 +98,7 @@ char *engine_failed_nodes(const struct run *run)
 
 	buf_init(&out, HOSTS_TEXT_BYTES);
 	json_array_foreach(names, i, name) {
-		if (has_name(own, json_string_value(name)))
+		if (hosts_have(own, json_string_value(name)))
 			buf_addf(&out, "%s%s", out.len ? "," : "", json_string_value(name));
 	}
 	json_decref(names);
@@ -144,7 +131,7 @@ static bool is_nodes_fault(const struct run *run, enum cause cause)
 static void suspect_node(struct engine *e, struct run *run, const char *name, enum cause cause,
 			 double blame)
 {
-	if (is_nodes_fault(run, cause) || has_name(run->attempt.error_nodes, name))
+	if (is_nodes_fault(run, cause) || hosts_have(run->attempt.error_nodes, name))
 		blame_node(e, run, name, cause_name(cause), blame);
 	else
 		suspects_add(&run->suspects, cause, name, blame);
@@ -157,7 +144,7 @@ static bool may_have_done_it(const struct run *run, enum cause cause, const char
 {
 	if (!was_begun(run, cause))
 		return i == 0;
-	return !failed[0] || has_name(failed, name);
+	return !failed[0] || hosts_have(failed, name);
 }
 
 static size_t blamed_in(const struct run *run, enum cause cause, const char *failed, size_t nodes)
@@ -200,7 +187,7 @@ void engine_launch_blames(struct engine *e, struct run *run, enum cause cause, c
 	double blame = node_blame_named(cause);
 
 	run->attempt.is_node_named = blame > 0 && may_go_elsewhere(e, run) &&
-				     has_name(run->attempt.nodes, node);
+				     hosts_have(run->attempt.nodes, node);
 	if (!run->attempt.is_node_named)
 		return;
 	if (!is_nodes_fault(run, cause))
@@ -213,7 +200,7 @@ void engine_run_began(struct engine *e, struct run *run)
 	for (size_t i = 0; i < run->suspects.count; i++) {
 		const struct suspect *s = &run->suspects.items[i];
 
-		if (s->cause == CAUSE_LAUNCH_FAIL && !has_name(run->attempt.nodes, s->node) &&
+		if (s->cause == CAUSE_LAUNCH_FAIL && !hosts_have(run->attempt.nodes, s->node) &&
 		    suspects_proven(&run->suspects, s) > 0)
 			blame_node(e, run, s->node, "a job began elsewhere that ended here at once",
 				   suspects_proven(&run->suspects, s));
@@ -242,8 +229,8 @@ static bool name_node(struct engine *e, struct run *run, const char *text,
 	size_t used = strlen(a->error_nodes);
 
 	snprintf(name, HOST_MAX_BYTES + 1, "%.*s", (int)strcspn(text, ":"), text);
-	if (!may_go_elsewhere(e, run) || !has_name(a->nodes, name) ||
-	    has_name(a->error_nodes, name) || used + strlen(name) + 2 > sizeof(a->error_nodes))
+	if (!may_go_elsewhere(e, run) || !hosts_have(a->nodes, name) ||
+	    hosts_have(a->error_nodes, name) || used + strlen(name) + 2 > sizeof(a->error_nodes))
 		return false;
 	snprintf(a->error_nodes + used, sizeof(a->error_nodes) - used, "%s%s", used ? "," : "",
 		 name);
@@ -343,7 +330,7 @@ static char *choose(struct engine *e, const struct run *run)
 	chosen = limit_of(run, node_choose(n.items, n.count, n.known, &e->nodes, engine_wall(e)));
 	for (size_t i = 0; i < n.count; i++) {
 		/* a node that the spec insists on is not argued about */
-		if (i < chosen && !has_name(run->spec.nodelist, n.items[i].name))
+		if (i < chosen && !hosts_have(run->spec.nodelist, n.items[i].name))
 			buf_addf(&out, "%s%s", out.len ? "," : "", n.items[i].name);
 		free(n.items[i].name);
 	}
@@ -391,7 +378,7 @@ void engine_note_nodes(struct engine *e, struct run *run, const char *nodes)
 		return;
 	names = hosts_expand(a->nodes);
 	json_array_foreach(names, i, name) {
-		if (has_name(run->excluded, json_string_value(name)))
+		if (hosts_have(run->excluded, json_string_value(name)))
 			engine_event(e, run, "node_again", "lbd",
 				     "it runs on %s again, which it was to "
 				     "keep away from",

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* cluster.c - partitions and nodes, as scontrol prints them: one record a line, "NAME=VALUE …". */
-#include "common/base/text.h"
 #include "slurm/pipe/cluster.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/mem.h"
+#include "common/base/text.h"
 #include "slurm/pipe/record.h"
 #include "slurm/pipe/command.h"
 #include "slurm/pipe/words.h"

@@ -64,16 +64,13 @@ static bool has_line(const char *text, const char *line)
 
 static bool has_one_of(const char *down, const char *nodes)
 {
-	json_t *all = hosts_expand(down), *own = hosts_expand(nodes), *a, *b;
+	json_t *own = hosts_expand(nodes), *name;
 	bool has = false;
-	size_t i, k;
+	size_t i;
 
-	json_array_foreach(all, i, a) {
-		json_array_foreach(own, k, b) {
-			has = has || json_equal(a, b);
-		}
+	json_array_foreach(own, i, name) {
+		has = has || hosts_have(down, json_string_value(name));
 	}
-	json_decref(all);
 	json_decref(own);
 	return has;
 }

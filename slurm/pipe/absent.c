@@ -10,18 +10,6 @@
 #include "common/base/mem.h"
 #include "common/run/hosts.h"
 
-static bool lists(const char *nodes, const char *name)
-{
-	json_t *all = hosts_expand(nodes ? nodes : ""), *each;
-	bool has = false;
-	size_t i;
-
-	json_array_foreach(all, i, each)
-		has = has || strcmp(json_string_value(each), name) == 0;
-	json_decref(all);
-	return has;
-}
-
 /* Nodes of a cloud that are powered down Slurm names nowhere but in their partitions, unless
  * PrivateData=cloud. */
 static bool has_node(const struct cluster *c, const char *name)
@@ -31,7 +19,7 @@ static bool has_node(const struct cluster *c, const char *name)
 	for (size_t i = 0; i < c->node_count && !has; i++)
 		has = c->nodes[i].name && strcmp(c->nodes[i].name, name) == 0;
 	for (size_t i = 0; i < c->partition_count && !has; i++)
-		has = lists(c->partitions[i].nodes, name);
+		has = hosts_have(c->partitions[i].nodes, name);
 	return has;
 }
 

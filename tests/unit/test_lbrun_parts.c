@@ -84,6 +84,9 @@ static void test_hosts_bounded(void **state)
 
 	(void)state;
 	assert_int_equal(json_array_size(list), HOSTS_MAX);
+	assert_true(hosts_have("a,n[1-3]", "n2") && hosts_have("a,n[1-3]", "a"));
+	assert_false(hosts_have("a,n[1-3]", "n") || hosts_have("a,n[1-3]", "n[1-3]"));
+	assert_false(hosts_have("", "") || hosts_have(NULL, "a"));
 	json_decref(list);
 	list = hosts_expand("a[1-99]b[0-999999999][1-2]");
 	assert_int_equal(json_array_size(list), HOSTS_MAX);

@@ -63,7 +63,7 @@ static const char *writer_of_one(const char *name, const char *of)
 {
 	size_t stem = strlen(of);
 
-	if (strncmp(name, of, stem) != 0 || strncmp(name + stem, ".tmp-", 5) != 0)
+	if (!text_begins_with(name, of) || !text_begins_with(name + stem, ".tmp-"))
 		return NULL;
 	return strchr(name + stem + 5, '-') ? name + stem + 5 : NULL;
 }
