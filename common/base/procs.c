@@ -120,6 +120,15 @@ struct family {
 	size_t count;
 };
 
+/* 0: an entry of /proc that is no process. */
+static int64_t pid_of(const struct dirent *entry)
+{
+	char *end;
+	long long pid = strtoll(entry->d_name, &end, 10);
+
+	return *end || pid < 0 ? 0 : pid;
+}
+
 static void family_read(struct family *f)
 {
 	DIR *dir = opendir("/proc");
@@ -128,10 +137,9 @@ static void family_read(struct family *f)
 
 	memset(f, 0, sizeof(*f));
 	while (dir && (entry = readdir(dir))) {
-		char *end;
-		long long pid = strtoll(entry->d_name, &end, 10);
+		int64_t pid = pid_of(entry);
 
-		if (*end || pid <= 1)
+		if (pid <= 1)
 			continue;
 		if (f->count == cap) {
 			cap = cap ? 2 * cap : 256;
@@ -213,26 +221,27 @@ static bool has_setting(int64_t pid, const char *setting)
 	return found;
 }
 
+/* Most of a machine's processes carry no mark: no more is read of them. One that does may end at any
+ * moment, and another get its number: it is named, and then looked at again. */
 size_t procs_marked(const char *setting, int signo)
 {
-	struct family f;
+	DIR *dir = opendir("/proc");
+	struct dirent *entry;
 	size_t count = 0;
 
-	family_read(&f);
-	for (size_t i = 0; i < f.count; i++) {
-		struct proc_name name = { f.all[i].pid, f.all[i].start_ticks, "" };
+	while (dir && (entry = readdir(dir))) {
+		int64_t pid = pid_of(entry);
+		struct proc_name name;
 
-		if (f.all[i].pid == getpid() || f.all[i].state == 'Z' || f.all[i].state == 'X' ||
-		    !has_setting(f.all[i].pid, setting))
+		if (pid <= 1 || pid == getpid() || !has_setting(pid, setting) ||
+		    proc_name_of(pid, &name) || !has_setting(pid, setting) || !proc_is_alive(&name))
 			continue;
-		snprintf(name.boot_id, sizeof(name.boot_id), "%s", boot_id());
-		if (proc_is_alive(&name))
-			count++;
+		count++;
 		if (signo)
 			proc_signal(&name, signo);
 	}
-	free(f.all);
-	free(f.is_member);
+	if (dir)
+		closedir(dir);
 	return count;
 }
 
@@ -244,13 +253,12 @@ int64_t proc_find_by_fd(int fd, const char *path)
 
 	while (dir && !found && (entry = readdir(dir))) {
 		char link[64], target[4096];
-		char *end;
-		long long pid = strtoll(entry->d_name, &end, 10);
+		int64_t pid = pid_of(entry);
 		ssize_t len;
 
-		if (*end || pid <= 0)
+		if (pid == 0)
 			continue;
-		snprintf(link, sizeof(link), "/proc/%lld/fd/%d", pid, fd);
+		snprintf(link, sizeof(link), "/proc/%lld/fd/%d", (long long)pid, fd);
 		len = readlink(link, target, sizeof(target) - 1);
 		if (len < 0)
 			continue;

@@ -18,14 +18,21 @@ enum {
 	ADOPTED_LOOK_MS = 1000, /* a job that is not our child tells nobody that it ended */
 };
 
-static void ending_turn(struct local *l, struct local_job *job)
+/* In how many ms it is to be looked at again. To look takes all of /proc: between two looks what else
+ * happens does not ask for another. */
+static int64_t ending_turn(struct local *l, struct local_job *job)
 {
-	bool is_late = clock_mono_ms() >= job->ending_since_ms + ENDING_GRACE_MS;
+	int64_t now_ms = clock_mono_ms();
+	bool is_late = now_ms >= job->ending_since_ms + ENDING_GRACE_MS;
 
+	if (now_ms < job->look_ms)
+		return job->look_ms - now_ms;
+	job->look_ms = now_ms + ENDING_LOOK_MS;
 	if (local_signal_marked(job, is_late ? SIGKILL : 0) > 0)
-		return;
+		return ENDING_LOOK_MS;
 	local_job_ended(job);
 	local_save(l, job);
+	return 0; /* others may have its slots */
 }
 
 static void time_out(struct local *l, struct local_job *job)
@@ -71,11 +78,8 @@ static int64_t job_turn(struct local *l, struct local_job *job)
 		local_job_ending(job, CAUSE_LOST, -1, 0);
 		local_save(l, job);
 	}
-	if (job->status.phase == JOB_ENDING) {
-		ending_turn(l, job);
-		/* over now: others may have its slots */
-		return job->status.phase == JOB_ENDED ? 0 : ENDING_LOOK_MS;
-	}
+	if (job->status.phase == JOB_ENDING)
+		return ending_turn(l, job);
 	if (job->status.phase != JOB_RUNNING)
 		return INT64_MAX;
 	due = limit_turn(l, job, now_ms);

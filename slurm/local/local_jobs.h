@@ -52,6 +52,7 @@ struct local_job {
 	int64_t began_ms;        /* its start, whatever the wall clock was set to since */
 	int64_t kill_ms;         /* when its time is over for good; 0: it is not told so far */
 	int64_t ending_since_ms; /* while JOB_ENDING */
+	int64_t look_ms;         /* while JOB_ENDING: no sooner, for what is left of it */
 };
 
 /* local_job.c: held, without anything but its names. */
