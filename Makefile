@@ -55,7 +55,7 @@ HARDEN   := $(if $(SAN),-fno-pie,-fPIE -fstack-protector-strong -U_FORTIFY_SOURC
 	    $(or $(call takes,-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3),-D_FORTIFY_SOURCE=2) \
 	    $(call takes,-fstack-clash-protection) $(call takes,-fcf-protection))
 HARDLINK := $(if $(SAN),-no-pie,-pie) -Wl,-z,relro -Wl,-z,now -Wl,-z,noexecstack
-OPT      := $(if $(SAN),-O1 -g1,-O2 -g)
+OPT      := $(if $(SAN),-Og -g1,-O2 -g)
 SANFLAGS := $(if $(COVERAGE),--coverage -fprofile-update=atomic) $(if $(FUZZING),-fsanitize=fuzzer-no-link) $(if $(SAN),-fsanitize=address -fsanitize=undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
 # Those that somebody types (make CFLAGS=-O3) stand behind ours, and take none of them away but
 # -Werror: other flags bring other warnings.
