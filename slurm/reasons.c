@@ -181,6 +181,9 @@ uint32_t slurm_reason_told(const char *text)
 		{ "launch failure limit exceeded", NULL, "JobHoldMaxRequeue" },
 		{ "", " requeued held", "JobHeldUser" },
 		{ "job requeued in ", NULL, "JobHeldUser" },
+		{ "burst_buffer/", NULL, "BurstBufferOperation" },
+		{ "Burst buffer ", NULL, "BurstBufferOperation" },
+		{ "uid ", NULL, "InvalidAccount" }, /* "uid 7 not in group permitted to use …" */
 	};
 	char word[SLURM_REASON_TEXT_BYTES];
 	uint32_t number, unknown = sizeof(names) / sizeof(names[0]);
