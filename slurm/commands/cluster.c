@@ -55,10 +55,22 @@ static const char *list_of(struct cluster *c, const char *line, const char *name
 	return list && strcmp(list, "ALL") != 0 ? list : NULL;
 }
 
+/* "OverSubscribe=FORCE:2", "ExclusiveUser=YES" */
+static bool claims_nodes(const char *line)
+{
+	size_t len;
+	const char *shared = record_value(line, "OverSubscribe", &len);
+	const char *colon = shared ? memchr(shared, ':', len) : NULL;
+	const char *of_user = record_value(line, "ExclusiveUser", &len);
+
+	return (colon && strtol(colon + 1, NULL, 10) > 1) ||
+	       (of_user && text_begins_with(of_user, "YES"));
+}
+
 static void take_partition(struct cluster *c, const char *line)
 {
 	const char *is_default = text_of(c, line, "Default"), *state = text_of(c, line, "State");
-	const char *time = text_of(c, line, "MaxTime");
+	const char *time = text_of(c, line, "MaxTime"), *shared = text_of(c, line, "OverSubscribe");
 	int64_t minutes = time ? record_minutes(time) : -1;
 
 	c->partitions = xrealloc(c->partitions, (c->partition_count + 1) * sizeof(*c->partitions));
@@ -69,6 +81,8 @@ static void take_partition(struct cluster *c, const char *line)
 		.max_minutes = minutes < 0 ? CLUSTER_NO_LIMIT : minutes,
 		.max_nodes = record_number(line, "MaxNodes", CLUSTER_NO_LIMIT),
 		.total_nodes = record_number(line, "TotalNodes", CLUSTER_NO_LIMIT),
+		.gives_whole_nodes = shared && strcmp(shared, "EXCLUSIVE") == 0,
+		.claims_nodes = claims_nodes(line),
 		.nodes = text_of(c, line, "Nodes"),
 		.allow_accounts = list_of(c, line, "AllowAccounts"),
 		.deny_accounts = list_of(c, line, "DenyAccounts"),

@@ -58,6 +58,9 @@ static void take_partition(struct cluster *c, const partition_info_t *p)
 		.max_minutes = p->max_time == INFINITE ? CLUSTER_NO_LIMIT : (int64_t)p->max_time,
 		.max_nodes = p->max_nodes == INFINITE ? CLUSTER_NO_LIMIT : (int64_t)p->max_nodes,
 		.total_nodes = p->total_nodes,
+		.gives_whole_nodes = p->max_share == 0,
+		.claims_nodes = (p->max_share & ~SHARED_FORCE) > 1 ||
+				(p->flags & PART_FLAG_EXCLUSIVE_USER) != 0,
 		.nodes = copy(c, p->nodes),
 		.allow_accounts = copy(c, p->allow_accounts),
 		.deny_accounts = copy(c, p->deny_accounts),

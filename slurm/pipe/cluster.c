@@ -406,11 +406,24 @@ char *cluster_absent_nodes(const struct cluster *c, const struct cluster_partiti
 /* --- what is free now ------------------------------------------------------------------------- */
 
 struct vacancy {
+	const struct cluster *cluster;
 	const struct needs *needs;
 	const json_t *taken;
-	bool is_whole; /* the job wants its nodes for itself */
+	bool is_whole; /* the job has its nodes for itself */
 	uint32_t count;
 };
+
+/* What runs there may be of a partition that lets no others in. */
+static bool may_be_claimed(const struct cluster *c, const struct cluster_node *node)
+{
+	for (size_t i = 0; i < c->partition_count; i++) {
+		const struct cluster_partition *p = &c->partitions[i];
+
+		if (p->claims_nodes && list_has(node->partitions, p->name, strlen(p->name)))
+			return true;
+	}
+	return false;
+}
 
 static void see_free(const struct cluster_node *node, void *arg)
 {
@@ -424,17 +437,19 @@ static void see_free(const struct cluster_node *node, void *arg)
 		    node->mem_mb >= node->mem_used_mb + n->mem_mb &&
 		    gpus_of(node->gres, n->gpu_type) >=
 			    gpus_of(node->gres_used, n->gpu_type) + n->gpus &&
-		    (!v->is_whole || node->cpus_used == 0);
+		    (node->cpus_used == 0 || !(v->is_whole || may_be_claimed(v->cluster, node)));
 }
 
 unsigned cluster_free_nodes(const struct cluster *c, const json_t *fields,
 			    const struct cluster_partition *p, const json_t *taken)
 {
 	struct needs needs = needs_of(fields);
+	int64_t shared = js_int(fields, "shared", -1); /* 1: with anybody; 2, 3: with some */
 	struct vacancy v = {
+		.cluster = c,
 		.needs = &needs,
 		.taken = taken,
-		.is_whole = js_int(fields, "shared", -1) == 0,
+		.is_whole = p->gives_whole_nodes || shared == 0 || shared > 1,
 	};
 
 	each_node(c, p, see_free, &v);

@@ -29,6 +29,10 @@ struct cluster_partition {
 	bool is_default, is_up;
 	int64_t max_minutes, max_nodes; /* CLUSTER_NO_LIMIT */
 	int64_t total_nodes;
+	bool gives_whole_nodes; /* OverSubscribe=EXCLUSIVE */
+	/* where its jobs run no others may, whatever is left: OverSubscribe=YES:2, FORCE:2,
+	 * ExclusiveUser */
+	bool claims_nodes;
 	const char *nodes; /* "n[1-3]": also those that are not told, of a cloud, powered down */
 	/* Who may use it, as Slurm lists them; NULL: all, or none denied. */
 	const char *allow_accounts, *deny_accounts, *allow_qos, *deny_qos;

@@ -128,6 +128,7 @@ static void test_free_nodes(void **state)
 		{ "{}", 2 },
 		{ "{\"cpus_per_task\":3}", 1 },
 		{ "{\"shared\":0}", 1 },
+		{ "{\"shared\":2}", 1 }, /* --exclusive=user: whose jobs are there is not told */
 		{ "{\"gpus_per_node\":\"1\"}", 2 },
 		{ "{\"gpus_per_node\":\"2\"}", 0 },
 		{ "{\"gpus_per_node\":\"h100:1\"}", 1 },
@@ -146,6 +147,29 @@ static void test_free_nodes(void **state)
 	}
 	assert_int_equal(cluster_free_nodes(&cluster, none, &partitions[0], taken), 1);
 	json_decref(taken);
+	json_decref(none);
+}
+
+/* A node on which something runs may be closed to the job, whatever is left of it. */
+static void test_whole_nodes(void **state)
+{
+	static struct cluster_node some[] = {
+		{ .name = "n1", .partitions = "any,whole", .cpus = 4, .cpus_used = 2 },
+		{ .name = "n2", .partitions = "any,lend", .cpus = 4, .cpus_used = 2 },
+		{ .name = "n3", .partitions = "any,whole,lend", .cpus = 4 },
+	};
+	static struct cluster_partition those[] = {
+		{ .name = "any", .is_up = true },
+		{ .name = "whole", .is_up = true, .gives_whole_nodes = true },
+		{ .name = "lend", .is_up = true, .claims_nodes = true },
+	};
+	const struct cluster c = { some, those, 3, 3, { 0 } };
+	json_t *none = json_object();
+
+	(void)state;
+	assert_int_equal(cluster_free_nodes(&c, none, &those[0], NULL), 2);
+	assert_int_equal(cluster_free_nodes(&c, none, &those[1], NULL), 1);
+	assert_int_equal(cluster_free_nodes(&c, none, &those[2], NULL), 1);
 	json_decref(none);
 }
 
@@ -332,10 +356,10 @@ static void test_record(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_exceeded), cmocka_unit_test(test_free_nodes),
-		cmocka_unit_test(test_absent),   cmocka_unit_test(test_room),
-		cmocka_unit_test(test_sooner),   cmocka_unit_test(test_record),
-		cmocka_unit_test(test_left),
+		cmocka_unit_test(test_exceeded),    cmocka_unit_test(test_free_nodes),
+		cmocka_unit_test(test_whole_nodes), cmocka_unit_test(test_absent),
+		cmocka_unit_test(test_room),        cmocka_unit_test(test_sooner),
+		cmocka_unit_test(test_record),      cmocka_unit_test(test_left),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
