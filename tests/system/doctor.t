@@ -35,6 +35,20 @@ lbd_stop
 wait $slow_pid
 like "$(cat "$T/slow.json")" '"check":"clock","verdict":"fine"' "a slow disk has no other clock"
 
+# Slurm answers, whatever a ping says of its first controller, or of a user who asks too often.
+mkdir "$T/slurm"
+cat >"$T/slurm/scontrol" <<'END'
+#!/bin/sh
+[ "$1" = ping ] || exec echo "SLURM_VERSION = 24.11.5"
+printf "Slurmctld(primary) at a is DOWN\nSlurmctld(backup) at b is $B_IS\n"
+[ "$B_IS" = UP ]
+END
+chmod +x "$T/slurm/scontrol"
+echo ClusterName=c >"$T/slurm/slurm.conf"
+asked() { B_IS=$1 SLURM_CONF=$T/slurm/slurm.conf PATH=$T/slurm:$PATH verdict slurmctld "$2"; }
+like "$(asked UP verdict) $(asked UP text)" '^fine Slurmctld\(backup\) at b is UP, in [0-9]+ ms$' "the one that serves is named"
+like "$(asked DOWN verdict) $(asked DOWN text)" '^fine answers, in [0-9]+ ms$' "who has answered is not down"
+
 # a driver and a toolkit that do not go together
 mkdir "$T/bin"
 printf '#!/bin/sh\necho 470.57.02\n' >"$T/bin/nvidia-smi"
