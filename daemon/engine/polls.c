@@ -303,11 +303,15 @@ static void on_poll_failed(struct engine *e, struct poller *p, const struct sche
 }
 
 /* One that is busy must not be asked as often as one that answers at once: our questions take a
- * fifth of its time at most. */
-static int64_t after_slow(int64_t now_ms, int64_t begun_ms)
+ * fifth of its time at most. That one answer took long says nothing: another controller may have
+ * taken over meanwhile, and is fast. */
+static int64_t after_slow(struct poller *p, int64_t now_ms)
 {
-	int64_t pause_ms = POLL_SHARE * (now_ms - begun_ms);
+	int64_t took_ms = now_ms - p->begun_ms,
+		both_ms = took_ms < p->took_ms ? took_ms : p->took_ms,
+		pause_ms = POLL_SHARE * both_ms;
 
+	p->took_ms = took_ms;
 	return now_ms + (pause_ms < POLL_MAX_PAUSE_MS ? pause_ms : POLL_MAX_PAUSE_MS);
 }
 
@@ -344,7 +348,7 @@ static void on_poll_done(struct engine *e, struct poller *p, const struct schedu
 	p->done_begun_ms = p->begun_ms;
 	p->down_since_ms = 0;
 	p->failures = 0;
-	p->not_before_ms = after_slow(engine_now(e), p->begun_ms);
+	p->not_before_ms = after_slow(p, engine_now(e));
 	p->text[0] = '\0';
 	wake_missing(e, p);
 }

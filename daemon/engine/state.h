@@ -15,6 +15,7 @@ struct poller {
 	bool is_asking;
 	int64_t begun_ms;         /* of the poll that is open */
 	int64_t done_begun_ms;    /* begin of the newest complete poll; 0 = none */
+	int64_t took_ms;          /* that one */
 	int64_t not_before_ms;    /* after a failure */
 	int64_t down_since_ms;    /* wall; 0 = fine */
 	int64_t heard_since_ms;   /* monotonic; without a gap; 0 = not yet */

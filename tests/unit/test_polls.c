@@ -10,14 +10,23 @@ static void test_pauses(void **state)
 		enum scheduler_result result;
 		int64_t pause_ms; /* after the answer */
 	} cases[] = {
-		{ 10, SCHEDULER_OK, 14990 },     { 2000, SCHEDULER_OK, 13000 },
+		{ 10, SCHEDULER_OK, 14990 },
+		{ 2000, SCHEDULER_OK, 13000 },
+		{ 10000, SCHEDULER_OK, 8000 },
 		{ 10000, SCHEDULER_OK, 40000 }, /* slow: four times as long */
+		{ 29000, SCHEDULER_OK, 40000 },
 		{ 29000, SCHEDULER_OK, 60000 }, /* but no longer than a minute */
 		{ 10, SCHEDULER_OK, 14990 },    /* well again */
-		{ 10, SCHEDULER_DOWN, 1000 },    { 10, SCHEDULER_DOWN, 2000 },
-		{ 10, SCHEDULER_UNCLEAR, 4000 }, { 10, SCHEDULER_DOWN, 8000 },
-		{ 10, SCHEDULER_DOWN, 16000 },   { 10, SCHEDULER_DOWN, 32000 },
-		{ 10, SCHEDULER_DOWN, 60000 },   { 10, SCHEDULER_DOWN, 60000 },
+		{ 29000, SCHEDULER_OK, 40 },    /* once: another controller took over meanwhile */
+		{ 10, SCHEDULER_OK, 14990 },
+		{ 10, SCHEDULER_DOWN, 1000 },
+		{ 10, SCHEDULER_DOWN, 2000 },
+		{ 10, SCHEDULER_UNCLEAR, 4000 },
+		{ 10, SCHEDULER_DOWN, 8000 },
+		{ 10, SCHEDULER_DOWN, 16000 },
+		{ 10, SCHEDULER_DOWN, 32000 },
+		{ 10, SCHEDULER_DOWN, 60000 },
+		{ 10, SCHEDULER_DOWN, 60000 },
 		{ 10, SCHEDULER_OK, 14990 },
 	};
 	struct ledger *ledger = open_ledger();
