@@ -308,13 +308,14 @@ static void tell_job(const struct state *s)
 static bool add_figures(const struct state *s)
 {
 	json_t *totals = batch_totals(s->fields);
+	int64_t least = js_int(s->fields, "time_min", 0); /* with which Slurm may begin it */
 	struct limit_of of = {
 		.reason = s->q->reason,
 		.account = s->q->account,
 		.qos = s->q->qos,
 		.uid = s->q->uid,
 		.totals = totals,
-		.minutes = s->q->time_minutes,
+		.minutes = least > 0 ? least : s->q->time_minutes,
 	};
 	json_t *figures = limit_figures(&of);
 

@@ -19,12 +19,13 @@ manage add account small maxjobs=1 maxsubmitjobs=2
 manage add qos one set maxjobsperuser=1
 manage add qos narrow set grptres=cpu=2
 manage add qos brief set maxwall=00:05:00 flags=denyonlimit
+manage add qos span set grptresrunmins=cpu=20
 manage add qos alone
 manage add qos few set maxsubmitjobsperuser=0
 manage add user "$me" account=lab defaultaccount=lab
 manage add user "$me" account=small
 manage modify user "$me" set defaultaccount=lab
-manage modify user "$me" account=lab set qos=normal,one,narrow,brief,few defaultqos=normal
+manage modify user "$me" account=lab set qos=normal,one,narrow,brief,few,span defaultqos=normal
 printf '[poll]\ninterval = "200ms"\nidle_interval = "200ms"\n' >"$LB_HOME/lbd.toml"
 lbd_start
 wait_for 'lbctl submit --dry-run --set slurm.account=small -- true' 30	# slurmctld has heard of it
@@ -80,8 +81,14 @@ waits big QOSGrpCpuLimit 'its QOS allows no more CPUs for all its jobs together'
 	'QOS narrow: 2 CPUs in all, the job asks for 4: it will not start as it is'
 refused 'slurm.account: small: over a limit: AssocMaxSubmitJobLimit: its account allows no more jobs in the queue' \
 	--set slurm.account=small --set slurm.time=5m
-lbctl kill --yes 'one*' 'narrow*' 'small*' big >/dev/null
-for run in one1 one2 narrow1 narrow2 small1 small2 big; do run_reaches $run killed 30; done
+# Slurm may make its time shorter, and then it fits.
+submit span1 --set slurm.qos=span --set slurm.time=19m
+run_reaches span1 running 30
+submit span2 --set slurm.qos=span --set slurm.time=1h --time-min=5
+waits span2 QOSGrpCPURunMinutesLimit 'its QOS allows no more CPUs times minutes of running jobs for all its jobs together' \
+	qos span 'QOS span: 1[0-9] of 20 minutes of CPUs taken'
+lbctl kill --yes 'one*' 'narrow*' 'small*' 'span*' big >/dev/null
+for run in one1 one2 narrow1 narrow2 small1 small2 span1 span2 big; do run_reaches $run killed 30; done
 
 # --- a limit that a relaunch meets
 # ---------------------------------------------------------------------- Others of the account have
