@@ -46,16 +46,18 @@ static char *copy(const char *line, const char *name)
 	return value ? xstrndup(value, len) : NULL;
 }
 
-/* "MAINT,IGNORE_JOBS" */
+/* "MAINT,IGNORE_JOBS"; one that floats ("TIME_FLOAT") never begins. */
 static bool is_maintenance(const char *line)
 {
 	char *flags = copy(line, "Flags"), *rest = flags, *flag;
-	bool is_one = false;
+	bool is_one = false, floats = false;
 
-	while ((flag = strsep(&rest, ",")))
+	while ((flag = strsep(&rest, ","))) {
 		is_one |= strcmp(flag, "MAINT") == 0;
+		floats |= strcmp(flag, "TIME_FLOAT") == 0;
+	}
 	free(flags);
-	return is_one;
+	return is_one && !floats;
 }
 
 static int tell_reservations(struct answer *a)

@@ -37,7 +37,8 @@ static int tell_reservations(struct answer *a)
 	for (uint32_t i = 0; list && i < list->record_count; i++) {
 		const reserve_info_t *r = &list->reservation_array[i];
 
-		if (r->flags & RESERVE_FLAG_MAINT)
+		/* one that floats never begins */
+		if ((r->flags & RESERVE_FLAG_MAINT) && !(r->flags & RESERVE_FLAG_TIME_FLOAT))
 			outages_reservation(a, r->name, r->node_list, (int64_t)r->start_time,
 					    (int64_t)r->end_time);
 	}

@@ -78,8 +78,11 @@ unlike "$(lbctl why d)" 'set to drain' "where it is nothing is in its way"
 
 # --- maintenance ----------------------------------------------------------------------------------
 scontrol update nodename=n1 state=resume
+# one that floats is always to begin, and never does: it keeps long jobs away
+scontrol create reservation reservationname=float starttime=now+100 duration=60 users=root nodes=n2 \
+	flags=maint,ignore_jobs,time_float >"$T/reservation" 2>&1
 scontrol create reservation reservationname=service starttime=now+110 duration=60 users=root nodes=n2 \
-	flags=maint,ignore_jobs >"$T/reservation" 2>&1
+	flags=maint,ignore_jobs >>"$T/reservation" 2>&1
 ok "maintenance is to begin: a checkpoint is asked for" told d 'lbd +save +the maintenance reservation service begins on n2 at 20'
 ok "and it leaves behind that" told d ' leaving +the maintenance reservation service begins on n2 at .*: attempt 2 ends behind its checkpoint of step'
 run_reaches d running 40 3
@@ -87,6 +90,7 @@ is "$(node_of d 2)" n1 "it goes on at the other node"
 trains d "$(($(wc -l <"$T/steps.d") + 2))"
 is "$(twice d)" 0 "no step was made twice"
 scontrol delete reservationname=service
+scontrol delete reservationname=float
 
 # --- one that is to stay --------------------------------------------------------------------------
 ok "a run that is to stay" lbctl submit --name s --set restart.leave=false --set slurm.nodelist=n2 "$T/job.toml"
