@@ -254,7 +254,17 @@ static char *for_slurm(const char *output, bool of_each_task)
 	return path;
 }
 
-void batch_job_set_output(struct batch_job *job, const struct run *run, const char *output)
+/* It takes them out, and the newest releases know no way to say that one is meant. */
+static int refuse_backslash(const struct run *run, const char *output, struct err *err)
+{
+	if (run->scheduler->ops->unused || !strchr(output, '\\'))
+		return 0;
+	return err_set(err, ERR_USAGE,
+		       "%s: Slurm can write no output below a name with a backslash", run->dir);
+}
+
+int batch_job_set_output(struct batch_job *job, const struct run *run, const char *output,
+			 struct err *err)
 {
 	bool is_theirs = run->spec.script && has_submitter(job);
 	char *path;
@@ -262,15 +272,18 @@ void batch_job_set_output(struct batch_job *job, const struct run *run, const ch
 	/* what an attempt before wrote to the same file says why there is another */
 	if (is_theirs &&
 	    (attempt_newest_claim(run->dir) <= 0 || json_object_get(job->fields, "open_mode")))
-		return;
+		return 0;
 	js_set_str(job->fields, "open_mode", "append");
 	add_word(job, "open-mode", "append");
 	if (is_theirs || json_object_get(job->fields, "std_out"))
-		return;
+		return 0;
+	if (refuse_backslash(run, output, err) < 0)
+		return -1;
 	path = for_slurm(output, json_object_get(job->fields, "array_inx") != NULL);
 	json_object_set_new(job->fields, "std_out", js_bytes(path));
 	add_word(job, "output", path);
 	free(path);
+	return 0;
 }
 
 bool batch_job_may_be_doomed(const struct config *config, const struct run *run)

@@ -35,8 +35,10 @@ void batch_job_clear(struct batch_job *job);
 int64_t batch_job_gpus(const struct config *config, const struct run *run);
 
 /* Adds to the fields, and to the words, what is lbd's own to say: a command's output goes to
- * `output`, a script's where it says. Once nothing reads them as the person wrote them any more. */
-void batch_job_set_output(struct batch_job *job, const struct run *run, const char *output);
+ * `output`, a script's where it says. Once nothing reads them as the person wrote them any more.
+ * -1: Slurm can write to no such file. */
+int batch_job_set_output(struct batch_job *job, const struct run *run, const char *output,
+			 struct err *err);
 
 /* Does the job wait for how others end, so that it may never be allowed to begin? */
 bool batch_job_may_be_doomed(const struct config *config, const struct run *run);

@@ -204,10 +204,11 @@ int job_submit(const struct config *config, const struct run *run, double node_m
 		rc = are_files_due(run->scheduler)
 			     ? write_files(config, run, &parts, node_mtbf_s, err)
 			     : 0;
+	if (rc == 0)
+		rc = batch_job_set_output(&parts.asked, run, parts.output, err);
 	if (rc == 0) {
 		struct job_request job;
 
-		batch_job_set_output(&parts.asked, run, parts.output);
 		job = request_of(&parts, run, ledger_id, env.items);
 		failpoint(FP_SUBMIT_CALL, NULL);
 		run->scheduler->ops->submit(run->scheduler, &job, done, arg);
@@ -221,9 +222,9 @@ int job_submit(const struct config *config, const struct run *run, double node_m
 static int ask(struct parts *parts, struct job_request *job, const struct config *config,
 	       const struct run *run, struct err *err)
 {
-	if (parts_make(parts, config, run, err) < 0)
+	if (parts_make(parts, config, run, err) < 0 ||
+	    batch_job_set_output(&parts->asked, run, parts->output, err) < 0)
 		return -1;
-	batch_job_set_output(&parts->asked, run, parts->output);
 	*job = request_of(parts, run, "", parts->open_env.items);
 	return 0;
 }

@@ -47,6 +47,11 @@ exits 0 "a file to read" lbctl submit --name reads --input=/etc/passwd -- cat
 like "$err" '--input means nothing to a command' "nor that"
 
 # --- a job that cannot be --------------------------------------------------------------------
+# Slurm takes backslashes out of names of files.
+mkdir "$T/here/b\\s"
+exits 2 "runs below a folder with a backslash are refused" env LB_HOME="$T/here/b\\s" LB_SOCKET="$T/b.sock" sh -c \
+	'lbctl daemon start >/dev/null && lbctl submit --name b -- true; rc=$?; lbctl daemon stop >/dev/null; exit $rc'
+like "$err" 'b.s/runs/b: Slurm can write no output below a name with a backslash' "in words"
 exits 6 "a partition that is not there is refused at once" \
 	lbctl submit --name nowhere --set slurm.partition=nowhere -- true
 scontrol create partitionname=fleeting nodes=n1 maxtime=60 state=up
