@@ -72,7 +72,7 @@ daemon/engine/decide common/* slurm
 daemon/engine   common/* sql slurm daemon/engine/decide
 daemon/calendar common/* slurm/batch
 daemon/base     common/* slurm slurm/batch ./engine daemon/engine/decide ./calendar
-daemon/process  common/* ./base
+daemon/process  common/* slurm/pipe ./base
 daemon/notify   common/* ./base ./control ./runs
 daemon/control  common/* sql ./base ./process
 daemon/job      common/* slurm slurm/batch ./base ./engine

@@ -8,6 +8,7 @@
 #include "common/base/paths.h"
 #include "common/base/shell_words.h"
 #include "common/base/text.h"
+#include "slurm/pipe/sbatch.h"
 
 /* One chain for each folder: FNV-1a of its path. */
 static uint32_t hash_of(const char *home)
@@ -35,6 +36,8 @@ static void print_options(const struct config *config, FILE *to)
 	      "#SBATCH --nodes=1 --ntasks=1 --cpus-per-task=1\n"
 	      "#SBATCH --open-mode=append\n",
 	      to);
+	if (sbatch_own_cluster()[0])
+		print_option(to, "clusters", sbatch_own_cluster());
 	fprintf(to, "#SBATCH --time=%lld\n", (long long)(s->time_ms + 59999) / 60000);
 	fprintf(to, "#SBATCH --output=\"%s/lbd.log\"\n", home);
 	free(home);

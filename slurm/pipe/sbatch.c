@@ -42,7 +42,7 @@ static void add_text(struct strv *l, const json_t *request, const char *key, con
 /* A federation's jobs go to all of its clusters, and run where there is room first: elsewhere
  * nobody would find ours. "Self:       name:127.0.0.1:6817 ID:1 …", as of some minutes ago; "":
  * there is none. */
-static const char *own_cluster(void)
+const char *sbatch_own_cluster(void)
 {
 	enum { AGE_MS = 10 * 60 * 1000 };
 	static const char *const words[] = { "scontrol", "show", "federation", NULL };
@@ -72,8 +72,8 @@ static void words_begin(struct strv *words, const json_t *request)
 	strv_add(words, xstrdup("sbatch"));
 	add_all(words, json_object_get(request, "sbatch"), 0);
 	strv_add(words, xstrdup("--no-requeue"));
-	if (own_cluster()[0])
-		strv_add(words, xasprintf("--clusters=%s", own_cluster()));
+	if (sbatch_own_cluster()[0])
+		strv_add(words, xasprintf("--clusters=%s", sbatch_own_cluster()));
 	add_text(words, request, "name", "--job-name=");
 	add_text(words, request, "comment", "--comment=");
 }

@@ -8,6 +8,9 @@
 
 #include "slurm/pipe/answer.h"
 
+/* In a federation the cluster that we are in; "": there is none. */
+const char *sbatch_own_cluster(void);
+
 /* Submits the request, held. 0 with the job's number, or -1. */
 int sbatch_submit(const json_t *request, struct answer *a, uint32_t *job_id);
 

@@ -117,6 +117,7 @@ lbd_start
 ok "a run can be submitted in a federation" lbctl submit --name here --set slurm.time=5m -- sleep $mark
 run_reaches here running 30
 like "$(scontrol show job "$(job_of here)")" 'FedViableSiblings=mini ' "and stays in this cluster"
+like "$(lbd --home "$LB_HOME" --print-job)" '^#SBATCH --clusters=mini$' "as lbd's own job does"
 lbctl kill --yes --now here >/dev/null
 run_reaches here killed 30 && passed "where orders reach it"
 done_testing
