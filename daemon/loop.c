@@ -195,9 +195,12 @@ static void on_watchdog(uv_timer_t *timer)
 	notify_status(timer->data, "WATCHDOG=1");
 }
 
+/* One that ends of itself for good has its reason. */
 static void end(struct daemon *d, int signo, const char *why)
 {
-	d->why = why;
+	if (!d->stopping || d->begins_again || d->is_told)
+		d->why = why;
+	d->is_told |= !d->stopping || d->begins_again;
 	d->begins_again = false;
 	if (d->stopping)
 		return;

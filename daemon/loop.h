@@ -19,6 +19,7 @@ struct daemon {
 	uv_idle_t again;    /* a turn that is due at once */
 	int64_t hung_up_ms; /* when SIGHUP came last; 0 = never */
 	bool stopping, failed, is_superseded;
+	bool is_told;                     /* to end, by a signal: the last one says why */
 	bool is_in_doubt;                 /* whether its lease is still its own cannot be seen */
 	bool is_background, begins_again; /* once this process has ended (process/again.h) */
 	const char *why;                  /* it ends; NULL: it serves */
