@@ -235,6 +235,19 @@ static void try_excluded(struct state *s)
 		js_set_bool(propose(s, start), "forgive", true);
 }
 
+/* Does it hold nodes that the job might have? One of licenses alone holds none. */
+static bool is_near(const struct state *s, const struct reserved *r)
+{
+	const struct cluster *c = s->q->cluster;
+
+	for (size_t i = 0; r->nodes && i < c->node_count; i++) {
+		if (share_name(c->nodes[i].partitions, s->q->job.partition) &&
+		    hosts_have(r->nodes, c->nodes[i].name))
+			return true;
+	}
+	return r->nodes && c->node_count == 0; /* which there are is not told */
+}
+
 static void look_at_reservations(struct state *s)
 {
 	json_t *shown = json_array();
@@ -246,7 +259,7 @@ static void look_at_reservations(struct state *s)
 						      : s->now + 60 * s->q->time_minutes;
 		json_t *o;
 
-		if (r->end <= s->now || r->start >= ends)
+		if (r->end <= s->now || r->start >= ends || !is_near(s, r))
 			continue;
 		if (s->q->reservation && r->name && strcmp(s->q->reservation, r->name) == 0)
 			continue;

@@ -298,6 +298,33 @@ static void test_sooner(void **state)
 	json_decref(request);
 }
 
+/* Those of licenses alone have no nodes. */
+static void test_reservations(void **state)
+{
+	static const struct reserved all[] = {
+		{ .name = "licenses", .start = 1, .end = INT64_MAX },
+		{ .name = "elsewhere", .nodes = "n[2-3]", .start = 1, .end = INT64_MAX },
+		{ .name = "here", .nodes = "n[1-2]", .start = 1, .end = INT64_MAX },
+	};
+	json_t *request = json_pack("{s:{s:s}}", "fields", "partition", "debug"), *shown;
+	struct answer a = { .text = "", .body = json_object() };
+	struct inquiry q = { .a = &a,
+			     .request = request,
+			     .cluster = &cluster,
+			     .job = { .priority = 1, .partition = "debug" },
+			     .reservations = all,
+			     .reservation_count = sizeof(all) / sizeof(all[0]),
+			     .time_minutes = -1 };
+
+	(void)state;
+	inquire(&q);
+	shown = json_object_get(a.body, "reservations");
+	assert_int_equal(json_array_size(shown), 1);
+	assert_string_equal(js_str(json_array_get(shown, 0), "name", ""), "here");
+	json_decref(a.body);
+	json_decref(request);
+}
+
 /* Slurm hides nodes of a cloud that are powered down, but knows them. */
 static void test_left(void **state)
 {
@@ -356,10 +383,11 @@ static void test_record(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_exceeded),    cmocka_unit_test(test_free_nodes),
-		cmocka_unit_test(test_whole_nodes), cmocka_unit_test(test_absent),
-		cmocka_unit_test(test_room),        cmocka_unit_test(test_sooner),
-		cmocka_unit_test(test_record),      cmocka_unit_test(test_left),
+		cmocka_unit_test(test_exceeded),     cmocka_unit_test(test_free_nodes),
+		cmocka_unit_test(test_reservations), cmocka_unit_test(test_whole_nodes),
+		cmocka_unit_test(test_absent),       cmocka_unit_test(test_room),
+		cmocka_unit_test(test_sooner),       cmocka_unit_test(test_record),
+		cmocka_unit_test(test_left),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
