@@ -35,8 +35,8 @@
 # How fast the machine multiplies is not what sanitizers make of it: those of peak.c took three
 # seconds of each training.
 $(if $(SAN),$(eval $(B)/obj/kernels/machine/peak.o: CFLAGS := $(filter-out $(SANFLAGS),$(CFLAGS)) -O2))
-# At its end each sanitized program has all looked through that it can write, for leaks: 6 MB of that
-# are UBSan's library, and nothing of it where that is linked in, as gcc can. A test starts hundreds.
+# At its end a sanitized program looks for leaks in all that it can write: 6 MB of that are UBSan's
+# library, and next to nothing where that is linked in, as gcc can. A test starts hundreds.
 STATIC_UBSAN := $(if $(SAN),$(if $(filter /%,$(shell $(CC) -print-file-name=libubsan.a)),$(call takes,-static-libubsan)))
 LDFLAGS   += $(STATIC_UBSAN)
 # -Og compiles in five sixths of -O1's time, and inlines no function that is called by a pointer.
