@@ -169,6 +169,7 @@ bool checkpoint_is_folder(const struct checkpoint_rules *rules, const struct che
 			return contents_are_unnumbered_data(path);
 	}
 	if (!name_ends_in_number(name) || strncmp(name, "version_", 8) == 0 ||
+	    name_tells_type(name) ||
 	    (name_tells_time(name) && (contents_have_state(path) || contents_have_run(path))))
 		return false;
 	*step = step_beside_siblings(at->path, name);

@@ -247,12 +247,30 @@ static bool is_an_age(const char *name, const char *at)
 	return is_behind(name, at, "prev") || is_behind(name, at, "previous");
 }
 
-/* The last number of a name; a fraction ("loss0.25") is none, and a rank only where there is no
- * other. NULL: there are times alone; of the first *time has all digits, as what was saved later
- * has more (-1 = nor a time). */
+/* "bf16", "float32", "int8": what numbers are of that type, as in an export. */
+static bool is_of_a_type(const char *name, const char *at)
+{
+	static const char *const words[] = { "bf", "fp", "bfloat", "float", "int" };
+	static const int64_t bits[] = { 4, 8, 16, 32, 64 };
+	const char *word = at;
+	bool is_width = false, is_type = false;
+
+	while (word > name && isalpha((unsigned char)word[-1]))
+		word--;
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		is_type |= (size_t)(at - word) == strlen(words[i]) &&
+			   strncasecmp(word, words[i], strlen(words[i])) == 0;
+	for (size_t i = 0; i < sizeof(bits) / sizeof(bits[0]); i++)
+		is_width |= number(at, text_digits(at)) == bits[i];
+	return is_type && is_width;
+}
+
+/* The last number of a name; a fraction ("loss0.25") is none, and a rank, or the bits of a type,
+ * only where there is no other. NULL: there are times alone; of the first *time has all digits, as
+ * what was saved later has more (-1 = nor a time). */
 static const char *last_number(const char *name, int64_t *time)
 {
-	const char *step = NULL, *rank = NULL;
+	const char *step = NULL, *other = NULL;
 
 	*time = -1;
 	for (const char *at = name; *at;) {
@@ -262,10 +280,10 @@ static const char *last_number(const char *name, int64_t *time)
 			*time = digits_of(at, len);
 		else if (len == 0 && (len = text_digits(at)) > 0 && !is_fraction(name, at, len) &&
 			 !is_an_age(name, at))
-			*(is_of_a_rank(name, at) ? &rank : &step) = at;
+			*(is_of_a_rank(name, at) || is_of_a_type(name, at) ? &other : &step) = at;
 		at += len > 0 ? len : 1;
 	}
-	return step ? step : rank;
+	return step ? step : other;
 }
 
 /* Short words only as a whole: "it" is in "recital_3". */
@@ -332,6 +350,15 @@ bool name_tells_time(const char *name)
 
 	free(stem);
 	return is;
+}
+
+bool name_tells_type(const char *name)
+{
+	int64_t time;
+	bool is_said;
+	const char *at = find_step(name, &is_said, &time);
+
+	return at && is_of_a_type(name, at);
 }
 
 bool name_begins_with_time(const char *name)

@@ -20,6 +20,8 @@ size_t step_candidates(const char *name, size_t places[STEP_CANDIDATES_MAX]);
 bool name_tells_fraction(const char *name);
 /* "2026-11-27_10-15-00": when it was, and no other number? */
 bool name_tells_time(const char *name);
+/* "export-bfloat16": the type of its numbers, and no other number? */
+bool name_tells_type(const char *name);
 /* "20261128T101500-000000000020" */
 bool name_begins_with_time(const char *name);
 /* Is this number of it such a time, which no trainer tells as its step? */

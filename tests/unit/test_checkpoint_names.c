@@ -40,6 +40,11 @@ static void test_step_in_name(void **state)
 		{ "ep1-ba100-rank0.pt", 100 },
 		{ "ep1-ba100-rank12.pt", 100 },
 		{ "rank0_20.pt", 20 },
+		/* the type of its numbers is a step only where there is nothing else */
+		{ "model_20_bf16.pt", 20 },
+		{ "20-llama-float32", 20 },
+		{ "checkpoint16.pt", 16 },
+		{ "run_fp_16.pt", 16 },
 		/* how many saves ago: KataGo */
 		{ "checkpoint_prev3.ckpt", -1 },
 		{ "previous-2.pt", -1 },

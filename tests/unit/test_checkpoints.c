@@ -56,6 +56,14 @@ static void test_numbered_folders(void **state)
 	put_text("n/step-00000030/weights", "");
 	assert_int_equal(newest("n"), 20);
 	assert_contains(told, "weights is empty (0 bytes)");
+	/* an export beside: 16 is no step */
+	put_text("ny/checkpoints/step-00000006/weights", "0123456789");
+	put_text("ny/checkpoints/export-bfloat16/weights", "0123456789");
+	put_text("ny/checkpoints/merged_fp16/weights", "0123456789");
+	assert_int_equal(newest("ny/checkpoints"), 6);
+	assert_string_equal(found, "ny/checkpoints/step-00000006");
+	put_text("nt/checkpoints/checkpoint16/weights", "0123456789");
+	assert_int_equal(newest("nt/checkpoints"), 16);
 	/* of two of one step what is called so: prime-rl exports beside, earlier or later */
 	put_text("mc/checkpoints/step_10/trainer/state", "0123456789");
 	put_text("mc/weights/step_10/model", "0123456789");
