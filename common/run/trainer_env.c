@@ -9,8 +9,9 @@
 void trainer_env_forget(void)
 {
 	static const char *const names[] = {
-		TRAINER_JOB_VARIABLE, "LB_SOCKET",         "LB_ATTEMPT",     "LB_LAUNCH", "LB_RANK",
-		"LB_MTBF_S",          "LB_CHECKPOINT_DIR", "LB_RESUME_FROM",
+		TRAINER_JOB_VARIABLE, "LB_SOCKET",      "LB_ATTEMPT",
+		"LB_LAUNCH",          "LB_RANK",        "LB_MTBF_S",
+		"LB_CHECKPOINT_DIR",  "LB_RESUME_FROM", "LB_SHARED_DIR",
 	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)

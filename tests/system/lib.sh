@@ -50,7 +50,7 @@ echo leak:slurm_update_job2 >"$T/leaks"
 LSAN_OPTIONS=${LSAN_OPTIONS:-}${LSAN_OPTIONS:+:}suppressions=$T/leaks:print_suppressions=0
 export B T LB_HOME PATH SLURM_CONF ASAN_OPTIONS UBSAN_OPTIONS LSAN_OPTIONS
 [ -z "${LB_ASKER:-}" ] || { mkdir "$T/asker" && ln -s "$LB_ASKER" "$T/asker/lbctl"; }
-unset LB_SOCKET LB_RUN LB_ATTEMPT LB_LAUNCH LB_RUN_DIR LB_CHECKPOINT_DIR LB_RESUME_FROM
+unset LB_SOCKET LB_RUN LB_ATTEMPT LB_LAUNCH LB_RUN_DIR LB_CHECKPOINT_DIR LB_SHARED_DIR LB_RESUME_FROM
 
 # Names here are global, as all names of a POSIX shell: those of helpers begin with tap_ or lbd_.
 

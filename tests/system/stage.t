@@ -135,11 +135,11 @@ fi
 again
 ranks_tokens "$B/lbworker" "$T"
 ranks_config "$T" 60 5 5 >"$T/train.toml"
-LB_CHECKPOINT_DIR=$T/one "$B/lbworker" train "$T/train.toml" >"$T/one.log" 2>&1
+LB_CHECKPOINT_DIR=$T/one "$B/lbworker" train "$T/train.toml" --checkpoint.export_dtype=bfloat16 >"$T/one.log" 2>&1
 mkdir -p "$S"
 # killed in the middle of its fifth save
 rm -rf "$T/once" && mkdir "$T/once"
-attempt 1 "[\"env\",\"LB_FAILPOINT=manifest.before:kill@5\",\"LB_FAILPOINT_ONCE=$T/once\",\"$B/lbworker\",\"train\",\"$T/train.toml\"]" 3
+attempt 1 "[\"env\",\"LB_FAILPOINT=manifest.before:kill@5\",\"LB_FAILPOINT_ONCE=$T/once\",\"$B/lbworker\",\"train\",\"$T/train.toml\",\"--checkpoint.export_dtype=bfloat16\"]" 3
 sed -i "s|}\$|,\"checkpoint_stage\":\"$S\",\"stage_rate\":0}|" "$F/attempt.json"
 run
 like "$(cat "$F/spool.jsonl")" "resumed_from\":\"$S/.*/step-" "lbworker's own saves: killed, it goes on from the stage"
@@ -148,6 +148,7 @@ for file in model.safetensors optimizer.safetensors train_state.json; do
 		"$C/step-00000060/$file"
 done
 is "$(hidden) $(left)" "0 0" "and nothing is left behind"
+ok "its export is where checkpoints are shared" [ -s "$C/export-bfloat16/model.safetensors" ]
 
 # --- how often: as what it costs and the rate of troubles say
 # ------------------------------------------ saves MTBF_S [OPTION...]: checkpoints of a training

@@ -47,6 +47,7 @@ static bool is_ours(const char *setting)
 		(METER_VARIABLE "="), (PART_VARIABLE "="),
 		"LB_MTBF_S=",         (HEARTBEAT_VARIABLE "="),
 		(CACHE_VARIABLE "="), (TRAINER_JOB_VARIABLE "="),
+		"LB_SHARED_DIR=",
 	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
@@ -117,6 +118,8 @@ static void make_env(const struct shepherd *s, const struct meeting *m, struct s
 	strv_add(env, xasprintf("LB_LAUNCH=%lld", (long long)s->facts.launch.number));
 	strv_add(env, xasprintf("LB_RUN_DIR=%s", s->params.run_dir));
 	strv_add(env, xasprintf("LB_CHECKPOINT_DIR=%s", saves_folder(s)));
+	if (stage_is_on(&s->stage))
+		strv_add(env, xasprintf("LB_SHARED_DIR=%s", s->params.checkpoint_dir));
 	if (s->search.found == 1)
 		strv_add(env, xasprintf("LB_RESUME_FROM=%s", s->search.path));
 	/* Slurm sets it where it requeues a job: scripts ask whether to go on from where they were,

@@ -109,12 +109,13 @@ static int parse(struct arguments *a, int argc, char **argv, struct err *err)
 }
 
 /* The last weights once more, for other programs. One that an earlier end of this training left is
- * replaced. */
+ * replaced. From a stage only checkpoints are brought to where they are shared. */
 static int export_weights(const struct config *c, struct err *err)
 {
 	static const char *const dtypes[] = { "float32", "bfloat16", "float16" };
-	const char *dtype = dtypes[c->export_dtype];
-	char *to = path_join("%s/export-%s", c->checkpoint_path, dtype);
+	const char *dtype = dtypes[c->export_dtype], *shared = getenv("LB_SHARED_DIR");
+	char *to = path_join("%s/export-%s", shared && *shared ? shared : c->checkpoint_path,
+			     dtype);
 	char *last = model_path(c->checkpoint_path, err);
 	int rc = last ? 0 : -1;
 
