@@ -115,6 +115,10 @@ ok $? "AdamW does not go on from Muon's momentum"
 lbworker convert whole/checkpoints/step-00000008 theirs --to dcp --moments on 2>err.log
 [ $? = 2 ] && grep -q "they are Muon's, and must be AdamW's" err.log
 ok $? "nor does it go to others as AdamW's moments"
+run whole 4 none 1 --training.dtype bfloat16 --checkpoint.folder plain &&
+	run whole 8 none 1 --training.dtype bfloat16 --checkpoint.folder plain --optimizer.kahan_sum true &&
+	grep -q 'at step 4$' whole.log
+ok $? "what rounding loses can be kept from any step on"
 rm -rf whole parts
 moments() { lbworker plan small.toml --model.flavor 124M "$@" | sed -n 's/^memory .* moments \([0-9.]*\),.*/\1/p'; }
 [ "$(moments)" = 0.92 ] && [ "$(moments --optimizer.name Muon)" = 0.60 ]

@@ -93,6 +93,12 @@ PY
 exits 2 "on another base they do not go on" train again 7 --init-from "$T/base" --lora.rank 2 \
 	--lora.target_modules '["q_proj", "down_proj"]' --optimizer.lr 0.01
 like "$err" "is not what its adapter makes of the model in checkpoint.initial_load_path" "it is said"
+exits 2 "nor with another alpha" lora again 7 --lora.alpha 8
+like "$err" "makes of the model in checkpoint.initial_load_path: that model, lora.alpha or lora.target_modules " "it is said"
+exits 2 "nor without adapters" train again 7 --init-from "$T/plain/$last"
+like "$err" "again/$last: was trained with lora.rank, the config has none: begin a new training with --init-from" "it is said"
+exits 2 "nor all weights with them" train plain 7 --init-from "$T/adapted/$last" --lora.rank 2
+like "$err" "plain/$last: was trained without lora.rank, the config has it: begin a new training with --init-from" "it is said"
 
 refused() {	# refused ERE OPTION...
 	tap_ere=$1

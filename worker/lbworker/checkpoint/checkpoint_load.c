@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/files.h"
 #include "common/base/json.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
@@ -145,6 +146,15 @@ static int load_weights(const struct checkpoint_parts *p, const char *folder, fl
 	return rc;
 }
 
+/* A training that kept nothing of it has lost nothing so far. */
+static bool keeps_lost(const struct st_file *file, const struct model *whole)
+{
+	char name[NAME_BYTES];
+
+	snprintf(name, sizeof(name), CHECKPOINT_LOST "%s", whole->tensor[0].name);
+	return st_named(file, name);
+}
+
 static int load_moments(const struct checkpoint_parts *p, const char *folder, float *host,
 			struct err *err)
 {
@@ -164,7 +174,7 @@ static int load_moments(const struct checkpoint_parts *p, const char *folder, fl
 		if (rc == 0 && is_8bit)
 			rc = load_scales(p, file, checkpoint_scale_name(k), moment, err);
 	}
-	if (rc == 0 && p->kept->lost) {
+	if (rc == 0 && p->kept->lost && keeps_lost(file, model_whole(p->model))) {
 		const struct stored_as as = { .prefix = CHECKPOINT_LOST,
 					      .type = ST_BF16,
 					      .bytes = sizeof(uint16_t) };
@@ -320,7 +330,8 @@ static int check_base(const struct checkpoint_parts *p, const char *folder, floa
 		else if (memcmp(saved->data, host + t->offset, saved->bytes) != 0)
 			rc = err_set(err, ERR_USAGE,
 				     "%s: %s is not what its adapter makes of the model in "
-				     "checkpoint.initial_load_path, which is another one by now",
+				     "checkpoint.initial_load_path: that model, lora.alpha or "
+				     "lora.target_modules is another one by now",
 				     folder, t->name);
 	}
 	hf_weights_close(w);
@@ -343,11 +354,27 @@ static int load_adapted(const struct checkpoint_parts *p, const char *folder, st
 	return rc;
 }
 
+/* Moments are of what was trained: adapters, or all weights. */
+static int check_what_is_trained(const struct checkpoint_parts *p, const char *folder,
+				 struct err *err)
+{
+	bool had_adapters = folder_holds(folder, CHECKPOINT_ADAPTER);
+
+	if (had_adapters == (p->lora != NULL))
+		return 0;
+	return err_set(err, ERR_USAGE,
+		       "%s: was trained %s lora.rank, the config has %s: begin a new training with "
+		       "--init-from its folder",
+		       folder, had_adapters ? "with" : "without", had_adapters ? "none" : "it");
+}
+
 int checkpoint_load(const struct checkpoint_parts *p, const char *folder, struct err *err)
 {
 	float *host;
 	int rc;
 
+	if (check_what_is_trained(p, folder, err))
+		return -1;
 	if (p->lora)
 		return load_adapted(p, folder, err);
 	if (load_state(p, folder, err))
