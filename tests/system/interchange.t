@@ -17,6 +17,10 @@ for layout in meta litgpt torch dcp; do
 done
 is "$(grep -v dtype "$T/hf/config.json" | sort | tr -d ,)" "$(grep -v dtype "$T/torch-again/config.json" | sort | tr -d ,)" \
 	"the shape comes back"
+for folder in hf torch torch-again; do
+	is "$(grep -c '"bos_token_id": 1\|"eos_token_id": 2\|"pad_token_id": null' "$T/$folder/config.json")" 3 \
+		"$folder: and the tokens that a text begins and ends with"
+done
 same=0
 for layout in meta litgpt dcp; do	# what their files do not say has one meaning only
 	for key in hidden_size intermediate_size num_key_value_heads vocab_size rope_theta tie_word_embeddings; do
@@ -306,10 +310,12 @@ like "$err" "^lbworker: --parts is for --to meta" "is said"
 sed '/^\[model\]/,/^vocab_size/d' "$T/over.toml" >"$T/shapeless.toml"
 for layout in hf meta litgpt torch dcp; do
 	exits 0 "--init-from $layout" lbworker train "$T/shapeless.toml" --job.dump_folder "$T/from-$layout" --training.steps 1 \
-		--training.seq_len 8 --init-from "$gold/$layout" --checkpoint.initial_load_model_only true
+		--training.seq_len 8 --init-from "$gold/$layout" --checkpoint.initial_load_model_only true \
+		--checkpoint.export_dtype bfloat16
 	ok "$layout: the same first step" cmp "$T/from-hf/checkpoints/step-00000001/model.safetensors" \
 		"$T/from-$layout/checkpoints/step-00000001/model.safetensors"
 done
+is "$(grep -c '"eos_token_id": 2' "$T/from-hf/checkpoints/export-bfloat16/config.json")" 1 "its texts end as those of the model that it was"
 
 # --- but with no other model's: CodeLlama has the sizes of Llama 2, and another rope_theta
 differs() { # differs LAYOUT OPTION...: sizes that fit, and what does not show in tensors

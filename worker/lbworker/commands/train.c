@@ -122,7 +122,8 @@ static int export_weights(const struct config *c, struct err *err)
 	if (rc == 0 && file_exists(to))
 		rc = folder_remove(to, err);
 	if (rc == 0)
-		rc = convert_model(last, to, dtype, err);
+		rc = convert_model(last, *c->initial_load_path ? c->initial_load_path : NULL, to,
+				   dtype, err);
 	if (rc == 0)
 		printf("exported to %s\n", to);
 	free(last);

@@ -19,7 +19,7 @@
 #include "worker/lbworker/convert/conversion.h"
 #include "worker/lbworker/families/hf_config.h"
 
-enum { MAX_SIDE_BYTES = 256 << 20, FOLDER_MODE = 0755 };
+enum { MAX_SIDE_BYTES = 256 << 20, MAX_CONFIG_BYTES = 1 << 20, FOLDER_MODE = 0755 };
 
 /* What a tokenizer needs goes along unread. */
 static const char *const side_files[] = {
@@ -64,6 +64,34 @@ static int write_config(const struct convert_order *w, const char *folder,
 	free(text);
 	free(path);
 	json_decref(o);
+	return rc;
+}
+
+/* What its texts begin and end with: without these keys transformers goes on beyond the end, or
+ * takes those of its class, which other tokens may have the numbers of. */
+static int carry_tokens(const char *from, const char *to, struct err *err)
+{
+	static const char *const keys[] = { "bos_token_id", "eos_token_id", "pad_token_id" };
+	char *source = path_join("%s/config.json", from), *copy = path_join("%s/config.json", to);
+	json_t *theirs = js_load(source, MAX_CONFIG_BYTES, NULL);
+	json_t *ours = theirs ? js_load(copy, MAX_CONFIG_BYTES, NULL) : NULL;
+	const json_t *part = json_object_get(theirs, "text_config");
+	bool has_some = false;
+	int rc = 0;
+
+	for (size_t i = 0; ours && i < sizeof(keys) / sizeof(keys[0]); i++) {
+		json_t *of_part = json_object_get(part, keys[i]),
+		       *value = of_part ? of_part : json_object_get(theirs, keys[i]);
+		has_some |= value && json_object_set(ours, keys[i], value) == 0;
+	}
+	char *text = has_some ? json_dumps(ours, JSON_INDENT(2)) : NULL;
+	if (text)
+		rc = file_write_atomic(copy, text, strlen(text), FILE_MODE, err);
+	free(text);
+	json_decref(ours);
+	json_decref(theirs);
+	free(copy);
+	free(source);
 	return rc;
 }
 
@@ -133,7 +161,8 @@ static int open_source(struct conversion *c, struct model **m, const struct conv
 static int write_all(struct conversion *c, const struct convert_order *w, const char *folder,
 		     const struct model_shape *shape, size_t positions, struct err *err)
 {
-	if (write_config(w, folder, shape, positions, err))
+	if (write_config(w, folder, shape, positions, err) ||
+	    carry_tokens(w->base ? w->base : w->from, folder, err))
 		return -1;
 	if (w->layout ? foreign_files_write(c, w->from, folder, err) : shards_write(c, folder, err))
 		return -1;
@@ -219,11 +248,14 @@ int convert(const struct convert_order *w, struct err *err)
 	return rc;
 }
 
-int convert_model(const char *from, const char *to, const char *dtype, struct err *err)
+int convert_model(const char *from, const char *base, const char *to, const char *dtype,
+		  struct err *err)
 {
-	const struct convert_order w = {
-		.from = from, .to = to, .type = convert_type_named(dtype), .max_bytes = UINT64_MAX
-	};
+	const struct convert_order w = { .from = from,
+					 .base = base,
+					 .to = to,
+					 .type = convert_type_named(dtype),
+					 .max_bytes = UINT64_MAX };
 
 	return w.type ? convert(&w, err) : err_set(err, ERR_USAGE, "dtype: \"%s\"", dtype);
 }

@@ -29,6 +29,7 @@ const struct convert_type *convert_type_named(const char *name);
 /* All borrowed. */
 struct convert_order {
 	const char *from, *to;
+	const char *base;    /* the model that `from` was trained from; NULL: none, or not known */
 	const char *adapter; /* a folder; NULL: none */
 	size_t parts;        /* of Meta's */
 	bool moments;
@@ -43,7 +44,8 @@ struct convert_order {
  * how much it was. 0, or -1 with err and nothing there. */
 int convert(const struct convert_order *order, struct err *err);
 
-/* The same with nothing but a type. */
-int convert_model(const char *from, const char *to, const char *dtype, struct err *err);
+/* The same with nothing but a type, of what was trained from `base` (may be NULL). */
+int convert_model(const char *from, const char *base, const char *to, const char *dtype,
+		  struct err *err);
 
 #endif
