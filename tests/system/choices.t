@@ -35,6 +35,18 @@ printf '%s\n' '{"query": "the word was", "choices": ["his", "theirs"], "gold": 1
 exits 0 "query, choices, gold" lbworker eval "$T/model" --choices "$T/plain.jsonl"
 like "$out" "^1 questions: acc [01]\.0000" "is a question"
 
+# --- what stands in front of a text -------------------------------------------------------------
+loss_of() { printf '%s\n' "$out" | sed -n 's/.*: \(loss [0-9.]*\),.*/\1/p'; }
+printf 'the word was his, and the words were theirs' >"$T/text"
+exits 0 "a text" lbworker eval "$T/model" --text "$T/text"
+plain=$(loss_of)
+exits 0 "another token in front" lbworker eval "$T/model" --text "$T/text" --begin M
+begun=$(loss_of) count=${out%% *}
+exits 0 "the same tokens as data" lbworker tokenize --tokenizer "$T/model/tokenizer.json" -o "$T/begun" --begin M --end none "$T/text"
+exits 0 "are scored" lbworker eval "$T/model" "$T/begun" --seq-len "$count"
+is "$(loss_of)" "$begun" "alike"
+ok "and a document's end in front is another loss ($plain, $begun)" [ "$plain" != "$begun" ]
+
 # --- words that would do nothing ------------------------------------------------------------------
 idle() {	# SAYS COMMAND OPTION...
 	said=$1 command=$2
@@ -46,7 +58,8 @@ idle "eval needs one of DATA" eval --choices "$T/plain.jsonl" --text "$T/plain.j
 idle "eval needs one of DATA" eval "$T/plain.jsonl" --choices "$T/plain.jsonl"
 idle "--logits goes with DATA" eval --text "$T/plain.jsonl" --logits "$T/logits"
 idle "--samples goes with DATA or --choices" eval --text "$T/plain.jsonl" --samples 3
-idle "--begin goes with --choices" eval --text "$T/plain.jsonl" --begin x
+idle "--begin goes with --choices or --text" eval "$T/plain.jsonl" --begin x
+idle "--begin nobody: there is no such token" eval --text "$T/plain.jsonl" --begin nobody
 idle "--scores goes with --choices" eval "$T/plain.jsonl" --scores "$T/scores"
 idle "--prompt-tokens goes without --begin" generate --prompt-tokens 1 --begin x
 idle "--prompt-tokens goes without --prompt" generate --prompt-tokens 1 --prompt x

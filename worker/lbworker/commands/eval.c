@@ -109,19 +109,33 @@ static int eval_tokens(struct model *m, const int32_t *token, size_t count, doub
 	return rc;
 }
 
-static int32_t *read_tokens(const struct token_text *text, const char *path, size_t *bytes,
-			    size_t *count, struct err *err)
+/* The token before the text: without --begin as if another document had ended there; -1: none. */
+static int find_begin(const struct token_text *text, const char *name, int64_t *token,
+		      struct err *err)
 {
+	*token = name ? token_text_find(text, name) : token_text_end(text);
+	if (!name || *token >= 0)
+		return 0;
+	return err_set(err, ERR_USAGE, "--begin %.40s: there is no such token", name);
+}
+
+static int32_t *read_tokens(const struct token_text *text, const struct infer_arguments *a,
+			    size_t *bytes, size_t *count, struct err *err)
+{
+	const char *path = a->text;
+	int64_t begin;
+
+	if (find_begin(text, a->begin, &begin, err))
+		return NULL;
 	char *words = file_read(path, MAX_TEXT_BYTES, bytes, err);
 	bool is_plain = words && input_check_plain(path, words, *bytes, "eval --text", err) == 0;
 	int32_t *tokens = is_plain ? token_text_tokens(text, words, *bytes, count, err) : NULL;
-	int64_t end = token_text_end(text);
 
 	free(words);
-	if (tokens && end >= 0) { /* as if another document had ended before it */
+	if (tokens && begin >= 0) {
 		tokens = xrealloc(tokens, (*count + 1) * sizeof(*tokens));
 		memmove(tokens + 1, tokens, *count * sizeof(*tokens));
-		tokens[0] = (int32_t)end;
+		tokens[0] = (int32_t)begin;
 		++*count;
 	}
 	if (!tokens || *count > 1)
@@ -139,7 +153,7 @@ static int eval_text(struct infer *f, const struct infer_arguments *a, struct er
 	if (infer_read(f, a, err))
 		return -1;
 	struct token_text *text = token_text_open(f->tokenizer, f->shape.vocab, err);
-	int32_t *tokens = text ? read_tokens(text, a->text, &bytes, &count, err) : NULL;
+	int32_t *tokens = text ? read_tokens(text, a, &bytes, &count, err) : NULL;
 	int rc = tokens && infer_open(f, a, err) == 0
 			 ? eval_tokens(f->model, tokens, count, &sum, err)
 			 : -1;
@@ -162,7 +176,7 @@ static int check_words(const struct infer_arguments *a, struct err *err)
 	} options[] = {
 		{ "--logits", a->logits, a->data, "DATA" },
 		{ "--samples", a->samples > 0, a->data || a->choices, "DATA or --choices" },
-		{ "--begin", a->begin, a->choices, "--choices" },
+		{ "--begin", a->begin, a->choices || a->text, "--choices or --text" },
 		{ "--scores", a->scores, a->choices, "--choices" },
 	};
 
