@@ -266,7 +266,15 @@ is "$? $(grep -c 'replaced by attempt 2' "$T/err") $(find "$T/fenced/checkpoints
 gone=$(sh -c 'echo $$')
 here=$(uname -n)
 old=$T/newer/checkpoints
-mkdir "$old/step-00000007.tmp-$gone" "$old/step-00000008.new-$gone-$here" \
+mkfifo "$T/unreaped"	# as in a container whose first process asks for nobody's end
+python3 -c 'import os, signal, sys
+pid = os.fork() or os._exit(0)
+os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+open(sys.argv[1], "w").write(f"{pid}\n")
+signal.pause()' "$T/unreaped" &
+worker=$!
+read -r unreaped <"$T/unreaped"
+mkdir "$old/step-00000006.tmp-$unreaped-$here" "$old/step-00000007.tmp-$gone" "$old/step-00000008.new-$gone-$here" \
 	"$old/step-00000008.tmp-$$-$here" "$old/step-00000009.tmp-$gone-elsewhere" \
 	"$old/step-00000009.bad-1234" "$old/notes.tmp-$gone"
 train --job.dump_folder "$T/newer" --training.steps 10 >"$T/out" 2>"$T/err"
@@ -276,6 +284,8 @@ step-00000009.bad-1234
 step-00000009.tmp-$gone-elsewhere
 step-00000010" \
 	"what dead writers of this host left is removed, nothing else"
+kill -KILL "$worker" && wait "$worker" 2>/dev/null
+worker=
 
 sh tests/faults/checkpoint.sh 40 >"$T/out" 2>"$T/err"
 ok $? "$(tail -n 1 "$T/out")"
