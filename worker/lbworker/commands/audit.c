@@ -112,6 +112,7 @@ static _Noreturn void become_train(const struct audit *a, const char *folder, co
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	setenv("LB_CHECKPOINT_DIR", folder, 1);
 	setenv("LB_RESUME_FROM", from, 1);
+	unsetenv("LB_SHARED_DIR"); /* an export of the replay's is nobody's */
 	execv("/proc/self/exe", words);
 	fprintf(stderr, "lbworker: audit: %s\n", strerror(errno));
 	_exit(EXIT_FAILED);
