@@ -314,18 +314,22 @@ static void test_filters(void **state)
 #define SIZES(VOCAB, FFN) \
 	BASE "[model]\nconverters = [\"%s\"]\ndim = 64\nn_layers = 1\nn_heads = 4\nvocab_size = " VOCAB \
 	     "\nffn_dim = " FFN "\n"
-	static const char none[] = "quantize.filter_fqns: there float8 leaves no module out",
-			  odd[] = "quantize.filter_fqns: there matrices with a side that 16";
+	static const char
+		none[] = "quantize.filter_fqns: there float8 leaves no module out",
+		odd[] = "quantize.filter_fqns: there matrices with a side that 16",
+		one[] = "quantize.recipe: there wq, wk and wv, and w1 and w3, have a scale";
 	static const struct {
 		const char *text, *converter;
-		bool none, odd;
+		bool none, odd, one;
 	} cases[] = {
-		{ SIZES("97", "64"), "float8", true, false },
-		{ SIZES("97", "72"), "quantize.linear.float8", true, true },
+		{ SIZES("97", "64"), "float8", true, false, true },
+		{ SIZES("97", "72"), "quantize.linear.float8", true, true, true },
 		{ SIZES("97", "64") "[float8]\nfilter_fqns = [\"output\"]\n", "float8", false,
+		  false, true },
+		{ SIZES("97", "64") "[float8]\nfilter_fqns = []\n", "float8", false, true, true },
+		{ SIZES("97", "64") "[float8]\nrecipe_name = \"rowwise\"\n", "float8", true, false,
 		  false },
-		{ SIZES("97", "64") "[float8]\nfilter_fqns = []\n", "float8", false, true },
-		{ SIZES("97", "64"), "mx", false, false },
+		{ SIZES("97", "64"), "mx", false, false, false },
 	};
 
 	(void)state;
@@ -338,7 +342,8 @@ static void test_filters(void **state)
 		if (load(&c, text, false, notes, &err))
 			fail_msg("case %zu: %s", i, err.text);
 		fclose(notes);
-		if (!strstr(told, none) == cases[i].none || !strstr(told, odd) == cases[i].odd)
+		if (!strstr(told, none) == cases[i].none || !strstr(told, odd) == cases[i].odd ||
+		    !strstr(told, one) == cases[i].one)
 			fail_msg("case %zu: told \"%s\"", i, told);
 		config_clear(&c);
 		free(told);

@@ -127,6 +127,19 @@ static void tell_filter(const struct config *c, const struct toml *toml, FILE *n
 			toml_where(toml, key, where));
 }
 
+/* What lies behind each other is one matrix here. */
+static void tell_scale(const struct config *c, const struct toml *toml, FILE *notes)
+{
+	static const char key[] = "quantize.recipe";
+	char where[TOML_WHERE_BYTES];
+
+	if (is_given(toml, "model.converters") && strcmp(c->recipe, "tensorwise") == 0)
+		fprintf(notes,
+			"%s: there wq, wk and wv, and w1 and w3, have a scale each; here they "
+			"are one matrix, and share one\n",
+			toml_where(toml, key, where));
+}
+
 /* In TOML files model.attn_mask_type is refused where it is so. */
 static void tell_documents(const struct toml *toml, FILE *notes)
 {
@@ -172,6 +185,7 @@ void differences_tell(const struct config *c, const struct toml *toml, FILE *not
 	}
 	tell_ranks(c, toml, notes);
 	tell_filter(c, toml, notes);
+	tell_scale(c, toml, notes);
 	tell_documents(toml, notes);
 	tell_model(c, toml, notes);
 }
