@@ -80,8 +80,10 @@ static int carry_tokens(const char *from, const char *to, struct err *err)
 	int rc = 0;
 
 	for (size_t i = 0; ours && i < sizeof(keys) / sizeof(keys[0]); i++) {
-		json_t *of_part = json_object_get(part, keys[i]),
-		       *value = of_part ? of_part : json_object_get(theirs, keys[i]);
+		json_t *value = json_object_get(theirs, keys[i]),
+		       *of_part = json_object_get(part, keys[i]);
+		if (of_part && (!value || json_is_null(value)))
+			value = of_part;
 		has_some |= value && json_object_set(ours, keys[i], value) == 0;
 	}
 	char *text = has_some ? json_dumps(ours, JSON_INDENT(2)) : NULL;
