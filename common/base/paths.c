@@ -130,6 +130,18 @@ static int own_folder(char out[PATH_MAX], struct err *err)
 	return 0;
 }
 
+char *path_literal(const char *path)
+{
+	char *out = xcalloc(2, strlen(path) + 1), *to = out;
+
+	for (; *path; path++) {
+		if (strchr("*?[\\{", *path))
+			*to++ = '\\';
+		*to++ = *path;
+	}
+	return out;
+}
+
 struct strv path_slurm_helpers(void)
 {
 	static const char *const patterns[] = { "lbd-slurm", "../lib/lowbits/lbd-slurm-[0-9]*" };
@@ -137,13 +149,15 @@ struct strv path_slurm_helpers(void)
 	char bin[PATH_MAX];
 
 	for (int i = 0; i < 2 && own_folder(bin, NULL) == 0; i++) {
-		char *pattern = path_join("%s/%s", bin, patterns[i]);
+		char *folder = path_literal(bin),
+		     *pattern = path_join("%s/%s", folder, patterns[i]);
 		glob_t found;
 
 		if (glob(pattern, 0, NULL, &found) == 0)
 			strv_add_all(&all, found.gl_pathv);
 		globfree(&found);
 		free(pattern);
+		free(folder);
 	}
 	return all;
 }

@@ -32,6 +32,9 @@ int path_own_program(char out[PATH_MAX], struct err *err);
 /* The absolute path of a sibling of the running program ("lbrun"), from /proc/self/exe; owned. */
 char *path_sibling(const char *program, struct err *err);
 
+/* The path as glob(3) takes it for itself, though it has an asterisk or a bracket. Owned. */
+char *path_literal(const char *path);
+
 /* The helpers for libslurm of this installation: lbd-slurm beside the running program, and
  * ../lib/lowbits/lbd-slurm-NUMBER, NUMBER being that of libslurm.so. Owned. */
 struct strv path_slurm_helpers(void);

@@ -119,9 +119,10 @@ static char *nccl_version(void)
 static void add_wheels(struct strv *found, const char *root)
 {
 	glob_t folders = { 0 };
+	char *literal = root ? path_literal(root) : NULL;
 	char *pattern = root ? path_join("%s/{lib,lib64}/python3*/{site,dist}-packages/"
 					 "nvidia_nccl_cu*-*.dist-info",
-					 root)
+					 literal)
 			     : NULL;
 
 	if (pattern && glob(pattern, GLOB_BRACE, NULL, &folders) == 0) {
@@ -135,6 +136,7 @@ static void add_wheels(struct strv *found, const char *root)
 		globfree(&folders);
 	}
 	free(pattern);
+	free(literal);
 }
 
 /* The loader's, and those of the Python environments in which people are: such a program uses its

@@ -330,6 +330,12 @@ static void test_shape_of_hf(void **state)
 			      false, NULL, &err),
 			 -1);
 	assert_non_null(strstr(err.text, "c.toml:6: model.name: hf/config.json is of \"neox\""));
+	/* the newest checkpoint of a folder whose name is no pattern */
+	assert_int_equal(mkdir("run[1]", 0755), 0);
+	assert_int_equal(rename("hf", "run[1]/step-00000001"), 0);
+	load_ok(&c, BASE "[checkpoint]\ninitial_load_path = \"run[1]\"\n");
+	assert_int_equal(c.shape.family, MODEL_NEOX);
+	config_clear(&c);
 }
 
 /* Python's os.path.join("", "checkpoint") is below the current folder, "/checkpoint" is not. */

@@ -2,6 +2,8 @@
 /* test_paths.c - paths put together and taken apart. */
 #include "tests/unit/unit.h"
 
+#include <glob.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -106,6 +108,27 @@ static void test_sibling(void **state)
 	free(path);
 }
 
+static void test_literal(void **state)
+{
+	const char *const names[] = {
+		"a", "a[1]", "a*", "a?b", "a\\b", "a{b,c}", "ab", "a1", "ac"
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(names); i++)
+		assert_int_equal(mkdir(names[i], 0755), 0);
+	for (size_t i = 0; i < 2 * COUNT(names); i++) {
+		char *pattern = path_literal(names[i / 2]);
+		glob_t found;
+
+		assert_int_equal(glob(pattern, i % 2 ? GLOB_BRACE : 0, NULL, &found), 0);
+		assert_int_equal(found.gl_pathc, 1);
+		assert_string_equal(found.gl_pathv[0], names[i / 2]);
+		globfree(&found);
+		free(pattern);
+	}
+}
+
 static void test_below(void **state)
 {
 	static const struct {
@@ -169,7 +192,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_lb_home),     cmocka_unit_test(test_relative_home),
 		cmocka_unit_test(test_tmp),         cmocka_unit_test(test_sibling),
 		cmocka_unit_test(test_own_program), cmocka_unit_test(test_home_is_checked),
-		cmocka_unit_test(test_below),
+		cmocka_unit_test(test_below),       cmocka_unit_test(test_literal),
 	};
 
 	if (argc == 3 && strcmp(argv[1], "--replaced") == 0)

@@ -9,6 +9,7 @@
 
 #include "common/base/files.h"
 #include "common/base/mem.h"
+#include "common/base/paths.h"
 #include "worker/lbworker/families/hf_config.h"
 #include "worker/lbworker/model/limits.h"
 #include "worker/lbworker/torch/foreign.h"
@@ -51,7 +52,7 @@ static int from_flavor(struct config *c, const struct toml *toml, struct refusal
 /* The newest folder that the pattern matches; owned; NULL. */
 static char *newest(const char *pattern, const char *folder)
 {
-	char *text = xasprintf(pattern, folder), *found = NULL;
+	char *literal = path_literal(folder), *text = xasprintf(pattern, literal), *found = NULL;
 	glob_t all = { 0 };
 
 	if (glob(text, 0, NULL, &all) == 0)
@@ -59,6 +60,7 @@ static char *newest(const char *pattern, const char *folder)
 				 strlen(all.gl_pathv[all.gl_pathc - 1]) - strlen("/config.json"));
 	globfree(&all);
 	free(text);
+	free(literal);
 	return found;
 }
 
