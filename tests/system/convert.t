@@ -71,6 +71,17 @@ lbworker convert "$T/exported" "$T/half" --dtype float16 &&
 	lbworker convert "$T/wide16" "$T/half2" --dtype float16 &&
 	cmp "$T/half/model.safetensors" "$T/half2/model.safetensors" >"$T/err" 2>&1
 ok $? "so is float16"
+[ ! -s "$T/err" ]
+ok $? "where all weights have a place in it"
+cp -r "$T/exported" "$T/large"
+# its last number is 2^17 then, and that before it Inf
+size=$(wc -c <"$T/large/model.safetensors")
+printf '\000\000\200\177\000\000\000\110' | dd of="$T/large/model.safetensors" bs=1 seek=$((size - 8)) conv=notrunc 2>"$T/err"
+lbworker convert "$T/large" "$T/large-half" --dtype float16
+[ "$(grep -c ': 1 number beyond 65504 is Inf in float16$' "$T/err")" = 1 ]
+ok $? "one that has none is told"
+lbworker convert "$T/large" "$T/large-brain" --dtype bfloat16 && [ ! -s "$T/err" ]
+ok $? "and has one in bfloat16"
 
 lbworker train "$T/small.toml" --job.dump_folder "$T/tuned" \
 	--checkpoint.initial_load_path \

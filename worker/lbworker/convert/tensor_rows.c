@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* tensor_rows.c - one tensor, row by row: so models larger than memory are fine. */
+#include <math.h>
 #include <stdlib.h>
 
+#include "common/base/log.h"
 #include "common/base/mem.h"
 #include "worker/lbworker/base/narrow.h"
 #include "worker/lbworker/convert/conversion.h"
@@ -29,11 +31,23 @@ static struct foreign_piece piece_of(const struct conversion *c, const struct mo
 	return (struct foreign_piece){ 0, tensor_rows(t), 0, tensor_width(t) };
 }
 
+/* Of finite numbers those that have become Inf. */
+static size_t overflows(const struct convert_type *type, const float *wide, const uint16_t *narrow,
+			size_t count)
+{
+	enum { SIGN = 0x8000, INF = 0x7c00 };
+	size_t lost = 0;
+
+	for (size_t i = 0; type->type == ST_F16 && i < count; i++)
+		lost += (narrow[i] & ~SIGN) == INF && isfinite(wide[i]);
+	return lost;
+}
+
 int put_tensor(const struct conversion *c, const struct sink *out, const struct model_tensor *t,
 	       struct err *err)
 {
 	const struct foreign_piece piece = piece_of(c, t);
-	size_t width = tensor_width(t);
+	size_t width = tensor_width(t), lost = 0;
 	double times = c->fold ? t->folded : 1;
 	float *wide = xmalloc(width * sizeof(*wide));
 	uint16_t *narrow = xmalloc(width * sizeof(*narrow));
@@ -47,7 +61,11 @@ int put_tensor(const struct conversion *c, const struct sink *out, const struct 
 		for (size_t i = 0; i < width && times != 1; i++)
 			wide[i] = (float)((double)wide[i] * times);
 		rc = put_row(out, c->type, wide + piece.column, narrow, piece.columns, err);
+		lost += overflows(c->type, wide + piece.column, narrow, piece.columns);
 	}
+	if (lost > 0)
+		log_warn("%s: %zu number%s beyond 65504 %s Inf in float16", t->name, lost,
+			 lost == 1 ? "" : "s", lost == 1 ? "is" : "are");
 	free(wide);
 	free(narrow);
 	return rc;
