@@ -126,6 +126,9 @@ static void munge_and_controller(void **state)
 	command("munge", "echo no socket >&2; exit 1");
 	command("scontrol", "echo DOWN; exit 1");
 	assert_int_equal(look(slurm_checks, "munge", &p), VERDICT_FINDING);
+	/* its configuration came from slurmctld: who asks too often is told that it is down */
+	assert_int_equal(look(slurm_checks, "slurmctld", &p), VERDICT_FINE);
+	p.slurm = NULL;
 	assert_int_equal(look(slurm_checks, "slurmctld", &p), VERDICT_FINDING);
 	p.has_slurm = false;
 	assert_int_equal(look(slurm_checks, "munge", &p), VERDICT_SKIPPED);
