@@ -92,6 +92,15 @@ bool proc_is_alive(const struct proc_name *name)
 	       st.state != 'Z' && st.state != 'X';
 }
 
+bool pid_is_gone(int64_t pid)
+{
+	struct proc_stat st;
+
+	if (kill((pid_t)pid, 0) != 0 && errno == ESRCH)
+		return true;
+	return read_stat(pid, &st) == 0 && (st.state == 'Z' || st.state == 'X');
+}
+
 /* The pidfd is taken first and the identity checked after: the process that is signalled is the one
  * that was checked, even if it dies and its pid is reused in between. */
 int proc_signal(const struct proc_name *name, int signo)

@@ -2,6 +2,8 @@
 /* test_lbrun_predecessor.c - what the folders of older attempts tell of who may still be there. */
 #include "tests/unit/unit.h"
 
+#include <sys/wait.h>
+
 #include "common/base/files.h"
 #include "common/base/paths.h"
 #include "worker/lbrun/shepherd/predecessor.h"
@@ -98,10 +100,34 @@ static void test_older(void **state)
 	}
 }
 
+/* Each of this host, and without a word: a process that lives, and one that has ended, but that nobody
+ * has reaped. */
+static void test_process(void **state)
+{
+	struct attempt_claim claim = own;
+	pid_t child = fork();
+	siginfo_t ended;
+
+	(void)state;
+	if (child == 0)
+		_exit(0);
+	assert_int_equal(waitid(P_PID, (id_t)child, &ended, WEXITED | WNOWAIT), 0);
+	assert_int_equal(folder_make("here/attempts/1", 0700, NULL), 0);
+	assert_int_equal(folder_make("here/attempts/3", 0700, NULL), 0);
+	claim.pid = child;
+	assert_int_equal(attempt_claim_take("here/attempts/1", &claim, NULL), 0);
+	assert_false(predecessor_may_live("here", 2, NULL, &own));
+	claim.pid = getpid();
+	assert_int_equal(attempt_claim_take("here/attempts/3", &claim, NULL), 0);
+	assert_true(predecessor_may_live("here", 4, NULL, &own));
+	waitpid(child, NULL, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_older),
+		cmocka_unit_test(test_process),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

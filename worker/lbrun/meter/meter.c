@@ -4,7 +4,6 @@
 #include "worker/lbrun/meter/meter.h"
 
 #include <poll.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +15,7 @@
 #include "common/base/files.h"
 #include "common/base/json.h"
 #include "common/base/paths.h"
+#include "common/base/procs.h"
 #include "common/base/strv.h"
 #include "worker/lbrun/end/beside.h"
 #include "worker/lbrun/meter/minute.h"
@@ -120,7 +120,7 @@ static bool wait_for(const struct meter *m, int64_t ms)
 		ms = ALIVE_LOOK_MS;
 	if (poll(&fd, 1, (int)ms) > 0)
 		return false;
-	return kill(m->watched, 0) == 0;
+	return !pid_is_gone(m->watched);
 }
 
 static void __attribute__((noreturn)) measure(struct meter *m)

@@ -2,8 +2,6 @@
 /* predecessor.c - asks of each older attempt whether its lbrun may still live. */
 #include "worker/lbrun/shepherd/predecessor.h"
 
-#include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +11,7 @@
 #include "common/base/files.h"
 #include "common/base/mem.h"
 #include "common/base/paths.h"
+#include "common/base/procs.h"
 #include "worker/lbrun/decide/judge.h"
 
 void claim_of_this_process(struct attempt_claim *claim, const char *token)
@@ -39,7 +38,7 @@ static bool is_known_dead(const struct attempt_claim *old, const struct attempt_
 	/* The same host, booted again since. */
 	if (strcmp(old->boot_id, own->boot_id) != 0)
 		return true;
-	return old->pid > 0 && kill((pid_t)old->pid, 0) < 0 && errno == ESRCH;
+	return old->pid > 0 && pid_is_gone(old->pid);
 }
 
 enum verdict { NO, YES, STOP }; /* STOP: those before it are of no interest either */

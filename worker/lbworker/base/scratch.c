@@ -5,7 +5,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,14 +68,6 @@ static const char *writer_of_one(const char *name, const char *of)
 	return strchr(name + stem + 5, '-') ? name + stem + 5 : NULL;
 }
 
-/* Nobody has asked how it ended so far, as in a container without an init. */
-static bool is_unreaped(pid_t pid)
-{
-	struct proc_name name;
-
-	return proc_name_of(pid, &name) == 0 && !proc_is_alive(&name);
-}
-
 /* A process of ours with that number does not exist here. Our own number is a dead namesake's:
  * the sweep comes before the first save. */
 static bool is_dead(const char *writer, const char *host)
@@ -92,8 +83,7 @@ static bool is_dead(const char *writer, const char *host)
 		return false;
 	if (*end != '\0' && (*end != '-' || strcmp(end + 1, host) != 0))
 		return false;
-	return pid == getpid() || (kill((pid_t)pid, 0) != 0 && errno == ESRCH) ||
-	       is_unreaped((pid_t)pid);
+	return pid == getpid() || pid_is_gone(pid);
 }
 
 static bool sweep_one(const char *parent, const char *name)
