@@ -37,7 +37,7 @@ NAME=fixed
 NAME=wild
 30 * * * * true
 END
-lbd_at "2026-03-29 01:59:00" 300
+lbd_at "2026-03-29 01:31:00" 300
 wait_for 'has_run wild-20260329T0130Z' 60
 is "$(runs fixed)" fixed-20260329T0100Z "a time that is left out in spring: once, right after"
 is "$(runs wild)" wild-20260329T0130Z "what follows the clock does"
