@@ -20,6 +20,9 @@ enum {
 	LOOK_MS = 100,
 };
 
+/* Of a job that serves, or will. */
+#define LIVE "PENDING,RUNNING,SUSPENDED"
+
 static char *job_path(const struct ctl *ctl)
 {
 	return path_join("%s/lbd.job", ctl->client.home);
@@ -107,7 +110,8 @@ int chain_cancel_waiting(const struct ctl *ctl, struct err *err)
 }
 
 /* The first look may come before a job that is just being submitted, and scancel behind the end of
- * one: the next look tells. */
+ * one: the next look tells. One that completes may still be submitting the next, until its script
+ * has ended; that its epilog takes long is nobody's trouble. */
 int chain_end(const struct ctl *ctl, struct err *err)
 {
 	int64_t end_ms = clock_mono_ms() + lbd_patience_ms(ctl);
@@ -116,12 +120,14 @@ int chain_end(const struct ctl *ctl, struct err *err)
 	int rc = 0;
 
 	while (!is_over && rc == 0) {
-		char *left = chain_jobs(name, "PENDING,RUNNING,SUSPENDED", err);
+		bool is_late = clock_mono_ms() >= end_ms;
+		const char *states = is_late ? LIVE : LIVE ",COMPLETING";
+		char *left = chain_jobs(name, states, err);
 
 		is_over = left && left[0] == '\0';
 		if (!left)
 			rc = -1;
-		else if (!is_over && clock_mono_ms() >= end_ms)
+		else if (!is_over && is_late)
 			rc = err_set(err, ERR_TIMEOUT,
 				     "lbd has ended, and its jobs have not: squeue -n %s", name);
 		else if (!is_over) {
@@ -192,7 +198,7 @@ int chain_start(struct ctl *ctl, struct err *err)
 	int rc = -1;
 
 	if (name)
-		there = chain_jobs(name, "PENDING,RUNNING,SUSPENDED", err);
+		there = chain_jobs(name, LIVE, err);
 	if (there && there[0])
 		rc = await_job(ctl, strtoll(there, NULL, 10), err);
 	else if (there && submit_job(path, &job, err) == 0)

@@ -90,7 +90,8 @@ static const char body[] =
 	"	[ -n \"$is_over\" ] || { echo \"lbd ended with status $status; once more in 10 "
 	"s\" >&2; sleep 10; }\n"
 	"done\n"
-	"kill -TERM \"$keeper\" 2>/dev/null && wait \"$keeper\"\n"
+	"kill -TERM \"$keeper\" 2>/dev/null\n"
+	"while kill -0 \"$keeper\" 2>/dev/null; do wait \"$keeper\"; done\n"
 	"queue_next\n";
 
 int in_slurm_print(const struct config *config, FILE *to, struct err *err)

@@ -71,7 +71,7 @@ is_past() { [ "$(lease generation)" -gt "$1" ] || [ "$(lease ended_ms)" != 0 ]; 
 need sqlite3 sqlite3
 CLIENT=$src/docs
 export CLIENT
-cluster_start 2
+MC_KILLWAIT=30 cluster_start 2
 printf '[daemon]\ntime = "%s"\nhand_over = "%s"\n[poll]\ninterval = "500ms"\n' $limit $early \
 	>"$LB_HOME/lbd.toml"
 
@@ -141,5 +141,30 @@ wait_for '[ -z "$(squeue -h -o %j | grep ^lbd-)" ]' 30
 passed "no job of its own is left"
 is "$(lease why)" "stopped (SIGTERM)" "it ended in peace"
 ok "every acknowledged step is in the ledger, once and in order" steps_agree
+
+# Nor does one that was cancelled submit the next behind the last look.
+mkdir "$T/slow"
+cat >"$T/slow/sbatch" <<END
+#!/bin/sh
+trap '' TERM
+late=
+if [ -n "\${LB_DAEMON_JOB:-}" ] && mkdir "$T/slow/asked" 2>/dev/null; then late=1; fi
+[ -z "\$late" ] || await "$T/slow/go"
+$(command -v sbatch) "\$@"
+status=\$?
+[ -z "\$late" ] || touch "$T/slow/submitted"
+exit \$status
+END
+chmod +x "$T/slow/sbatch"
+ok "it can be started again" env PATH="$T/slow:$PATH" lbctl daemon start --in-slurm
+wait_for '[ -e "$T/slow/asked" ]' 30
+lbctl daemon stop >"$T/stop.out" 2>&1 &
+stopping=$!
+wait_for 'squeue -h -t COMPLETING -o %j | grep -q ^lbd-' 30
+touch "$T/slow/go"
+wait_for '[ -e "$T/slow/submitted" ]' 20
+ok "stop waits for one that is still submitting" wait "$stopping"
+wait_for '[ -z "$(squeue -h -o %j | grep ^lbd-)" ]' 30
+passed "and what it submitted is gone, too"
 is "$(sqlite3 "$LB_HOME/ledger.db" 'PRAGMA integrity_check')" ok "the ledger is sound"
 done_testing
