@@ -235,17 +235,41 @@ static void try_excluded(struct state *s)
 		js_set_bool(propose(s, start), "forgive", true);
 }
 
-/* Does it hold nodes that the job might have? One of licenses alone holds none. */
+struct hold {
+	json_t *names; /* of nodes, as keys; owned */
+	bool is_whole; /* there are no more than these */
+	bool is_seen, is_near;
+};
+
+static void see_held(const struct cluster_partition *p, void *arg)
+{
+	struct hold *h = arg;
+	json_t *own = hosts_expand(p->nodes ? p->nodes : ""), *name;
+	size_t i;
+
+	h->is_seen = true;
+	h->is_near |= !h->is_whole || json_array_size(own) >= HOSTS_MAX;
+	json_array_foreach(own, i, name) {
+		h->is_near |= json_object_get(h->names, json_string_value(name)) != NULL;
+	}
+	json_decref(own);
+}
+
+/* Does it hold nodes that the job might have, those of a cloud that are powered down, too, which
+ * only their partitions tell? One of licenses alone holds none. */
 static bool is_near(const struct state *s, const struct reserved *r)
 {
-	const struct cluster *c = s->q->cluster;
+	json_t *all = hosts_expand(r->nodes ? r->nodes : ""), *name;
+	struct hold hold = { .names = json_object(), .is_whole = json_array_size(all) < HOSTS_MAX };
+	size_t i;
 
-	for (size_t i = 0; r->nodes && i < c->node_count; i++) {
-		if (share_name(c->nodes[i].partitions, s->q->job.partition) &&
-		    hosts_have(r->nodes, c->nodes[i].name))
-			return true;
+	json_array_foreach(all, i, name) {
+		json_object_set_new(hold.names, json_string_value(name), json_true());
 	}
-	return r->nodes && c->node_count == 0; /* which there are is not told */
+	json_decref(all);
+	cluster_each(s->q->cluster, s->q->job.partition, see_held, &hold);
+	json_decref(hold.names);
+	return r->nodes && (hold.is_near || !hold.is_seen);
 }
 
 static void look_at_reservations(struct state *s)

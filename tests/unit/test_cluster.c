@@ -298,13 +298,15 @@ static void test_sooner(void **state)
 	json_decref(request);
 }
 
-/* Those of licenses alone have no nodes. */
+/* Those of licenses alone have no nodes; a cloud's that are powered down are no less held. */
 static void test_reservations(void **state)
 {
 	static const struct reserved all[] = {
 		{ .name = "licenses", .start = 1, .end = INT64_MAX },
 		{ .name = "elsewhere", .nodes = "n[2-3]", .start = 1, .end = INT64_MAX },
 		{ .name = "here", .nodes = "n[1-2]", .start = 1, .end = INT64_MAX },
+		{ .name = "cloud", .nodes = "cloud8", .start = 1, .end = INT64_MAX },
+		{ .name = "huge", .nodes = "x[1-9000],n1", .start = 1, .end = INT64_MAX },
 	};
 	json_t *request = json_pack("{s:{s:s}}", "fields", "partition", "debug"), *shown;
 	struct answer a = { .text = "", .body = json_object() };
@@ -319,8 +321,10 @@ static void test_reservations(void **state)
 	(void)state;
 	inquire(&q);
 	shown = json_object_get(a.body, "reservations");
-	assert_int_equal(json_array_size(shown), 1);
+	assert_int_equal(json_array_size(shown), 3);
 	assert_string_equal(js_str(json_array_get(shown, 0), "name", ""), "here");
+	assert_string_equal(js_str(json_array_get(shown, 1), "name", ""), "cloud");
+	assert_string_equal(js_str(json_array_get(shown, 2), "name", ""), "huge");
 	json_decref(a.body);
 	json_decref(request);
 }
