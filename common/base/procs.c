@@ -230,8 +230,8 @@ static bool has_setting(int64_t pid, const char *setting)
 	return found;
 }
 
-/* Most of a machine's processes carry no mark: no more is read of them. One that does may end at any
- * moment, and another get its number: it is named, and then looked at again. */
+/* Most of a machine's processes carry no mark: no more is read of them. One that does may end at
+ * any moment, and another get its number: it is named, and then looked at again. */
 size_t procs_marked(const char *setting, int signo)
 {
 	DIR *dir = opendir("/proc");

@@ -19,8 +19,8 @@ struct proc_name {
 int proc_name_of(int64_t pid, struct proc_name *out);
 /* Zombies are dead. */
 bool proc_is_alive(const struct proc_name *name);
-/* No process here has that number, or one that has ended, and that nobody has reaped: in a container
- * whose first process does not ask how others end, that is for good. */
+/* No process here has that number, or one that has ended, and that nobody has reaped: in a
+ * container whose first process does not ask how others end, that is for good. */
 bool pid_is_gone(int64_t pid);
 /* 0, or -1 when it is not there any more (or cannot be signalled). */
 int proc_signal(const struct proc_name *name, int signo);

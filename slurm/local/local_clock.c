@@ -18,8 +18,8 @@ enum {
 	ADOPTED_LOOK_MS = 1000, /* a job that is not our child tells nobody that it ended */
 };
 
-/* In how many ms it is to be looked at again. To look takes all of /proc: between two looks what else
- * happens does not ask for another. */
+/* In how many ms it is to be looked at again. To look takes all of /proc: between two looks what
+ * else happens does not ask for another. */
 static int64_t ending_turn(struct local *l, struct local_job *job)
 {
 	int64_t now_ms = clock_mono_ms();

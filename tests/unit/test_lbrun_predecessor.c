@@ -100,8 +100,8 @@ static void test_older(void **state)
 	}
 }
 
-/* Each of this host, and without a word: a process that lives, and one that has ended, but that nobody
- * has reaped. */
+/* Each of this host, and without a word: a process that lives, and one that has ended, but that
+ * nobody has reaped. */
 static void test_process(void **state)
 {
 	struct attempt_claim claim = own;
