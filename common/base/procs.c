@@ -110,12 +110,13 @@ int proc_signal(const struct proc_name *name, int signo)
 	if (name->pid <= 0)
 		return -1;
 	fd = (int)syscall(SYS_pidfd_open, (pid_t)name->pid, 0);
-	if (fd < 0 && errno != ENOSYS)
+	if (fd < 0 && errno == ESRCH)
 		return -1;
 	if (!proc_is_alive(name))
 		rc = -1;
 	else if (fd < 0)
-		rc = kill((pid_t)name->pid, signo); /* Linux before 5.3 */
+		rc = kill((pid_t)name->pid,
+			  signo); /* Linux before 5.3, old filters of containers */
 	else
 		rc = (int)syscall(SYS_pidfd_send_signal, fd, signo, NULL, 0);
 	if (fd >= 0)
