@@ -158,6 +158,59 @@ int file_write_all(int fd, const void *bytes, size_t len)
 	return 0;
 }
 
+ssize_t file_read_at(int fd, void *to, size_t size, int64_t offset)
+{
+	size_t len = 0;
+
+	while (len < size) {
+		ssize_t n = pread(fd, (char *)to + len, size - len, (off_t)offset + (off_t)len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -1;
+		if (n == 0)
+			break;
+		len += (size_t)n;
+	}
+	return (ssize_t)len;
+}
+
+int64_t file_line_start(int fd, int64_t end)
+{
+	char piece[16 * 1024];
+
+	while (end > 0) {
+		int64_t from = end > (int64_t)sizeof(piece) ? end - (int64_t)sizeof(piece) : 0;
+		ssize_t n = file_read_at(fd, piece, (size_t)(end - from), from);
+		const char *newline = n > 0 ? memrchr(piece, '\n', (size_t)n) : NULL;
+
+		if (n < 0)
+			return -1;
+		if (newline)
+			return from + (newline - piece) + 1;
+		end = from;
+	}
+	return 0;
+}
+
+int64_t file_cut_line(int fd, int64_t size)
+{
+	int64_t end = file_line_start(fd, size);
+
+	return end >= 0 && end < size && ftruncate(fd, (off_t)end) < 0 ? -1 : end;
+}
+
+FILE *file_append_lines(const char *path)
+{
+	FILE *file = fopen(path, "a+e");
+	struct stat st;
+
+	if (file && fstat(fileno(file), &st) == 0 && S_ISREG(st.st_mode))
+		(void)file_cut_line(fileno(file), st.st_size);
+	return file;
+}
+
 /* A temporary file beside `path`, synced if asked for, or NULL. The mode is exact, whatever the
  * umask. A random suffix, not the pid: several hosts may write to one shared folder. */
 static char *write_temp(const char *path, const void *data, size_t len, mode_t mode, bool synced,

@@ -5,6 +5,8 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <sys/types.h>
 
 #include "common/base/err.h"
@@ -42,6 +44,18 @@ int file_write_once(const char *path, const void *data, size_t len, mode_t mode,
 
 /* write(2) until all of it is written; -1 with errno. */
 int file_write_all(int fd, const void *bytes, size_t len);
+
+/* pread(2) until `size` bytes are read, or the file ends; how many, or -1 with errno. */
+ssize_t file_read_at(int fd, void *to, size_t size, int64_t offset);
+
+/* Where the line begins that `end` lies in, or behind: offset after the newline before it, 0 when
+ * there is none; -1 with errno. */
+int64_t file_line_start(int fd, int64_t end);
+/* Cuts off what follows the last newline of a file of `size` bytes, half a line of a writer who
+ * died or had no room: the next one would be glued to it. The new size, or -1 with errno. */
+int64_t file_cut_line(int fd, int64_t size);
+/* For whole lines, behind whole lines; NULL with errno. */
+FILE *file_append_lines(const char *path);
 
 /* Whoever started us may have closed 0, 1 or 2: /dev/null takes their place, or the next file that
  * we open would be somebody's stdout. For the beginning of main(). */

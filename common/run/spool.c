@@ -22,25 +22,6 @@
 enum { CHUNK_BYTES = 256 * 1024 };
 _Static_assert(CHUNK_BYTES > SPOOL_MAX_LINE_BYTES + 1, "a whole line must fit a chunk");
 
-/* Fills buf from `offset` on as far as the file goes; the number of bytes, or -1 with errno. */
-static ssize_t read_chunk(int fd, char *buf, size_t size, int64_t offset)
-{
-	size_t len = 0;
-
-	while (len < size) {
-		ssize_t n = pread(fd, buf + len, size - len, (off_t)(offset + (int64_t)len));
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -1;
-		if (n == 0)
-			break;
-		len += (size_t)n;
-	}
-	return (ssize_t)len;
-}
-
 /* --- one line -------------------------------------------------------------------------------- */
 
 static int check_envelope(const json_t *envelope, struct spool_line *out, struct err *err)
@@ -147,38 +128,20 @@ static json_t *parse_line(const char *text, size_t len, struct spool_line *out, 
 
 /* --- writing --------------------------------------------------------------------------------- */
 
-/* Offset behind the last newline before `end`, 0 when there is none, -1 with errno. */
-static int64_t line_start(int fd, char *buf, int64_t end)
-{
-	while (end > 0) {
-		int64_t from = end > CHUNK_BYTES ? end - CHUNK_BYTES : 0;
-		ssize_t n = read_chunk(fd, buf, (size_t)(end - from), from);
-		const char *newline;
-
-		if (n < 0)
-			return -1;
-		newline = memrchr(buf, '\n', (size_t)n);
-		if (newline)
-			return from + (newline - buf) + 1;
-		end = from;
-	}
-	return 0;
-}
-
 /* seq of the last readable line before `end` (which stands behind a newline, or is 0). Lines that
  * are not readable are passed over backwards; -1 with errno. */
 static int64_t last_seq(int fd, char *buf, int64_t end)
 {
 	while (end > 0) {
 		struct spool_line line;
-		int64_t start = line_start(fd, buf, end - 1);
+		int64_t start = file_line_start(fd, end - 1);
 		int64_t len = end - 1 - start;
 		json_t *envelope = NULL;
 
 		if (start < 0)
 			return -1;
 		if (len <= SPOOL_MAX_LINE_BYTES) {
-			ssize_t n = read_chunk(fd, buf, (size_t)len, start);
+			ssize_t n = file_read_at(fd, buf, (size_t)len, start);
 
 			if (n < 0)
 				return -1;
@@ -201,9 +164,7 @@ static int pick_up(struct spool_writer *spool)
 	int64_t end = -1;
 
 	if (fstat(spool->fd, &st) == 0)
-		end = line_start(spool->fd, buf, st.st_size);
-	if (end >= 0 && end < st.st_size && ftruncate(spool->fd, (off_t)end) < 0)
-		end = -1;
+		end = file_cut_line(spool->fd, st.st_size);
 	spool->seq = end < 0 ? -1 : last_seq(spool->fd, buf, end);
 	free(buf);
 	return spool->seq < 0 ? -1 : 0;
@@ -362,7 +323,7 @@ static int deliver(const struct reader *r, const char *text, size_t len, struct 
 static int64_t end_of_long_line(const struct reader *r)
 {
 	for (int64_t at = *r->offset;;) {
-		ssize_t n = read_chunk(r->fd, r->buf, CHUNK_BYTES, at);
+		ssize_t n = file_read_at(r->fd, r->buf, CHUNK_BYTES, at);
 		const char *newline = n > 0 ? memchr(r->buf, '\n', (size_t)n) : NULL;
 
 		if (newline)
@@ -390,7 +351,7 @@ static int skip_long_line(const struct reader *r)
 /* Delivers the lines of one chunk. 1 go on, 0 end of what can be read, -1 with err. */
 static int read_some(const struct reader *r, struct err *err)
 {
-	ssize_t n = read_chunk(r->fd, r->buf, r->room, *r->offset);
+	ssize_t n = file_read_at(r->fd, r->buf, r->room, *r->offset);
 	const char *at = r->buf, *end = r->buf + (n > 0 ? n : 0);
 	const char *newline;
 

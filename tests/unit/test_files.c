@@ -5,16 +5,13 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "common/base/files.h"
+#include "tests/unit/forbid.h"
 
 static int entries(const char *folder)
 {
@@ -167,22 +164,6 @@ static void test_write_once(void **state)
 	assert_int_equal(entries("once"), 2);
 }
 
-/* What a file system without it says: the call's number, and its errno. */
-static void forbid(unsigned call, unsigned code)
-{
-	struct sock_filter rules[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | code),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-	};
-	struct sock_fprog program = { .len = 4, .filter = rules };
-
-	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-	if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
-		_exit(99);
-}
-
 /* As test_write_once, in a process without hard links; 0: so it is. */
 static int write_once_without_links(const char *path)
 {
@@ -190,11 +171,11 @@ static int write_once_without_links(const char *path)
 	struct err err = { 0 };
 	int second = file_write_once(path, "two", 3, 0644, &err);
 	char *text = file_read(path, 10, NULL, NULL);
-	int rc = first != 0                     ? 1
-		 : second == 0                  ? 2
-		 : err.code != ERR_LOCKED       ? 3
-		 : !text || strcmp(text, "one") ? 4
-						: 0;
+	int rc = first != 0                          ? 1
+		 : second == 0                       ? 2
+		 : err.code != ERR_LOCKED            ? 3
+		 : !text || strcmp(text, "one") != 0 ? 4
+						     : 0;
 
 	free(text);
 	return rc;
@@ -220,6 +201,44 @@ static void test_write_once_without_links(void **state)
 	}
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);
+}
+
+static void append(const char *path, const char *line)
+{
+	FILE *file = file_append_lines(path);
+
+	assert_non_null(file);
+	fprintf(file, "%s\n", line);
+	assert_int_equal(fclose(file), 0);
+}
+
+/* Who writes lines may have died, or had no room, in the middle of one. */
+static void test_append_lines(void **state)
+{
+	char *torn = malloc(100000), *text;
+
+	(void)state;
+	append("lines", "first");
+	append("lines", "second");
+	text = file_read("lines", 100, NULL, NULL);
+	assert_string_equal(text, "first\nsecond\n");
+	free(text);
+	memset(torn, 'x', 99999);
+	torn[99999] = '\0';
+	memcpy(torn, "1\n2\n", 4);
+	write_text("lines", torn);
+	append("lines", "3");
+	text = file_read("lines", 100, NULL, NULL);
+	assert_string_equal(text, "1\n2\n3\n");
+	free(text);
+	memcpy(torn, "none", 4);
+	write_text("lines", torn);
+	append("lines", "only");
+	text = file_read("lines", 100, NULL, NULL);
+	assert_string_equal(text, "only\n");
+	free(text);
+	free(torn);
+	append("/dev/null", "nowhere");
 }
 
 static void test_folder_make(void **state)
@@ -292,6 +311,7 @@ int main(void)
 		cmocka_unit_test(test_write_once),
 		cmocka_unit_test(test_write_once_without_links),
 		cmocka_unit_test(test_write_named),
+		cmocka_unit_test(test_append_lines),
 		cmocka_unit_test(test_folder_make),
 		cmocka_unit_test(test_folder_make_new),
 		cmocka_unit_test(test_folder_remove),

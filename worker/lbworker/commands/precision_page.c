@@ -81,8 +81,8 @@ static void add_line(struct page *p, const json_t *line)
 	o->binades = json_incref(json_object_get(line, "binades"));
 }
 
-/* A launch that was killed, or met a full disk, leaves half a line, and the next one goes on behind
- * it. */
+/* A launch that was killed, or met a full disk, leaves half a line; behind one of an older version
+ * the next goes on. */
 static int read_lines(struct page *p, const char *path, struct err *err)
 {
 	FILE *from = fopen(path, "re");

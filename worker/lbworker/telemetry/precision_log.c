@@ -6,6 +6,8 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "common/base/files.h"
+
 /* NAN where there is no error, or nothing else. */
 static double sqnr_db(const struct operand_stats *s)
 {
@@ -98,7 +100,7 @@ static void tell(const struct precision *precision, int64_t step, FILE *to, stru
 int precision_log(const struct precision *precision, int64_t step, const char *path,
 		  struct tensorboard *tb, struct err *err)
 {
-	FILE *to = fopen(path, "ae");
+	FILE *to = file_append_lines(path);
 
 	if (!to)
 		return err_errno(err, "%s", path);

@@ -190,7 +190,7 @@ static void append_line(FILE *out, json_t *line, char **path, const char *name)
 void progress_ranks(struct progress *p, int64_t step, int count, const double *own_ms,
 		    const double *data_ms, size_t stride)
 {
-	FILE *out = p->ranks_path ? fopen(p->ranks_path, "ae") : NULL;
+	FILE *out = p->ranks_path ? file_append_lines(p->ranks_path) : NULL;
 
 	if (!p->ranks_path)
 		return;
@@ -204,7 +204,7 @@ void progress_experts(struct progress *p, int64_t step, const struct model_shape
 		      const uint64_t *loads)
 {
 	const struct model_experts *e = &shape->experts;
-	FILE *out = p->experts_path ? fopen(p->experts_path, "ae") : NULL;
+	FILE *out = p->experts_path ? file_append_lines(p->experts_path) : NULL;
 
 	if (!p->experts_path)
 		return;
