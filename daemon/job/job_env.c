@@ -19,6 +19,19 @@
 
 enum { ENV_JSON_MAX = 4 * 1024 * 1024 }; /* what a request can hold, written down by us */
 
+/* Containers give people numbers that no account has: what they, or their makers, have set. */
+static void env_of_nobody(struct strv *env)
+{
+	static const char *const names[] = { "HOME", "USER", "LOGNAME", "SHELL" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		const char *value = getenv(names[i]);
+
+		if (value)
+			strv_set(env, xasprintf("%s=%s", names[i], value));
+	}
+}
+
 /* What a login gives; Slurm itself adds nothing but SLURM_*. */
 static void env_login(struct strv *env, const struct run *run)
 {
@@ -29,8 +42,10 @@ static void env_login(struct strv *env, const struct run *run)
 	if (lang)
 		strv_set(env, xasprintf("LANG=%s", lang));
 	strv_set(env, xasprintf("SLURM_SUBMIT_DIR=%s", run->spec.workdir));
-	if (!account_of(getuid(), &me))
+	if (!account_of(getuid(), &me)) {
+		env_of_nobody(env);
 		return;
+	}
 	strv_set(env, xasprintf("HOME=%s", me.home));
 	strv_set(env, xasprintf("USER=%s", me.name));
 	strv_set(env, xasprintf("LOGNAME=%s", me.name));

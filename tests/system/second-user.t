@@ -25,7 +25,7 @@ mkdir "$T/team" && chgrp $team "$T/team" && chmod 3770 "$T/team"
 printf '[team]\ngroup = "%s"\nfolder = "%s"\n' $team "$T/team" >"$LB_HOME/lbd.toml"
 chown -R 51001:51001 "$LB_HOME"
 B=$T
-LB_DEBUGGER="setpriv --reuid 51001 --regid 51001 --groups $team_gid"
+LB_DEBUGGER="env HOME=$T/own setpriv --reuid 51001 --regid 51001 --groups $team_gid"
 lbd_start
 
 exits 0 "the owner submits" as_owner lbctl submit --name mine -- sleep 6543
@@ -59,4 +59,8 @@ run_reaches mine killed 20
 like "$(lbctl events mine)" '51002 .*it hangs' "who and why is on record"
 is "$(as_owner lbctl status mine --json | json attempts.0.cause)" killed \
 	"the attempt's cause is killed"
+# as in a container that gives people numbers without accounts
+exits 0 "another is submitted" as_owner lbctl submit --name other -- sh -c 'echo "at home in $HOME"'
+run_reaches other completed 20
+like "$(as_owner lbctl logs other)" "at home in $T/own$" "whose home is lbd's where no account has one"
 done_testing
