@@ -53,6 +53,20 @@ run
 is $? 0 "a stage that somebody has removed is there again for the next launch"
 is "$(shared 'ckpt_*')$(left)" "ckpt_2 0" "and what is saved there is drained"
 
+# what a trainer may find missing when it is back
+cat >"$T/odd.sh" <<'END'
+c=$LB_CHECKPOINT_DIR/ckpt_1
+mkdir -p "$c/empty" "$c/tokenizer" && echo whole >"$c/tokenizer/w" && ln -s tokenizer "$c/link" &&
+	truncate -s 64M "$c/hole" && echo whole >>"$c/hole"
+END
+again
+staged 1 1
+sed -i "s|\"python3\",\"$trainer\"|\"sh\",\"$T/odd.sh\"|" "$F/attempt.json"
+run
+is "$(find "$C/ckpt_1" -mindepth 1 -printf '%P=%l\n' | LC_ALL=C sort | tr '\n' ' ')" \
+	"empty= hole= link=tokenizer tokenizer/w= tokenizer= " "folders that are empty and links to folders go along"
+ok "and a hole stays one" [ "$(stat -c %b "$C/ckpt_1/hole")" -lt 20000 ]
+
 # --- lbrun killed at each step --------------------------------------------------------------------
 for point in stage.chunk:kill@2 stage.copied:kill stage.sealed:kill stage.aside:kill stage.placed:kill \
 	stage.cleared:kill stage.drop:kill stage.chunk:error stage.copied:error; do

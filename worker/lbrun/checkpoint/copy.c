@@ -2,9 +2,12 @@
 /* copy.c - chunks, compared and written at a rate. */
 #include "worker/lbrun/checkpoint/copy.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -17,18 +20,6 @@
 #include "common/base/paths.h"
 
 enum { CHUNK_BYTES = 4 * 1024 * 1024, FOLDER_MODE = 0750 };
-
-static ssize_t read_chunk(int fd, char *to, off_t at)
-{
-	size_t len = 0;
-	ssize_t n = 0;
-
-	while (len < CHUNK_BYTES &&
-	       ((n = pread(fd, to + len, CHUNK_BYTES - len, at + (off_t)len)) > 0 ||
-		(n < 0 && errno == EINTR)))
-		len += n > 0 ? (size_t)n : 0;
-	return n < 0 ? -1 : (ssize_t)len;
-}
 
 static int write_chunk(int fd, const char *from, size_t len, off_t at)
 {
@@ -57,6 +48,11 @@ static void keep_to_rate(const struct copy *c)
 		poll(NULL, 0, ms < 1000 ? (int)ms : 1000);
 }
 
+static bool is_zero(const char *bytes, size_t len)
+{
+	return bytes[0] == 0 && memcmp(bytes, bytes + 1, len - 1) == 0;
+}
+
 static int copy_open(struct copy *c, int from, int to, const char *name, struct err *err)
 {
 	ssize_t len, was;
@@ -64,12 +60,14 @@ static int copy_open(struct copy *c, int from, int to, const char *name, struct 
 	for (off_t at = 0;; at += len) {
 		if (failpoint(FP_STAGE_CHUNK, err) < 0)
 			return -1;
-		len = read_chunk(from, c->mine, at);
+		len = file_read_at(from, c->mine, CHUNK_BYTES, at);
 		if (len < 0)
 			return err_errno(err, "%s", name);
 		if (len == 0)
 			return ftruncate(to, at) < 0 ? err_errno(err, "%s", name) : 0;
-		was = read_chunk(to, c->theirs, at);
+		was = file_read_at(to, c->theirs, CHUNK_BYTES, at);
+		if (was == 0 && is_zero(c->mine, (size_t)len))
+			continue; /* a hole stays one */
 		if (was >= len && memcmp(c->mine, c->theirs, (size_t)len) == 0)
 			continue;
 		if (write_chunk(to, c->mine, (size_t)len, at) < 0)
@@ -108,6 +106,44 @@ int copy_file(struct copy *c, const char *source, const char *path, struct err *
 		close(from);
 	if (to >= 0)
 		close(to);
+	return rc;
+}
+
+static int copy_link(const char *source, const char *path, struct err *err)
+{
+	char target[PATH_MAX];
+	ssize_t n = readlink(source, target, sizeof(target) - 1);
+
+	if (n < 0)
+		return err_errno(err, "%s", source);
+	target[n] = '\0';
+	unlink(path); /* of a copy that was cut short */
+	return symlink(target, path) < 0 ? err_errno(err, "%s", path) : 0;
+}
+
+int copy_frame(const char *source, const char *path, struct err *err)
+{
+	DIR *dir = opendir(source);
+	const struct dirent *entry;
+	int rc = dir ? folder_make(path, FOLDER_MODE, err) : err_errno(err, "%s", source);
+
+	while (dir && rc == 0 && (entry = readdir(dir)) != NULL) {
+		char *from = path_join("%s/%s", source, entry->d_name);
+		char *to = path_join("%s/%s", path, entry->d_name);
+		int type = folder_entry_type(dirfd(dir), entry);
+		struct stat st;
+
+		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+			type = DT_UNKNOWN;
+		if (type == DT_DIR)
+			rc = copy_frame(from, to, err);
+		else if (type == DT_LNK && stat(from, &st) == 0 && S_ISDIR(st.st_mode))
+			rc = copy_link(from, to, err);
+		free(to);
+		free(from);
+	}
+	if (dir)
+		closedir(dir);
 	return rc;
 }
 

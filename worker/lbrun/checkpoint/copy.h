@@ -22,5 +22,7 @@ int copy_make_holder(const char *path, struct err *err);
 /* Makes the folder of `to`. The copy has the times of what it was made from, by which it is known
  * to be of this very file. Not synced. */
 int copy_file(struct copy *c, const char *from, const char *to, struct err *err);
+/* Makes what a folder holds besides files: folders, empty ones too, and links to folders. */
+int copy_frame(const char *from, const char *to, struct err *err);
 
 #endif

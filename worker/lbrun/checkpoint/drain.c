@@ -146,8 +146,11 @@ static bool is_same(struct drain *d)
 
 static int copy_all(struct drain *d, struct err *err)
 {
-	int rc = 0;
+	const char *relative = d->c->path + strlen(d->request->stage) + 1;
+	char *frame = path_join("%s/%s", d->part, relative);
+	int rc = d->c->is_file ? 0 : copy_frame(d->c->path, frame, err);
 
+	free(frame);
 	for (size_t i = 0; i < d->files.count && rc == 0; i++) {
 		char *from = path_join("%s/%s", d->request->stage, d->files.items[i]);
 		char *to = path_join("%s/%s", d->part, d->files.items[i]);
