@@ -291,10 +291,13 @@ static int check_references(struct ledger *l, struct err *err)
 
 int ledger_check_file(const char *path, struct err *err)
 {
-	struct ledger l = { .path = xstrdup(path) };
+	struct ledger l = { .path = resolve(path, err) };
 	int flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_NOMUTEX;
-	int rc = sqlite3_open_v2(path, &l.db, flags, NULL);
+	int rc;
 
+	if (!l.path)
+		return -1;
+	rc = sqlite3_open_v2(l.path, &l.db, flags, NULL);
 	rc = rc == SQLITE_OK ? ledger_check(&l, err) : ledger_fail(&l, rc, err);
 	sqlite3_close(l.db);
 	free(l.path);
@@ -463,10 +466,14 @@ struct ledger_copy *ledger_copy_begin(struct ledger *l, const char *path, struct
 {
 	struct ledger_copy *c = xcalloc(1, sizeof(*c));
 
-	c->to.path = xstrdup(path);
-	if (unlink(path) != 0 && errno != ENOENT)
+	c->to.path = resolve(path, err);
+	if (!c->to.path) {
+		free(c);
+		return NULL;
+	}
+	if (unlink(c->to.path) != 0 && errno != ENOENT)
 		err_errno(err, "%s", path);
-	else if (!prepare_file(path, err) && !take_lock(&c->to, err) &&
+	else if (!prepare_file(c->to.path, err) && !take_lock(&c->to, err) &&
 		 !run_text(&c->to, "PRAGMA synchronous = OFF", err)) {
 		c->backup = sqlite3_backup_init(c->to.db, "main", l->db, "main");
 		if (c->backup)

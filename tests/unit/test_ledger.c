@@ -427,6 +427,31 @@ static void a_copy_is_made_in_pieces(void **state)
 	assert_sound();
 }
 
+/* SQLite refuses any link on the way, and $LB_HOME often lies behind one. */
+static void a_copy_behind_a_link(void **state)
+{
+	struct ledger *l = open_ledger();
+	struct ledger_copy *copy;
+	struct err err = { 0 };
+	char link[128], path[160];
+
+	(void)state;
+	snprintf(link, sizeof(link), "%s/link", folder);
+	snprintf(path, sizeof(path), "%s/copy", link);
+	assert_int_equal(symlink(folder, link), 0);
+	copy = ledger_copy_begin(l, path, &err);
+	ok(copy ? 0 : -1, &err);
+	ok(ledger_copy_step(copy, -1, &err), &err);
+	ledger_copy_end(copy);
+	ok(ledger_check_file(path, &err), &err);
+	unlink(path);
+	assert_int_equal(ledger_check_file(path, &err), -1);
+	err_clear(&err);
+	assert_null(ledger_copy_begin(l, "/proc/none/copy", &err));
+	unlink(link);
+	ledger_close(l);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -444,6 +469,7 @@ int main(void)
 		TEST(only_what_is_committed_stays),
 		TEST(a_backup_is_a_ledger),
 		TEST(a_copy_is_made_in_pieces),
+		TEST(a_copy_behind_a_link),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
