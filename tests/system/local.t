@@ -278,5 +278,5 @@ went_on hang hang 5
 ok "nothing of what hung lives" sh -c "! kill -0 $hung 2>/dev/null"
 like "$(ls "$LB_HOME"/runs/hang/attempts/1/)" 'stacks-' "where it hung is written down"
 went_on terminated "$(lbctl status terminated --json | json attempts.0.cause)"
-like "$(lbctl events terminated)" "ended by SIGTERM that lbd did not send" "and whose doing it was not"
+like "$(lbctl events terminated)" "ended by SIGTERM without an order" "and whose doing it was not"
 done_testing

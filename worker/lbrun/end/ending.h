@@ -29,7 +29,7 @@ struct launch_facts {
 		limit_mb; /* its largest process, and what the job may take; 0 = not known */
 	enum stop_why stop;
 	bool goes_on;          /* STOP_ORDERED: for this attempt alone */
-	const char *stop_text; /* "by ada: too slow", "SIGTERM that lbd did not send", … */
+	const char *stop_text; /* "by ada: too slow", "ended by SIGTERM without an order", … */
 	const struct rank_end
 		*rank_end; /* of the rank whose end ended the launcher; NULL = nobody */
 	const struct complaint *complaint; /* what it said of its end; NULL = nothing */

@@ -17,7 +17,7 @@ static void describe(struct shepherd *s, const struct next *next, int64_t now_ms
 		snprintf(out, size, "%s", s->order_text);
 		break;
 	case STOP_SIGNALLED:
-		snprintf(out, size, "ended by SIG%s that lbd did not send",
+		snprintf(out, size, "ended by SIG%s without an order",
 			 signal_word(s->facts.signalled));
 		break;
 	case STOP_WARNED:
