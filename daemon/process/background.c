@@ -23,7 +23,8 @@ static int open_log(const char *path)
 	return open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0640);
 }
 
-/* The parent's end: a newline means ready; without one the child has died and said why. */
+/* The parent's end: a newline means ready; without one the child has died and said why, if it
+ * could. */
 static void wait_for_child(int ready, pid_t child, const char *log_path)
 {
 	char newline;
@@ -34,6 +35,9 @@ static void wait_for_child(int ready, pid_t child, const char *log_path)
 		exit(0);
 	}
 	waitpid(child, &status, 0);
+	if (WIFSIGNALED(status))
+		fprintf(stderr, "lbd: killed by signal %d as it started; its log is %s\n",
+			WTERMSIG(status), log_path);
 	exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
 }
 

@@ -105,6 +105,15 @@ exits 5 "one whose machine is dead: commands" lbctl ls
 like "$err" "is silent \(pid $lbd_pid on gone\): lbctl daemon start takes its place" "say what to do"
 exits 5 "stop" lbctl daemon stop
 like "$err" 'is silent, .*lbctl daemon start takes its place' "says so, too"
+sed -i 's/"lease_ms":1000/"lease_ms":90000/' "$LB_HOME/lbd.lease"
+lbctl daemon start >"$T/start.out" 2>&1 &
+start=$!
+wait_for 'grep -q "waits up to 90 s" "$LB_HOME/lbd.log"' 20
+kill -KILL "$(pgrep -P "$(pgrep -P $start)")" # as the kernel does where memory is short
+wait $start
+is $? 1 "one that is killed as it starts"
+like "$(cat "$T/start.out")" "^lbd: killed by signal 9 as it started; its log is $LB_HOME/lbd.log" "is told"
+sed -i 's/"lease_ms":90000/"lease_ms":1000/' "$LB_HOME/lbd.lease"
 exits 0 "start" timeout 60 lbctl daemon start
 follow_pid
 is "$(lease host) $(run_state r)" "$(hostname) killed" "starts one here"
