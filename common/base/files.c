@@ -194,6 +194,13 @@ int64_t file_line_start(int fd, int64_t end)
 	return 0;
 }
 
+int64_t file_next_data(int fd, int64_t offset)
+{
+	off_t data = lseek(fd, (off_t)offset, SEEK_DATA);
+
+	return data > offset ? data : offset;
+}
+
 int64_t file_cut_line(int fd, int64_t size)
 {
 	int64_t end = file_line_start(fd, size);

@@ -51,6 +51,9 @@ ssize_t file_read_at(int fd, void *to, size_t size, int64_t offset);
 /* Where the line begins that `end` lies in, or behind: offset after the newline before it, 0 when
  * there is none; -1 with errno. */
 int64_t file_line_start(int fd, int64_t end);
+/* `offset`, or where the hole ends that it lies in: somebody emptied a file whose writer goes on
+ * where he was. */
+int64_t file_next_data(int fd, int64_t offset);
 /* Cuts off what follows the last newline of a file of `size` bytes, half a line of a writer who
  * died or had no room: the next one would be glued to it. The new size, or -1 with errno. */
 int64_t file_cut_line(int fd, int64_t size);

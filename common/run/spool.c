@@ -323,6 +323,7 @@ static int deliver(const struct reader *r, const char *text, size_t len, struct 
 static int64_t end_of_long_line(const struct reader *r)
 {
 	for (int64_t at = *r->offset;;) {
+		at = file_next_data(r->fd, at);
 		ssize_t n = file_read_at(r->fd, r->buf, CHUNK_BYTES, at);
 		const char *newline = n > 0 ? memchr(r->buf, '\n', (size_t)n) : NULL;
 

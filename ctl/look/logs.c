@@ -254,6 +254,19 @@ static void note_gone(struct logs *l, const char *path)
 	l->gone = xstrndup(target, (size_t)n);
 }
 
+/* Of all lines the last ones begin near the end of a large file. */
+static int64_t start_of_last(const struct logs *l, int fd, int64_t size)
+{
+	int64_t at = size;
+
+	if (!l->lines.last || l->lines.has_grep || l->lines.only_errors ||
+	    l->lines.keep > size / CHUNK)
+		return 0;
+	for (int64_t i = 0; i < l->lines.keep && at > 0; i++)
+		at = file_line_start(fd, at - 1);
+	return at > 0 ? at : 0;
+}
+
 /* Everything from l->offset to the present end of the file. A file that is not there yet is an
  * empty one. */
 static int print_new(struct logs *l, const char *path, struct err *err)
@@ -282,7 +295,13 @@ static int print_new(struct logs *l, const char *path, struct err *err)
 		return 0;
 	}
 	note_file(l, &file, st.st_size);
-	while (!interrupted() && (n = pread(fd, chunk, sizeof(chunk), l->offset)) > 0) {
+	if (l->offset == 0)
+		l->offset = start_of_last(l, fd, st.st_size);
+	while (!interrupted()) {
+		l->offset = file_next_data(fd, l->offset);
+		n = pread(fd, chunk, sizeof(chunk), l->offset);
+		if (n <= 0)
+			break;
 		print_bytes(l, chunk, (size_t)n);
 		l->offset += n;
 	}

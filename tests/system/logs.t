@@ -98,6 +98,14 @@ waiting for data' "-n shows the last lines"
 is "$(lbctl logs --grep 'done|first' bar | sed 's/^\[[^ ]* //' | tr '\n' ,)" 'first, 30/30 done,' "a bar is one line, its last; --grep chooses"
 is "$(lbctl logs --err bar | sed 's/^\[[^ ]* //' | head -n 1)" 'Traceback (most recent call last):' "--err begins with the traceback"
 is "$(lbctl logs --err bar | wc -l)" 3 "and ends with what was raised"
+# somebody emptied it, and its writer goes on where he was
+log=$runs/bar/attempts/1/out.log
+size=$(stat -c %s "$log")
+truncate -s 2T "$log" && printf 'a hole\nbehind the hole\n' >>"$log"
+is "$(timeout 20 lbctl logs -n 1 bar)" "behind the hole" "of a huge file -n reads the end alone"
+is "$(timeout 20 lbctl logs --grep 'first|behind' bar | tr -d '\0' | sed 's/^\[[^ ]* //' | tr '\n' ,)" "first,behind the hole," \
+	"and nobody reads holes"
+truncate -s "$size" "$log"
 exits 2 "a bad expression is refused" lbctl logs --grep '(' bar
 like "$err" 'bad regular expression' "in a line"
 ok "it is ended" lbctl kill --now bar

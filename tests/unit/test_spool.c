@@ -331,6 +331,31 @@ static void test_long_lines(void **state)
 	free(big);
 }
 
+/* Who reads it is lbd, and does nothing else meanwhile. */
+static void test_hole(void **state)
+{
+	struct seen seen = { 0 };
+	struct spool_writer w;
+	int64_t offset = 0;
+
+	(void)state;
+	unlink("hole");
+	open_writer(&w, "hole", 0);
+	append(&w, 1);
+	assert_int_equal(truncate("hole", (off_t)2 << 40), 0);
+	add_text("hole", "\n", 1);
+	append(&w, 1);
+	spool_writer_close(&w);
+	alarm(20);
+	while (spool_read("hole", &offset, 1 << 22, on_line, on_bad, &seen, NULL) > 0)
+		;
+	alarm(0);
+	assert_int_equal(seen.count, 2);
+	assert_int_equal(seen.bad, 1);
+	assert_int_equal(offset, size_of("hole"));
+	unlink("hole");
+}
+
 static void test_append_refuses_too_long(void **state)
 {
 	struct spool_writer w;
@@ -469,6 +494,7 @@ int main(void)
 		cmocka_unit_test(test_envelopes),
 		cmocka_unit_test(test_plain_steps),
 		cmocka_unit_test(test_long_lines),
+		cmocka_unit_test(test_hole),
 		cmocka_unit_test(test_append_refuses_too_long),
 		cmocka_unit_test(test_portions_and_stop),
 		cmocka_unit_test(test_disk_full),
