@@ -459,6 +459,36 @@ static void test_frameworks(void **state)
 		 "DEBUG TRAIN | steps/sec 1.2| Batch 0/200 loss 44.5\nDEBUG TRAIN | steps/sec 1.2| Batch 1/100 loss 43.5\n",
 		 "100 loss=45.5; 200 loss=44.5; 300 loss=43.5"},
 		{"steps:   1%|  | 10/1000 [00:10<16:40,  1.01s/it, avr_loss=0.125]\n", "10/1000 loss=0.125"},
+		/* PyTorch's tutorials, and who learnt from them; epochs as headings, whose loss stands below (torchvision's, luz) */
+		{"[1,  2000] loss: 2.173\n[1,  4000] loss: 1.879\n[2,  2000] loss: 1.412\n", "2000 loss=2.173; 4000 loss=1.879; 6000 loss=1.412"},
+		{"INFO:root:[1,    10] loss: 0.325 masks: 120.0 30.0 [wd: 4.00e-02] [lr: 2.00e-04]\nINFO:root:[1,    10] grad_stats: [1.00e-02 1.00e-03]\n",
+		 "10 loss=0.325 lr=0.0002"},
+		{"Epoch 1\n-------\nloss: 2.303494  [   64/60000]\nloss: 2.294637  [ 6464/60000]\nTest Error: \n Accuracy: 50.9%, Avg loss: 2.157024 \n"
+		 "Epoch 2\n-------\nloss: 2.168190  [   64/60000]\n", "64 loss=2.30349; 6464 loss=2.29464; 60064 loss=2.16819"},
+		{"Epoch 0/24\n----------\ntrain Loss: 0.6309 Acc: 0.6926\nval Loss: 0.2319 Acc: 0.9216\n\nEpoch 1/24\n----------\ntrain Loss: 0.5309 Acc: 0.6926\n",
+		 "0/24 loss=0.6309; 1/24 loss=0.5309"},
+		{"Epoch 1/10\nTrain metrics: Loss: 0.5432 - Acc: 0.8\nValid metrics: Loss: 0.4432 - Acc: 0.8\nEpoch 2/10\nTrain metrics: Loss: 0.25\n",
+		 "1/10 loss=0.5432; 2/10 loss=0.25"},
+		{"Epoch 1/3\nstep 10 loss 3\nstep 20 loss 3\ntrain loss: 2.5\nEpoch 2/3\nstep 10 loss 2\n", "10 loss=3; 20 loss=3; 30 loss=2"},
+		{"train loss: 2.5\n", ""},
+		/* LeRobot, whose steps are rounded; big_vision */
+		{"INFO ot_train.py:250 step:200 smpl:2K ep:12 epch:0.05 loss:0.125 lr:1.0e-05\nINFO ot_train.py:250 step:1K smpl:8K ep:42 epch:0.25 loss:0.25\n"
+		 "step 1.5M/2M loss 2\nstep 5mm loss 2\n", "200 loss=0.125 lr=1e-05; 1000 loss=0.25; 1500000/2000000 loss=2"},
+		{"I0101 10:00:00.123456 140 utils.py:1000] [100] training_loss = 6.5\nI0101 10:00:00.123456 140 utils.py:1000] [100] img/sec/core = 1234.5\n", "100 loss=6.5"},
+		/* what a workflow around the training counts */
+		{"1 of 5 steps (20%) done\nEpoch 1/10 - loss: 0.5\n2 of 5 steps (40%) done\nEpoch 2/10 - loss: 0.25\n", "1/10 loss=0.5; 2/10 loss=0.25"},
+		/* verl's actor, XTuner */
+		{"(TaskRunner pid=1) step:1 - critic/loss:5.5 - actor/loss:0.125 - actor/lr:1e-06\n(TaskRunner pid=1) step:2 - critic/loss:5.5 - actor/loss:nan\n",
+		 "1 loss=0.125 lr=1e-06; 2 loss=nan"},
+		{"[XTuner][RANK 0][2025-09-01 10:00:00][INFO] Epoch 1 Step 10/1000 lr: 0.000010 reduced_llm_loss: 1.25 grad_norm: 1.5\n", "10/1000 loss=1.25 lr=1e-05 grad_norm=1.5"},
+		/* CleanRL, SheepRL, Sample Factory, Ray, pix2pix, StyleGAN, LightGBM's own program */
+		{"global_step=1234, episodic_return=[12.]\nSPS: 1234\nglobal_step=2345, episodic_return=[15.]\n", "1234; 2345"},
+		{"Rank-0: policy_step=1024, reward_env_0=12.0\nRank-0: policy_step=2048, reward_env_1=13.0\n", "1024; 2048"},
+		{"[2024-01-01 10:00:00,123][12345] Fps is (10 sec: 12345.6). Total num frames: 4096000. Throughput: 0: 12345.6.\n", "4096000"},
+		{"Training finished iteration 1 at 2026-11-29 02:00:00. Total running time: 1min 0s\nTraining finished iteration 2 at 2026-11-29 02:01:00.\n", "1; 2"},
+		{"(epoch: 1, iters: 100, time: 0.123, data: 0.001) G_GAN: 1.0 G_L1: 10.0\n(epoch: 2, iters: 100, time: 0.123, data: 0.001) G_GAN: 1.0\n", "100; 200"},
+		{"tick 1     kimg 4.0      time 1m 10s       sec/tick 60.1\n", "1"},
+		{"[LightGBM] [Info] Iteration:10, training l2 : 0.5\n[LightGBM] [Info] 1.2 seconds elapsed, finished iteration 10\n", "10"},
 		{"time=2024-01-01T10:00:00 level=info msg=train step=7 loss=2.5e+00\n", "7 loss=2.5"},
 	};
 	/* clang-format on */

@@ -204,6 +204,10 @@ bool step_counts_take(struct step_counts *s, const struct step_row *row, struct 
 		return count_bar(s, m, has_loss);
 	if (row->kind == STEP_IN_EPOCH)
 		count_epochs(s, row->first_epoch, m);
+	if (row->kind == STEP_EPOCH && m->step < 0) {
+		m->step = s->epoch; /* that of the heading */
+		m->target_step = s->epochs;
+	}
 	if (row->kind == STEP_PLAIN && m->is_enough && m->epoch < 0 && s->epoch >= 0 &&
 	    m->step >= 0)
 		count_under_heading(s, m);

@@ -67,8 +67,8 @@ static void take_group(void *arg, const char *name, const char *text, size_t len
 		{ "epoch", &m->epoch }, { "epochs", &m->epochs },
 		{ "batch", &m->batch }, { "batches", &m->batches },
 	};
-	char last = len > 0 ? text[len - 1] : '0';
-	double number, scale = last == 'k' ? 1e3 : last == 'M' ? 1e6 : 1;
+	char last = (char)(len > 0 ? toupper((unsigned char)text[len - 1]) : '0');
+	double number, scale = last == 'K' ? 1e3 : last == 'M' ? 1e6 : 1;
 
 	if (strcmp(name, "label") == 0) {
 		m->label = text;

@@ -23,10 +23,12 @@
 	"(?:\\s(?:model|checkpoint|ckpt))?[\\s:])\\s*(?:epochs?\\W*\\d+[\\s,]+)?(?:" COUNT \
 	"\\s+)?" \
 	"(?:global[_ -]?)?(?:steps?|iter(?:ation)?s?|updates?|epochs?)\\b(?:\\W*\\d+)?(*SKIP)(*FAIL)|"
+/* "1K", "1.5M", as LeRobot rounds them */
+#define ROUNDED "\\d+(?:\\.\\d+)?[KM]\\b"
 /* "12", "[ 12/100]", "= 12 of 100": a step, perhaps how many there are */
 #define OF_STEPS \
-	"\\s*[:=#]?\\s*[\\[(]?\\s*(?<step>" COUNT ")\\s*(?:(?:/|of)\\s*(?<target_step>" COUNT \
-	"))?" \
+	"\\s*[:=#]?\\s*[\\[(]?\\s*(?<step>" ROUNDED "|" COUNT \
+	")\\s*(?:(?:/|of)\\s*(?<target_step>" ROUNDED "|" COUNT "))?" \
 	"[\\])]?(?![\\w%]|\\.\\d)"
 
 /* A bar without a name that counts "200.00 examples/s" while data are made ready; not what a trainer
@@ -45,7 +47,7 @@ const struct step_row step_rows[] = {
 	{"Megatron-LM, GPT-NeoX", "iteration",
 	 "\\biteration\\s+(?<step>\\d+)\\s*/\\s*(?<target_step>\\d+)\\s*\\|", STEP_PLAIN, false, 0},
 	{"LitGPT", " step ", "\\|\\s*iter \\d+ step (?<step>\\d+) \\|", STEP_PLAIN, false, 0},
-	{"DeepSpeed's timer", "global_step=", "\\bglobal_step=(?<step>\\d+)\\b", STEP_PLAIN, false, 0},
+	{"DeepSpeed's timer, CleanRL, SheepRL", "_step=", "\\b(?:global|policy)_step=(?<step>\\d+)\\b", STEP_PLAIN, false, 0},
 	{"DeepSpeed", "skipped=", "\\bstep=(?<step>\\d+), skipped=\\d+", STEP_PLAIN, false, 0},
 	{"Composer", "batch=", "^\\[batch=(?<step>\\d+)/(?<target_step>\\d+)\\]", STEP_HEAD, false, 0},
 	{"OLMo", "[step=", "\\[step=(?<step>" COUNT ")/(?<target_step>" COUNT "),epoch=", STEP_HEAD, false, 0},
@@ -59,6 +61,10 @@ const struct step_row step_rows[] = {
 	 STEP_HEAD, false, 0},
 	{"XGBoost, LightGBM", "]\t", "^\\[(?<step>\\d+)\\]\\t[\\w' @-]+:\\s?-?\\d", STEP_PLAIN, false, 0},
 	{"CatBoost", "learn: ", "^(?<step>\\d+):\\tlearn: ", STEP_PLAIN, false, 0},
+	{"LightGBM's own program", "Iteration:", "\\[Info\\] Iteration:(?<step>\\d+), ", STEP_PLAIN, false, 0},
+	{"Sample Factory", "frames: ", "\\bTotal num frames: (?<step>\\d+)\\.", STEP_PLAIN, false, 0},
+	{"StyleGAN", "kimg", "^tick (?<step>\\d+)\\s+kimg ", STEP_PLAIN, false, 0},
+	{"Ray Train, around what its workers print", "finished iteration", "^Training finished iteration (?<step>\\d+) at ", STEP_EPOCH, false, 0},
 	{"rl_games", "fps total", "\\bfps total: .*\\bepoch: (?<step>\\d+)/(?<target_step>\\d+) frames: ", STEP_PLAIN, false, 0},
 	{"llama2.c, candle", " loss", "^\\s*(?<step>\\d+)(?: \\| loss| train loss:) +\\d", STEP_PLAIN, false, 0},
 	{"mmengine, by steps", "Iter(train)", "\\bIter\\(train\\)\\s*\\[\\s*(?<step>\\d+)/(?<target_step>\\d+)\\]",
@@ -75,6 +81,9 @@ const struct step_row step_rows[] = {
 	 "\\bTrain Epoch: (?<epoch>\\d+) \\[" BATCH, STEP_IN_EPOCH, false, 1},
 	{"PyTorch's examples (ImageNet)", "poch: [",
 	 "\\bEpoch: \\[(?<epoch>\\d+)\\]\\s*\\[\\s*" BATCH "\\]", STEP_IN_EPOCH, false, 0},
+	{"PyTorch's tutorials (CIFAR-10), the JEPAs", "] loss:", "\\[(?<epoch>\\d+),\\s+(?<batch>\\d+)\\] loss:", STEP_IN_EPOCH, false, 1},
+	{"PyTorch's tutorials (the first one)", "loss", "(?i)^\\W*(?:train(?:ing)?\\s)?loss\\W+[\\d.e-]+\\s+\\[\\s*" BATCH "\\]", STEP_IN_EPOCH, false, 1},
+	{"pix2pix", "iters: ", "^\\(epoch: (?<epoch>\\d+), iters: (?<batch>\\d+), ", STEP_IN_EPOCH, false, 1},
 	{"Ignite", "Iteration[", "\\bEpoch\\[(?<epoch>\\d+)\\] Iteration\\[" BATCH "\\]", STEP_IN_EPOCH, false, 1},
 	{"ESPnet", "epoch:train:", "\\b(?<epoch>\\d+)epoch:train:\\d+-(?<batch>\\d+)batch:", STEP_IN_EPOCH, false, 1},
 	{"Ultralytics", "%", "^\\s*(?<epoch>\\d+)/(?<epochs>\\d+)\\s+[\\d.]+[GM]\\s.*\\d%[^\\d]*" BATCH, STEP_IN_EPOCH, false, 1},
@@ -118,7 +127,8 @@ const struct step_row step_rows[] = {
 	{"Epoch 2 Batch 40, of how many is not told", "atch",
 	 "(?i)(?:" EPOCH "\\W+)?" BATCH_WORD "(?<batch>\\d+)[\\])]?(?![\\w%]|\\.\\d)", STEP_IN_EPOCH, true, 1},
 	{"a script that prints epochs only", "poch", NOT_BEST "(?<![\\w./])epochs?" OF_STEPS, STEP_EPOCH, true, 0},
-	{"CLU (JAX): [100] loss=2.5", "] [", "\\] \\[(?<step>\\d+)\\] [\\w/]+=", STEP_PLAIN, true, 0},
+	{"epochs as headings, by the loss below", "rain", "(?i)^(?!\\s)\\W*train(?:ing)?(?:\\W+(?:metrics|results|stats))?\\W+" TRAIN_LOSS "\\W+[\\d.]", STEP_EPOCH, true, 0},
+	{"CLU and big_vision (JAX): [100] loss=2.5", "] [", "\\] \\[(?<step>\\d+)\\] [\\w/]+ ?=", STEP_PLAIN, true, 0},
 	{"Composer and OLMo, below their steps", "", "^\\s+(?:Train (?:loss/train/total|throughput/)|train/" TRAIN_LOSS
 	 "|optim/|throughput/)[^:=]*[:=]", STEP_BELOW, false, 0},
 	{"Coqui, below its steps", "| > loss", "^\\s*\\| > loss: ", STEP_BELOW, false, 0},
@@ -152,7 +162,8 @@ _Static_assert(sizeof(step_rows) / sizeof(step_rows[0]) <= STEP_ROWS_MAX,
 /* "loss1: 3" is one of several, "loss2.5" is one */
 #define NOT_NUMBERED "(?!\\d+(?![\\d.]))"
 #define LOSS \
-	"(?:(?:reduced_)?(?:train(?:ing)?|lm|gpt|total|avg|avr|mean|ce|reduced|running|step|batch)[_ /-])?" \
+	"(?:(?:reduced_)?(?:train(?:ing)?|lm|llm|gpt|total|avg|avr|mean|ce|reduced|running|step|batch)[_ /-]|" \
+	"(?:actor|policy)/)?" \
 	"loss(?: train|_step)?" NOT_NUMBERED IS NUMBER
 
 /* "cost: 3.2 s" is what a step took. */
@@ -203,6 +214,7 @@ const char *const step_words[] = {
 	[STEP_WORD_INNER] = "(?i)\\binner[\\s:\\[\\]()_/-]*" OF_WHAT,
 	[STEP_WORD_OTHER_LINE] =
 		"['\"](?:mode|split|phase|stage|subset)['\"]: *['\"](?:val|eval|test|dev)|"
+		"\\bsteps \\(\\d+(?:\\.\\d+)?%\\) done|"
 		"(?i:\\bstep\\W{0,3}\\d+\\s*(?:/|of)\\s*\\d+\\]?\\s*[:.-]\\s*(?:download|load|prepar|build|install|set|"
 		"initiali[sz]|tokeni[sz]|compil|read|creat|import|pars|process|pre-?process)\\w*ing\\b)",
 	[STEP_WORD_LOSS] = TRAINED("loss") "(?:train(?:ing)?[_ /-])?loss" IS "[-+.]?\\d",

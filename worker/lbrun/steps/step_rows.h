@@ -11,14 +11,14 @@ enum step_kind {
 	STEP_HEAD,     /* the same, with its values on the lines below */
 	STEP_IN_EPOCH, /* "batch" of "batches", perhaps in "epoch" of "epochs" */
 	STEP_BAR,      /* the same as a bar, behind a "label" */
-	STEP_EPOCH,    /* "step" is an epoch: counts where nothing finer is told */
+	STEP_EPOCH,    /* "step", or the heading, is an epoch: counts where nothing finer does */
 	STEP_CONTEXT,  /* "epoch" of "epochs" for the lines that follow; no step itself */
 	STEP_FIELDS,   /* values of the step that the next line tells */
 	STEP_BELOW,    /* values of the head above, or of the step that comes next */
 };
 
 /* for who keeps something for each row */
-enum { STEP_ROWS_MAX = 64, STEP_FIELDS_MAX = 16 };
+enum { STEP_ROWS_MAX = 80, STEP_FIELDS_MAX = 16 };
 
 /* Rows are tried in this order; the first whose pattern fits has the line. */
 struct step_row {
