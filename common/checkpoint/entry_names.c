@@ -128,9 +128,21 @@ bool name_is_for_other_work(const char *name)
 	return false;
 }
 
+bool name_is_pointer(const char *name)
+{
+	const char *dot = strchr(name, '.');
+
+	if (text_ends_with(name, "-LAST"))
+		return true;
+	return (!dot || strcmp(dot, ".txt") == 0 || layout_name_matches(".rank_#", dot, NULL)) &&
+	       (text_begins_with(name, "latest") || text_begins_with(name, "last_") ||
+		strcmp(name, "checkpoint") == 0);
+}
+
 bool name_is_other_file(const char *name)
 {
-	return name_is_for_people(name) || strcasestr(name, "memory_snapshot") ||
+	return name_is_for_people(name) || (strchr(name, '.') && name_is_pointer(name)) ||
+	       strcasestr(name, "memory_snapshot") ||
 	       (text_ends_with(name, ".txt") && has_token(name, "log")) ||
 	       (!name_is_data(name) && name_is_of_other_work(name));
 }

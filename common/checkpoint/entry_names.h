@@ -18,6 +18,9 @@ bool name_is_of_settings(const char *name);
 bool name_is_of_other_work(const char *name);
 /* A folder for that alone: "samples", "eval_30", "images_step_30". */
 bool name_is_for_other_work(const char *name);
+/* Of a file that names the newest: "last_checkpoint", "latest.txt", TensorFlow's "checkpoint", DINOv2's
+ * "last_checkpoint.rank_0", big_vision's "checkpoint.bv-LAST". */
+bool name_is_pointer(const char *name);
 /* Not the work itself: for people, or by an evaluation or a profiler, as "eval_step_30.json". */
 bool name_is_other_file(const char *name);
 /* A part of something without a step: "model-00001-of-00003.safetensors". */

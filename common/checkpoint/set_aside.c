@@ -15,8 +15,9 @@
 #include "common/base/paths.h"
 #include "common/base/text.h"
 #include "common/checkpoint/checkpoint_parts.h"
+#include "common/checkpoint/entry_names.h"
 
-enum { POINTER_MODE = 0644, POINTER_MAX_BYTES = 4096 };
+enum { POINTER_MODE = 0644, POINTER_MAX_BYTES = 4096, COPY_MAX_BYTES = 1024 * 1024 };
 
 /* Below `aside` it has the path that it had below `parent`: two folders may hold the same name. */
 static int move(const char *parent, const char *from, const char *aside, struct err *err)
@@ -110,16 +111,6 @@ static int turn_pointer(const char *parent, const struct checkpoint_rules *rules
 	return rc;
 }
 
-/* "last_checkpoint", "latest.txt", TensorFlow's "checkpoint". */
-static bool is_pointer_name(const char *name)
-{
-	const char *dot = strchr(name, '.');
-
-	return (!dot || strcmp(dot, ".txt") == 0) &&
-	       (text_begins_with(name, "latest") || text_begins_with(name, "last_") ||
-		strcmp(name, "checkpoint") == 0);
-}
-
 /* As others name it: up to its step, as TensorFlow does, or as a whole. */
 static size_t length_of_name(const struct checkpoint *c)
 {
@@ -181,7 +172,8 @@ static int turn_text(const char *parent, const char *path, const struct checkpoi
 
 	if (digits > 0 && text[digits + strspn(text + digits, "\r\n")] == '\0' &&
 	    strtoll(text, NULL, 10) == was->step)
-		now = xasprintf("%lld", (long long)(stays ? stays->step : -1));
+		now = xasprintf("%0*lld", text[0] == '0' ? (int)digits : 0,
+				(long long)(stays ? stays->step : -1));
 	else
 		now = text ? text_that_names(text, was, stays) : NULL;
 	if (now)
@@ -192,7 +184,47 @@ static int turn_text(const char *parent, const char *path, const struct checkpoi
 	return rc;
 }
 
-/* The same of what trainers of other layouts have. */
+/* What stands behind "latest_" or "last_"; NULL: it is not called so. */
+static const char *copied_name(const char *name)
+{
+	return text_begins_with(name, "latest_") ? name + strlen("latest_")
+	       : text_begins_with(name, "last_") ? name + strlen("last_")
+						 : NULL;
+}
+
+/* The bytes of the file in that checkpoint's folder; NULL: it is not there, or too large to be a
+ * mere pointer. Owned by the caller. */
+static char *bytes_in(const struct checkpoint *c, const char *name, size_t *len)
+{
+	char *path = c && !c->is_file ? path_join("%s/%s", c->path, name) : NULL;
+	char *bytes = path ? file_read(path, COPY_MAX_BYTES, len, NULL) : NULL;
+
+	free(path);
+	return bytes;
+}
+
+/* Megatron-Bridge's latest_train_state.pt is one of iter_0000500/train_state.pt. */
+static int turn_copy(const char *parent, const char *path, const char *inside,
+		     const struct checkpoint *was, const struct checkpoint *stays,
+		     const char *aside, struct err *err)
+{
+	size_t len = 0, was_len = 0, then_len = 0;
+	char *bytes = file_read(path, COPY_MAX_BYTES, &len, NULL), *then;
+	char *is_of = bytes ? bytes_in(was, inside, &was_len) : NULL;
+	bool is_copy = is_of && len == was_len && memcmp(bytes, is_of, len) == 0;
+	int rc = 0;
+
+	then = is_copy ? bytes_in(stays, inside, &then_len) : NULL;
+	if (is_copy)
+		rc = then ? file_write_named(path, then, then_len, POINTER_MODE, err)
+			  : move(parent, path, aside, err);
+	free(then);
+	free(is_of);
+	free(bytes);
+	return rc;
+}
+
+/* The same of what trainers of other layouts have, and of copies. */
 static int turn_texts(const char *parent, const struct checkpoint_list *list, size_t index,
 		      int64_t step, const char *aside, struct err *err)
 {
@@ -204,13 +236,14 @@ static int turn_texts(const char *parent, const struct checkpoint_list *list, si
 	int rc = 0;
 
 	while (rc == 0 && dir && (entry = readdir(dir)) != NULL) {
+		const char *name = entry->d_name, *inside = copied_name(name);
 		bool may_be = entry->d_type == DT_REG || entry->d_type == DT_UNKNOWN;
-		char *path = may_be && is_pointer_name(entry->d_name)
-				     ? path_join("%s%s", folder, entry->d_name)
-				     : NULL;
+		char *path = path_join("%s%s", folder, name);
 
-		if (path)
+		if (may_be && name_is_pointer(name))
 			rc = turn_text(parent, path, c, stays, aside, err);
+		else if (may_be && inside && !file_is_link(path))
+			rc = turn_copy(parent, path, inside, c, stays, aside, err);
 		free(path);
 	}
 	if (dir)

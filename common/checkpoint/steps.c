@@ -318,14 +318,21 @@ bool name_tells_step(const char *name)
 	return false;
 }
 
-/* Without its last ending, where that has a letter: "ckpt_20.npz" → "ckpt_20"; "snapshot.20" and
- * "model.ckpt-20" stay. What Keras keeps of the one before has two. */
+/* ".npz", TensorFlow's ".data-00000-of-00001"; not ".20", ".ckpt-20", ".rank_1" */
+static bool is_ending(const char *dot)
+{
+	return !isdigit((unsigned char)dot[1]) &&
+	       (text_begins_with(dot, ".data-") ||
+		(!name_tells_step(dot) && dot[strcspn(dot, "-_")] == '\0'));
+}
+
+/* "ckpt_20.npz" → "ckpt_20". What Keras keeps of the one before has two endings. */
 static char *stem_of(const char *name)
 {
 	size_t len = strlen(name) - (text_ends_with(name, ".bkp") ? strlen(".bkp") : 0);
 	char *stem = xstrndup(name, len), *dot = strrchr(stem, '.');
 
-	if (dot && dot > stem && !isdigit((unsigned char)dot[1]) && !name_tells_step(dot))
+	if (dot && dot > stem && is_ending(dot))
 		*dot = '\0';
 	return stem;
 }

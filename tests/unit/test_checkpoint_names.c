@@ -64,6 +64,9 @@ static void test_step_in_name(void **state)
 		{ "streaming_train_state_1000", 1000 },
 		{ "iter-000100-ckpt.pth", 100 },
 		{ "model.ckpt-20", 20 },
+		{ "checkpoint.bv-000000020", 20 },
+		{ "model-20.data-00000-of-00001", 20 },
+		{ "model_0000020.rank_1.pth", 20 },
 		{ "model.txt.snapshot_iter_20", 20 },
 		/* when it was saved is no step, unless there is nothing else */
 		{ "checkpoint_1000_20261123.pt", 1000 },

@@ -243,6 +243,7 @@ static void test_what_is_none(void **state)
 	put_text("no/log_rank_1.txt", "x");
 	put_text("no/train_rank_3.out", "x");
 	put_text("no/step_3.err", "x");
+	put_text("no/last_checkpoint.rank_1", "model_0002499.rank_1.pth"); /* DINOv2's pointer */
 	put_text("no/version_0/hparams.yaml", "x");
 	put_text("no/wandb/run-20/data.bin", "x");
 	put_zip("no/samples/image_20.npz");

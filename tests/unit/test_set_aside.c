@@ -114,7 +114,8 @@ static void what_names_the_newest_names_the_one_that_stays(void **state)
 	checkpoint_rules_destroy(rules);
 }
 
-/* Detectron2, MMEngine, TensorFlow, nanotron, SkyRL and Dreamer call such a file otherwise. */
+/* Detectron2, MMEngine, TensorFlow, nanotron, SkyRL, Dreamer, DINOv2 and big_vision call such a
+ * file otherwise. */
 static void what_names_it_otherwise_does_so_too(void **state)
 {
 	static const struct {
@@ -131,6 +132,10 @@ static void what_names_it_otherwise_does_so_too(void **state)
 		{ "global_step_19", "global_step_9", "latest_ckpt_global_step.txt", "19", "9" },
 		{ "20261128T101500F000001-0019", "20261128T101000F000001-0009", "latest",
 		  "20261128T101500F000001-0019", "20261128T101000F000001-0009" },
+		{ "model_0000019.rank_1.pth", "model_0000009.rank_1.pth", "last_checkpoint.rank_1",
+		  "model_0000019.rank_1.pth", "model_0000009.rank_1.pth" },
+		{ "checkpoint.bv-000000019", "checkpoint.bv-000000009", "checkpoint.bv-LAST",
+		  "000000019", "000000009" },
 		/* of another */
 		{ "ckpt-19.index", "ckpt-9.index", "checkpoint", "ckpt-190 my_ckpt-19 ckpt-7",
 		  "ckpt-190 my_ckpt-19 ckpt-7" },
@@ -148,7 +153,7 @@ static void what_names_it_otherwise_does_so_too(void **state)
 		mkdir("po", 0755);
 		for (size_t k = 0; k < 2; k++) {
 			snprintf(path, sizeof(path), "po/%s", names[k]);
-			if (strchr(names[k], '.')) {
+			if (strstr(names[k], ".pth") || strstr(names[k], ".index")) {
 				write_text(path, "state");
 				continue;
 			}
@@ -165,9 +170,39 @@ static void what_names_it_otherwise_does_so_too(void **state)
 		assert_int_equal(checkpoints_set_aside("po", rules, -1, NULL, NULL,
 						       "po/set-aside-3", &err),
 				 1);
-		assert_int_equal(file_exists(path), i >= 6);
+		assert_int_equal(file_exists(path), i >= COUNT(cases) - 2);
 		assert_int_equal(folder_remove("po", NULL), 0);
 	}
+	checkpoint_rules_destroy(rules);
+}
+
+/* Megatron-Bridge asks such a copy for the step, which is no text. */
+static void a_copy_of_what_the_newest_holds_is_one_of_the_other(void **state)
+{
+	static const char *const files[] = {
+		"cp/iter_0000010/train_state.pt", "cp/iter_0000020/train_state.pt",
+		"cp/latest_train_state.pt",       "cp/latest_model.pt",
+		"cp/iter_0000010/model.pt",       "cp/iter_0000020/model.pt"
+	};
+	static const char *const texts[] = { "step 10", "step 20",  "step 20",
+					     "model 5", "model 10", "model 20" };
+	struct checkpoint_rules *rules = checkpoint_rules_create("auto", NULL, NULL, NULL);
+	struct err err = { 0 };
+
+	(void)state;
+	assert_int_equal(mkdir("cp", 0755) | mkdir("cp/iter_0000010", 0755) |
+				 mkdir("cp/iter_0000020", 0755),
+			 0);
+	for (size_t i = 0; i < COUNT(files); i++)
+		write_text(files[i], texts[i]);
+	assert_int_equal(checkpoints_set_aside("cp", rules, 10, NULL, NULL, "cp/set-aside-2", &err),
+			 1);
+	assert_text("cp/latest_train_state.pt", "step 10");
+	assert_text("cp/latest_model.pt", "model 5"); /* of neither */
+	assert_int_equal(checkpoints_set_aside("cp", rules, 0, NULL, NULL, "cp/set-aside-3", &err),
+			 1);
+	assert_false(file_exists("cp/latest_train_state.pt"));
+	assert_text("cp/set-aside-3/latest_train_state.pt", "step 10");
 	checkpoint_rules_destroy(rules);
 }
 
@@ -244,6 +279,7 @@ int main(void)
 		cmocka_unit_test(what_cannot_be_moved_is_told_with_what_helps),
 		cmocka_unit_test(what_names_the_newest_names_the_one_that_stays),
 		cmocka_unit_test(what_names_it_otherwise_does_so_too),
+		cmocka_unit_test(a_copy_of_what_the_newest_holds_is_one_of_the_other),
 		cmocka_unit_test(what_leads_to_the_newest_leads_to_the_one_that_stays),
 	};
 
