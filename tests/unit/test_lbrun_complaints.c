@@ -268,6 +268,13 @@ static const struct {
 	{"Sun Nov 22 17:53:26 2026<stderr>:ValueError: bad shardSun Nov 22 17:53:26 2026<stderr>:\n", "ValueError: bad shard", NULL},
 	{"worker-3: Traceback (most recent call last):\nworker-3:   File \"x.py\", line 1, in f\nworker-3: odd.Thing: 7\n",
 	 "odd.Thing: 7", NULL},
+	/* by the time of each line: Metaflow, ts(1), systemd */
+	{"2026-11-29 02:00:01.123 [17/train/2 (pid 12)] Traceback (most recent call last):\n2026-11-29 02:00:01.124 [17/train/2 (pid 12)]   File \"x.py\", line 1\n"
+	 "2026-11-29 02:00:01.124 [17/train/2 (pid 12)]     raise OSError(\"No space left on device\")\n2026-11-29 02:00:01.130 [17/train/2 (pid 12)] odd.Thing: 7\n",
+	 "odd.Thing: 7", NULL},
+	/* Sacred */
+	{"Traceback (most recent calls WITHOUT Sacred internals):\n  File \"x.py\", line 1, in main\n    raise odd.Thing(\"No space left on device\")\nodd.Thing: 7\n\n",
+	 "odd.Thing: 7", NULL},
 	{"10:00:01 Traceback (most recent call last):\n10:00:02   File \"x.py\"\n" TRACE "odd.Thing: 7\n", "odd.Thing: 7", NULL},
 	{"  + Exception Group Traceback (most recent call last):\n  |   File \"x.py\", line 3, in <module>\n"
 	 "  | ExceptionGroup: two (2 sub-exceptions)\n  +-+---------------- 1 ----------------\n"
@@ -285,6 +292,28 @@ static const struct {
 	 "    | ExceptionGroup: two (1 sub-exception)\n    +-+---------------- 1 ----------------\n      | Traceback (most recent call last):\n"
 	 "      |   File \"x.py\", line 1, in f\n      |     f(\"Permission denied\")\n      | KeyError: 'x'\n      +------------------------------------\n",
 	 "KeyError: 'x'", NULL},
+	/* what make, just, task, snakemake and DVC say of what they ran is no reason */
+	{"loss diverged, giving up\nmake[1]: *** [Makefile:2: train] Error 3\nmake: *** [Makefile:5: all] Error 2\n", "loss diverged, giving up", NULL},
+	{"loss diverged, giving up\nerror: Recipe `train` failed on line 2 with exit code 3\n", "loss diverged, giving up", NULL},
+	{"loss diverged, giving up\ntask: Failed to run task \"train\": exit status 3\n", "loss diverged, giving up", NULL},
+	{"make: *** No rule to make target 'tran'.  Stop.\n", "make: *** No rule to make target 'tran'.  Stop.", NULL},
+	{TRACE "odd.Thing: 7\n[Sun Nov 29 02:00:01 2026]\nError in rule train:\n    jobid: 0\n    output: done\n    shell:\n        python train.py\n"
+	 "        (one of the commands exited with non-zero exit code; note that snakemake uses bash strict mode!)\n\n"
+	 "Shutting down, this might take some time.\nExiting because a job execution failed. Look above for error message\n"
+	 "Complete log(s): /w/.snakemake/log/1.snakemake.log\nWorkflowError:\nAt least one job did not complete successfully.\n", "odd.Thing: 7", NULL},
+	{TRACE "odd.Thing: 7\nERROR: failed to reproduce 'train': failed to run: python train.py, exited with 1\n", "odd.Thing: 7", NULL},
+	/* R */
+	{"Error in `fit()`:\n! Problem while training.\nCaused by error in `getitem()`:\n! subscript out of bounds\nBacktrace:\n",
+	 "Error in `fit()`:; ! Problem while training.; Caused by error in `getitem()`:; ! subscript out of bounds", NULL},
+	{"Error in library(torch) : there is no package called \u2018torch\u2019\nExecution halted\n",
+	 "Error in library(torch) : there is no package called \u2018torch\u2019", "not in the job's environment"},
+	/* JAX's ranks, llm.c, Ray's */
+	{TRACE "jaxlib.xla_extension.XlaRuntimeError: DEADLINE_EXCEEDED: Barrier timed out. Id: 7. # of tasks that reached the barrier: 3/4.\n",
+	 "jaxlib.xla_extension.XlaRuntimeError: DEADLINE_EXCEEDED: Barrier timed out. Id: 7. # of tasks that reached the barrier: 3/4.", "same collective"},
+	{"Error: Failed to open file 'dev/data/train_000001.bin' at llmc/dataloader.h:120\n",
+	 "Error: Failed to open file 'dev/data/train_000001.bin' at llmc/dataloader.h:120", "run.workdir"},
+	{"Timeout: Ray cluster at 10.0.0.1:6379 not ready after 30s\nError: Timed out waiting for head node to start.\n",
+	 "Error: Timed out waiting for head node to start.", "did not find each other"},
 	/* much goes on behind a file that is not there; what was raised last ended it, unless it says
 	 * what it was made of */
 	{"cat: /etc/lsb-release: No such file or directory\n/bin/sh: 1: nvidia-smi: not found\n" TRACE "ValueError: bad\n", "ValueError: bad", NULL},

@@ -30,6 +30,9 @@ static const struct {
 	{"/x/slurm_script: line 3: 16050 Segmentation fault      (core dumped) python3 train.py\n", -1, 11, -1, ""},
 	{"/x/slurm_script: line 3: torchrun: command not found\n", 127, 0, -1, ""},
 	{"/x/slurm_script: 3: python3: not found\n", 127, 0, -1, ""},
+	{"make: *** [Makefile:2: train] Killed\n", -1, 9, -1, ""},
+	{"make[1]: *** [Makefile:2: train] Segmentation fault (core dumped)\nmake: *** [Makefile:9: all] Error 2\n", -1, 11, -1, ""},
+	{"error: Recipe `train` was terminated on line 2 by signal 9\n", -1, 9, -1, ""},
 	{"[ERROR] [launch.py:325:sigkill_handler] ['/usr/bin/python3', 'x.py'] exits with return code = -11\n", -1, 11, -1, ""},
 	{"subprocess.CalledProcessError: Command '['/usr/bin/python3', 'x.py']' returned non-zero exit status 3.\n", 3, 0, -1, ""},
 	{"subprocess.CalledProcessError: Command '['/usr/bin/python3', 'x.py']' died with <Signals.SIGSEGV: 11>.\n", -1, 11, -1, ""},
@@ -53,6 +56,7 @@ static void test_ends(void **state)
 	complaints_reset(&c);
 	hear("srun: error: n1: task 3: Exited with exit code 0\nall exited with exit code 3\n"
 	     "/x/slurm_script: line 3: nvidia-smi: command not found\n"
+	     "make: *** [Makefile:2: train] Error 3\nmake: [Makefile:2: kill] Killed (ignored)\n"
 	     "subprocess.CalledProcessError: Command '['rsync', 'a']' returned non-zero exit status 3.\n",
 	     "", -1);
 	assert_false(c.ends.first.is_known);

@@ -44,7 +44,7 @@ const struct complaint_row complaint_rows[] = {
 	{"process_vm_\\w+\\(.*No such process|Endpoint timeout|"
 	 "Transport retry count exceeded", FOLLOWS},
 	{"[Ww]atchdog caught collective operation timeout|ProcessGroupNCCL's watchdog got stuck|"
-	 "signal due to a collective timeout|Notify register times out|Getting socket times out|Timed out waiting \\d+ms for (?:recv|send) operation|failed to pass monitoredBarrier|DistStoreError: wait timeout", WEIGHT_FOLLOWS, PLAIN,
+	 "signal due to a collective timeout|: Barrier timed out(?!.*PjRT_Client_Connect)|Notify register times out|Getting socket times out|Timed out waiting \\d+ms for (?:recv|send) operation|failed to pass monitoredBarrier|DistStoreError: wait timeout", WEIGHT_FOLLOWS, PLAIN,
 	 "a rank did not come to the same collective as the others: look at what each did last"},
 	{"NET/IB ?: Got completion from peer .*(?:error |status=)12\\b|[Uu]nresponsive (?:remote|receiver)", WEIGHT_FOLLOWS, PLAIN,
 	 "the other side did not answer: its rank has ended, or a link between both is bad (ibstat)"},
@@ -96,7 +96,7 @@ const struct complaint_row complaint_rows[] = {
 	 "critical libmamba .*prefix does not exist|/activate: No such file or directory|"
 	 SHELL_LINE "(?:module|ml|spack|conda|mamba|micromamba): (?:command )?not found$", WEIGHT_HINT, OUTSIDE, NOT_SET_UP},
 	{"ModuleNotFoundError: |ImportError: |python[\\d.]*: No module named |error while loading shared libraries|"
-	 "cannot open shared object file(?!.*\\(ignored\\))", EVERYDAY_OUTSIDE, NOT_SET_UP},
+	 "cannot open shared object file(?!.*\\(ignored\\))|there is no package called ", EVERYDAY_OUTSIDE, NOT_SET_UP},
 	{"ArgumentError: Package \\S+ (?:not found in current path|.*does not seem to be installed)", KNOWN_OUTSIDE, NOT_SET_UP},
 	{"not enough slots available in the system", KNOWN,
 	 "more ranks than the job's tasks: slurm.ntasks_per_node, or mpirun --oversubscribe"},
@@ -107,7 +107,7 @@ const struct complaint_row complaint_rows[] = {
 	 "execvp error on file|was unable to (?:launch|find|start) the specified", EVERYDAY_OUTSIDE, NOT_SET_UP},
 	{"Error\\(s\\) in loading state_dict|size mismatch for ", KNOWN,
 	 "the checkpoint is one of another model: lbctl restart --from another step or scratch"},
-	{"FileNotFoundError|No such file or directory", EVERYDAY,
+	{"FileNotFoundError|No such file or directory|Failed to open file '", EVERYDAY,
 	 "not there on the node; paths without / begin at run.workdir"},
 	{"PermissionError|(?<!W&B API: )[Pp]ermission denied", EVERYDAY,
 	 "this user may not do that there: namei -l PATH shows which folder or file is closed"},
@@ -144,7 +144,7 @@ const struct complaint_row complaint_rows[] = {
 	{"[Aa]ddress already in use|EADDRINUSE|\\[Errno 98\\]", KNOWN_OUTSIDE,
 	 "somebody has that port: do not set MASTER_PORT (lbrun finds a free one), or set another"},
 	{"RendezvousConnectionError|RendezvousTimeoutError|client socket has (?:failed|timed out)|waiting for clients|connectFullMesh failed|PjRT_Client_Connect|"
-	 "TCPStore.*time[d ]*out", EVERYDAY_OUTSIDE, complaint_not_met},
+	 "TCPStore.*time[d ]*out|Timed out waiting for (?:head|other) nodes? ", EVERYDAY_OUTSIDE, complaint_not_met},
 	{"NCCL WARN", WEIGHT_HINT, PLAIN, NCCL_ADVICE},
 	{"Duplicate GPU detected", KNOWN_OUTSIDE,
 	 "two ranks took one GPU: each needs its own, as cuda:LOCAL_RANK, and no more ranks on a node than GPUs"},
@@ -202,7 +202,7 @@ const char complaint_sign[] =
 	"(?i)error|exception|fault|fatal|^f\\d{4} |\\d: f |exited on$|did not (?:answer|begin)|has (?:an)?other|abort|assert|kill|denied|no space|quota|nccl|cuda|out of memory|"
 	"memory|cannot|not ?found|no such|caught|exit ?(?:code|string)|return code|exit status|died with|interrupt|"
 	"panic|signal|terminat|local_rank|peer|pipe|insuffic|unable|too many|already in use|mismatch|arguments|invalid|"
-	"process name|could not|corrupt|\\bfree\\b|smashing|overflow|as root|has lost|not enough|compatib|driver|failed|timeout|timed out|xid|ecc|\\bbus\\b|retries|unreach|resolution|not known|gated|\\boom\\b|is lost|unrecogni|missing|no module|stale|read-only|input/output|busy|initialized|completion|bottom of|unresponsive";
+	"process name|could not|corrupt|\\bfree\\b|smashing|overflow|as root|has lost|not enough|compatib|driver|failed|timeout|timed out|xid|ecc|\\bbus\\b|retries|unreach|resolution|not known|gated|\\boom\\b|is lost|unrecogni|missing|no module|stale|read-only|input/output|busy|no package|no rule to|initialized|completion|bottom of|unresponsive";
 
 const char complaint_harmless[] =
 	"(?i)warn(?:ing)?s?\\b|\\b(?:0|no|without) (?:\\w+ )?errors?\\b|errors?['\"]?\\s*[=:]\\s*0\\b|error[_-]?(?:rate|bar|handl|if)|"
@@ -253,6 +253,10 @@ const char complaint_noise[] =
 	"Polled an error from coordination service|"
 	/* Hydra */
 	"HYDRA_FULL_ERROR|"
+	/* make, just, task, DVC, snakemake: what they ran has failed */
+	"^make(?:\\[\\d+\\])?: (?:\\*\\*\\* )?\\[|^error: Recipe `|^task: Failed to run task|^ERROR: failed to reproduce '|"
+	"^Error in rule \\S+:$|^WorkflowError:$|^At least one job did not complete|^Exiting because a job execution failed|^Complete log\\(s\\): |"
+	"^Shutting down, this might take some time|"
 	/* lines drawn */
 	"^\\s*[-=*#_]{3,}\\s*$";
 
@@ -294,6 +298,10 @@ const char *const rank_end_patterns[] = {
 	/* bash; who kills helpers takes other signals */
 	("^\\S+: line \\d+: +\\d+ "
 	 "(?<word>Segmentation fault|Aborted|Bus error|Floating point exception|Illegal instruction)\\b"),
+	/* make, just */
+	("^make(?:\\[\\d+\\])?: \\*\\*\\* \\[[^\\]]*\\] "
+	 "(?<word>Segmentation fault|Killed|Aborted|Bus error|Floating point exception|Illegal instruction)"),
+	"^error: Recipe `.*was terminated .*by signal (?<signal>\\d+)",
 	/* in a pipeline, or before a last command, that is no status */
 	(LAUNCHER_MISSING),
 	/* DeepSpeed and accelerate */

@@ -210,11 +210,11 @@ static enum weight weigh(enum traceback_part part, const struct complaint_row *r
 	return part == TRACEBACK_END && is_plain ? WEIGHT_EXCEPTION : said;
 }
 
-/* Below an error, programs in Rust (uv) and Julia say what it comes from. */
+/* Below an error, programs in Rust (uv), Julia and R say what it comes from. */
 static bool says_cause(const char *text)
 {
 	text += strspn(text, " \t");
-	return text_begins_with(text, "cause: ") || text_begins_with(text, "Caused by:") ||
+	return text_begins_with(text, "cause: ") || text_begins_with(text, "Caused by") ||
 	       text_begins_with(text, "nested task error: ");
 }
 

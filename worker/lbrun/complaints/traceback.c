@@ -2,6 +2,7 @@
 /* traceback.c - follows tracebacks line by line: margins, marks, groups, boxes. */
 #include "worker/lbrun/complaints/traceback.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,11 +50,23 @@ static enum traceback_part follow_group(struct traceback *t, struct heard *line)
 									     : TRACEBACK_NONE;
 }
 
-/* Loggers and launchers that we do not know put marks in front, the same for each line of it; rich
- * draws it into a box. */
+/* Does it begin with that mark, perhaps of another time? */
+static bool begins_with_mark(const char *text, const char *mark)
+{
+	for (; *mark; mark++, text++) {
+		bool are_digits = isdigit((unsigned char)*mark) && isdigit((unsigned char)*text);
+
+		if (*mark != *text && !are_digits)
+			return false;
+	}
+	return true;
+}
+
+/* Loggers and launchers that we do not know put marks in front, the same for each line of it, but
+ * for the time; rich draws it into a box. Sacred's are of "calls WITHOUT Sacred internals". */
 static bool begins_traceback(struct traceback *t, const struct heard *line)
 {
-	const char *title = strstr(line->text, "Traceback (most recent call last");
+	const char *title = strstr(line->text, "Traceback (most recent call");
 	const char *box = strstr(line->text, "╭─");
 	const char *at = title && box && box < title ? box : title;
 
@@ -79,7 +92,7 @@ static enum traceback_part follow_traceback(struct traceback *t, struct heard *l
 	/* it stood behind text without a newline, which is no mark */
 	if (text_begins_with(line->text, "  File \""))
 		t->mark[0] = mark = 0;
-	if (!t->is_open || line->rank != t->rank || strncmp(line->text, t->mark, mark) != 0)
+	if (!t->is_open || line->rank != t->rank || !begins_with_mark(line->text, t->mark))
 		return TRACEBACK_NONE;
 	line->text += mark;
 	line->len -= mark;
