@@ -71,9 +71,12 @@ static int check_by_row(const struct checkpoint_rules *rules, struct checkpoint_
 		return -1;
 	if (checkpoint_check_parts(c, false, look, err) < 0)
 		return -1;
-	if (!row->last || row->may_have_more)
-		older = before(rules, list, index);
-	return older ? checkpoint_compare(c, older, !has_newer(list, index), err) : 0;
+	older = before(rules, list, index);
+	if (!older)
+		return 0;
+	return !row->last || row->may_have_more
+		       ? checkpoint_compare(c, older, !has_newer(list, index), err)
+		       : checkpoint_compare_commit(c, older, err);
 }
 
 static int check_by_rules(const struct checkpoint_rules *rules, struct checkpoint *c,
@@ -169,7 +172,7 @@ static int64_t step_by_name(const char *path)
 {
 	const char *name = path_base(path);
 	char *folder = name > path ? xstrndup(path, (size_t)(name - path)) : xstrdup(".");
-	int64_t step = step_beside_siblings(folder, name);
+	int64_t step = step_beside_siblings(folder, name, NULL);
 
 	free(folder);
 	return step;

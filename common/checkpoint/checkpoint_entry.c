@@ -53,7 +53,7 @@ bool checkpoint_is_file(const struct checkpoint_rules *rules, const struct check
 			const char *name, int64_t *step, bool *is_alone)
 {
 	const struct layout *row = file_row(rules, name, step);
-	bool has_step;
+	bool has_step, is_in_epoch = false;
 
 	if (!row || name_is_shard(name) || (!rules->row && name_is_other_file(name)))
 		return false;
@@ -64,9 +64,9 @@ bool checkpoint_is_file(const struct checkpoint_rules *rules, const struct check
 			       : !name_has_word(name))
 		return false;
 	if (*step < 0)
-		*step = step_beside_siblings(at->path, name);
-	*is_alone = row->has_step_inside || *step < 0 || checkpoint_is_copy(name);
-	if (*step < 0 || (row->has_step_inside && !strstr(name, "step"))) {
+		*step = step_beside_siblings(at->path, name, &is_in_epoch);
+	*is_alone = row->has_step_inside || *step < 0 || is_in_epoch || checkpoint_is_copy(name);
+	if (*step < 0 || name_tells_slot(name) || (row->has_step_inside && !strstr(name, "step"))) {
 		int64_t inside = step_in_file(at->path, name);
 
 		*step = inside >= 0 ? inside : *step;
@@ -153,7 +153,7 @@ bool checkpoint_is_folder(const struct checkpoint_rules *rules, const struct che
 		return false;
 	*step = -1;
 	if (has_special_row(rules, name, step)) {
-		*step = *step >= 0 ? *step : step_beside_siblings(at->path, name);
+		*step = *step >= 0 ? *step : step_beside_siblings(at->path, name, NULL);
 		return true;
 	}
 	if (rules->row &&
@@ -172,7 +172,7 @@ bool checkpoint_is_folder(const struct checkpoint_rules *rules, const struct che
 	    name_tells_type(name) ||
 	    (name_tells_time(name) && (contents_have_state(path) || contents_have_run(path))))
 		return false;
-	*step = step_beside_siblings(at->path, name);
+	*step = step_beside_siblings(at->path, name, NULL);
 	return *step >= 0 && ((name_has_word(name) && !name_is_of_a_rank(name)) ||
 			      is_by_contents(at, name, path));
 }

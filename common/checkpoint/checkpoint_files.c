@@ -341,3 +341,19 @@ int checkpoint_compare(const struct checkpoint *c, const struct checkpoint *olde
 	}
 	return rc;
 }
+
+int checkpoint_compare_commit(struct checkpoint *c, const struct checkpoint *older, struct err *err)
+{
+	for (size_t i = 0; i < older->part_count; i++) {
+		const char *name = older->parts[i].name;
+
+		if (!text_begins_with(path_base(name), "commit_success") ||
+		    sister(c, &older->parts[i]))
+			continue;
+		c->is_unfinished = true;
+		return err_set(err, ERR_NOT_FOUND,
+			       "it is not complete: nothing like %s, which %s has", name,
+			       path_base(older->path));
+	}
+	return 0;
+}

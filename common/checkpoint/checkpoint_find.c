@@ -146,6 +146,11 @@ char *checkpoint_base(const struct checkpoint *c)
 
 /* --- files ------------------------------------------------------------------------------------ */
 
+static bool is_of_optimizer(const char *name)
+{
+	return strcasestr(name, "optim") || strcasestr(name, "sched");
+}
+
 /* Which of several files of one step is handed over: what is called like a checkpoint, and not like
  * what belongs to one. */
 static int rank_of(const char *name)
@@ -157,7 +162,7 @@ static int rank_of(const char *name)
 
 	while (i < count && !strcasestr(name, words[i]))
 		i++;
-	return strcasestr(name, "optim") || strcasestr(name, "sched") ? i + count : i;
+	return is_of_optimizer(name) ? i + count : i;
 }
 
 /* Files of one step in one folder are one checkpoint: model_20.pt and optim_20.pt. */
@@ -318,6 +323,43 @@ static void mark_linked(const struct walk *w, const struct checkpoint_place *at,
 								  led_to->items[k]);
 }
 
+/* How many of its files are an optimizer's. */
+static size_t optimizers_of(const struct checkpoint *c)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; c->is_file && i < c->part_count; i++)
+		count += is_of_optimizer(c->parts[i].name);
+	return count;
+}
+
+/* From an optimizer alone nobody begins. Where it lies beside models of its step a save was cut
+ * off, which is told. */
+static void drop_optimizers(const struct walk *w, const struct checkpoint_place *at)
+{
+	struct checkpoint_list *list = w->out;
+	size_t first = first_of(w, at), alone = 0, kept = first;
+	bool are_beside = false;
+
+	for (size_t i = first; i < list->count; i++) {
+		size_t count = optimizers_of(&list->items[i]);
+
+		alone += count > 0 && count == list->items[i].part_count;
+		are_beside |= count > 0 && count < list->items[i].part_count;
+	}
+	if (are_beside || alone == list->count - first)
+		return;
+	for (size_t i = first; i < list->count; i++) {
+		struct checkpoint *c = &list->items[i];
+
+		if (c->is_file && optimizers_of(c) == c->part_count)
+			clear(c);
+		else
+			list->items[kept++] = *c;
+	}
+	list->count = kept;
+}
+
 static void look_at(struct walk *w, const struct checkpoint_place *at, const struct dirent *entry,
 		    struct strv *led_to)
 {
@@ -370,6 +412,8 @@ static int read_folder(struct walk *w, struct checkpoint_place *at, struct err *
 		rc = err_errno(err, "%s", at->path);
 	closedir(dir);
 	mark_linked(w, at, &led_to);
+	if (!w->rules->row && !w->rules->pattern)
+		drop_optimizers(w, at);
 	strv_free(led_to.items);
 	return rc;
 }

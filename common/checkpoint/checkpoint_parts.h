@@ -69,5 +69,9 @@ bool checkpoint_is_sister(const struct checkpoint *c, const struct checkpoint *o
  * between two files leaves nothing else to see. */
 int checkpoint_compare(const struct checkpoint *c, const struct checkpoint *older, bool is_newest,
 		       struct err *err);
+/* What has a mark of its own may have been committed by another one: Orbax's, where nothing is
+ * renamed. */
+int checkpoint_compare_commit(struct checkpoint *c, const struct checkpoint *older,
+			      struct err *err);
 
 #endif

@@ -98,11 +98,13 @@ bool name_is_of_settings(const char *name)
 }
 
 static const char *const other_work[] = {
-	"sample",     "samples",     "image",           "images",         "eval",
-	"evals",      "evaluation",  "generation",      "generated",      "generations",
-	"prediction", "predictions", "preds",           "metrics",        "trace",
-	"traces",     "profile",     "profiles",        "profiler",       "tensorboard",
-	"plots",      "figures",     "memory_snapshot", "profile_traces",
+	"sample",      "samples",     "image",           "images",
+	"eval",        "evals",       "evaluation",      "generation",
+	"generated",   "generations", "prediction",      "predictions",
+	"preds",       "metrics",     "trace",           "traces",
+	"profile",     "profiles",    "profiler",        "tensorboard",
+	"plots",       "figures",     "memory_snapshot", "profile_traces",
+	"ft-replicat", /* torchtitan's: what each replica has read, by the same steps */
 };
 
 bool name_is_of_other_work(const char *name)
@@ -179,10 +181,31 @@ static bool is_word_of_one(const char *word, size_t len)
 	return false;
 }
 
+/* "jepa-latest.pth.tar": of the training, whose name stands in front. */
+static bool is_last_of_training(const char *name)
+{
+	static const char *const words[] = { "last", "latest" };
+	static const char *const parts[] = { "optim", "sched", "scaler", "rng", "buffer" };
+	size_t end = strcspn(name, ".");
+	bool is = false;
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		size_t len = strlen(words[i]);
+
+		is |= end > len && strncmp(name + end - len, words[i], len) == 0 &&
+		      strchr("_-", name[end - len - 1]);
+	}
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+		is = is && !strcasestr(name, parts[i]);
+	return is;
+}
+
 bool name_is_single(const char *name)
 {
 	bool has_age = name_is_previous(name);
 
+	if (is_last_of_training(name))
+		return true;
 	for (;;) {
 		size_t len = strcspn(name, "._-"), end = len;
 

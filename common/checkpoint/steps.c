@@ -265,6 +265,20 @@ static bool is_of_a_type(const char *name, const char *at)
 	return is_type && is_width;
 }
 
+/* "020dde1f9ea5464981aa022d89d09cff", a digest or an identifier: its length; 0 = it is none. */
+static size_t length_of_id(const char *name, const char *at)
+{
+	enum { ID_BYTES = 16 };
+	static const char hex[] = "0123456789abcdef";
+	size_t len = strspn(at, hex);
+	bool is_begun = at > name && isalnum((unsigned char)at[-1]);
+
+	return len >= ID_BYTES && !is_begun && !isalnum((unsigned char)at[len]) &&
+			       text_digits(at) < len && strcspn(at, "0123456789") < len
+		       ? len
+		       : 0;
+}
+
 /* The last number of a name; a fraction ("loss0.25") is none, and a rank, or the bits of a type,
  * only where there is no other. NULL: there are times alone; of the first *time has all digits, as
  * what was saved later has more (-1 = nor a time). */
@@ -274,9 +288,11 @@ static const char *last_number(const char *name, int64_t *time)
 
 	*time = -1;
 	for (const char *at = name; *at;) {
-		size_t len = length_of_time(at);
+		size_t id = length_of_id(name, at), len = id > 0 ? 0 : length_of_time(at);
 
-		if (len > 0 && *time < 0)
+		if (id > 0)
+			len = id;
+		else if (len > 0 && *time < 0)
 			*time = digits_of(at, len);
 		else if (len == 0 && (len = text_digits(at)) > 0 && !is_fraction(name, at, len) &&
 			 !is_an_age(name, at))
@@ -347,6 +363,24 @@ int64_t step_in_name(const char *name)
 
 	free(stem);
 	return step;
+}
+
+bool name_tells_slot(const char *name)
+{
+	static const char *const words[] = { "v", "version", "slot", "rank", "mp" };
+	char *stem = stem_of(name);
+	int64_t time;
+	bool is_said, is = false;
+	const char *at = find_step(stem, &is_said, &time);
+
+	for (size_t i = 0; at && !is_said && i < sizeof(words) / sizeof(words[0]); i++) {
+		ptrdiff_t len = (ptrdiff_t)strlen(words[i]);
+
+		is |= is_behind(stem, at, words[i]) &&
+		      (at - stem == len || !isalpha((unsigned char)at[-1 - len]));
+	}
+	free(stem);
+	return is;
 }
 
 bool name_tells_time(const char *name)

@@ -18,6 +18,8 @@ enum { STEP_CANDIDATES_MAX = 8 };
 size_t step_candidates(const char *name, size_t places[STEP_CANDIDATES_MAX]);
 /* "ckpt_0.25": so much of an epoch? That is no step. */
 bool name_tells_fraction(const char *name);
+/* "ckpt_v2", "state_rank0": the number of a place that may be written again and again, no other? */
+bool name_tells_slot(const char *name);
 /* "2026-11-27_10-15-00": when it was, and no other number? */
 bool name_tells_time(const char *name);
 /* "export-bfloat16": the type of its numbers, and no other number? */

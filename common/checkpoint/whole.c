@@ -575,9 +575,9 @@ static int64_t find_key(const unsigned char *data, size_t len, const char *key)
 
 int64_t file_step_inside(const char *path)
 {
-	static const char *const keys[] = { "iter_num", "global_step",  "iteration",
-					    "step",     "num_updates",  "iter",
-					    "epoch",    "current_epoch" };
+	static const char *const keys[] = { "iter_num",      "global_step", "iteration", "step",
+					    "num_updates",   "iter",        "iters",     "epoch",
+					    "current_epoch", "start_epoch" };
 	unsigned char *data;
 	struct file f;
 	int64_t len, step = -1;

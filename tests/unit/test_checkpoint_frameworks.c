@@ -132,6 +132,15 @@ static void test_parts_of_ranks(void **state)
 	assert_int_equal(truncate("ts/step-20/manifest.ocdbt", 79), 0);
 	assert_int_equal(newest("ts"), 10);
 	assert_contains(told, "manifest.ocdbt 79 bytes, its header says 80");
+	/* Orbax, where nothing is renamed: what the one before was committed by */
+	for (int step = 10; step <= 20; step += 10) {
+		put_text(path_of("or/%d/_CHECKPOINT_METADATA", step), "{}");
+		put_text(path_of("or/%d/state/d/%08x9d434b4dd37ed542b9958986", step, step), "x");
+		assert_int_equal(newest("or"), 10);
+		put_text(path_of("or/%d/commit_success.txt", step), "ok");
+		assert_int_equal(newest("or"), step);
+		assert_string_equal(found_layout, "orbax");
+	}
 	/* DeepSpeed and Megatron: a pointer is written last */
 	put_zip("ds/global_step10/mp_rank_00_model_states.pt");
 	put_text("ds/latest", "global_step10");

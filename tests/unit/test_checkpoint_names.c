@@ -87,7 +87,9 @@ static void test_step_in_name(void **state)
 		{ "SASRec-Nov-12-2026_21-12-41.pth", 20261112211241 }, /* RecBole's */
 		{ "SASRec-Jan-02-2027_08-00-05.pth", 20270102080005 },
 		{ "bert-20-Nov-12-2026_21-12-41.pth", 20 },
-		{ "EncDec-12-3000.pt", 3000 }, /* of twelve layers */
+		{ "EncDec-12-3000.pt", 3000 },                /* of twelve layers */
+		{ "020dde1f9ea5464981aa022d89d09cff12", -1 }, /* a name by chance */
+		{ "020dde1f9ea5464981aa022d89d09cf7_20.pt", 20 },
 		{ "ckpt_1795427999.pt", 1795427999 },
 		{ "step_20261123.pt", 20261123 },
 		{ "epoch_0_train_step_30_eval_step_0", 30 },
@@ -141,6 +143,11 @@ static void test_siblings(void **state)
 		{ { "epoch_6_224_20261124.pth", "epoch_5_224_20261123.pth" }, 6 },
 		{ { "seed1_step500.pt", "seed2_step500.pt" }, 500 },
 		{ { "epoch_6_224", "epoch_5_224.pth", "epoch_5_224.tmp" }, 224 }, /* not alike */
+		/* steps that begin again with each epoch: MindSpore, timm; a metric behind it */
+		{ { "net-3_250.pth", "net-2_1125.pth", "net-2_125.pth", "net-1_1875.pth" }, 4000 },
+		{ { "recovery-6-50.pth.tar", "recovery-5-1000.pth.tar" }, 6 },
+		{ { "model_11_90.pt", "model_10_98.pt", "model_9_97.pt" }, 11 },
+		{ { "ckpt_200_1.pt", "ckpt_200_2.pt", "ckpt_100_1.pt", "ckpt_100_2.pt" }, 200 },
 	};
 
 	(void)state;
@@ -152,18 +159,34 @@ static void test_siblings(void **state)
 			snprintf(path, sizeof(path), "s/%s", cases[i].names[n]);
 			put_zip(path);
 		}
-		step = step_beside_siblings("s", cases[i].names[0]);
+		step = step_beside_siblings("s", cases[i].names[0], NULL);
 		if (step != cases[i].step)
 			fail_msg("%s: %lld", cases[i].names[0], (long long)step);
 		assert_int_equal(newest("s"), cases[i].step);
 		assert_int_equal(folder_remove("s", NULL), 0);
 	}
+	/* what others go on from, to a step, tells none: MACE's seed, the name of a model */
+	put_text("s/m_run-123.model", "x");
+	put_text("s/m_run-123_epoch-20.model", "x");
+	assert_int_equal(newest("s"), 20);
+	assert_int_equal(folder_remove("s", NULL), 0);
+	put_text("s/resnet50/weights", "x");
+	put_text("s/resnet50_epoch_3/weights", "x");
+	assert_int_equal(newest("s"), 3);
+	assert_int_equal(folder_remove("s", NULL), 0);
+	/* which has nothing to do with what lies beside it, by epochs */
+	put_text("s/recovery-6-50.tar", "x");
+	put_text("s/recovery-5-1000.tar", "x");
+	put_text("s/checkpoint-5.tar", "x");
+	assert_int_equal(newest("s"), 6);
+	assert_string_equal(found, "s/recovery-6-50.tar");
+	assert_int_equal(folder_remove("s", NULL), 0);
 	/* folders, and one of them by its path */
 	put_zip("s/epoch_5_224/model.pt");
 	put_zip("s/epoch_10_224/model.pt");
 	assert_int_equal(newest("s"), 10);
 	assert_string_equal(found, "s/epoch_10_224");
-	assert_int_equal(step_beside_siblings("s/", "epoch_5_224"), 5);
+	assert_int_equal(step_beside_siblings("s/", "epoch_5_224", NULL), 5);
 	/* of a layout that the run names, too */
 	assert_int_equal(newest_by("folder", NULL, NULL, "s"), 10);
 	put_zip("s/d/checkpoint_1000_20261123/model.pt");

@@ -254,6 +254,52 @@ static void test_what_is_none(void **state)
 	assert_int_equal(newest("nowhere"), -2);
 }
 
+/* Numbers of places that are written again and again, of versions or ranks: the step is inside. */
+static void test_slots(void **state)
+{
+	static const unsigned char numbers[] = { 10, 11, 9 };
+	unsigned char data[] = "\x80\x02}X\5\0\0\0epochq\1K\x21s.";
+	unsigned char zip[600];
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(numbers); i++) {
+		data[sizeof(data) - 4] = numbers[i];
+		for (int rank = 0; rank < 2; rank++)
+			put(path_of("sl/ckpt_mp%d_v%zu.tar", rank, i), zip,
+			    zip_make(zip, "a/data.pkl", data, sizeof(data) - 1));
+	}
+	assert_int_equal(newest("sl"), 11);
+	assert_string_equal(found, "sl/ckpt_mp0_v1.tar");
+	put_zip("sk/state_rank0.pt");
+	put_zip("sk/state_rank3.pt");
+	assert_int_equal(newest("sk"), 300);
+	assert_string_equal(found, "sk/state_rank0.pt");
+	/* where nothing inside says so the number is all there is */
+	put("sv/model_v2.pt", zip, zip_make(zip, "a/data.pkl", "x", 1));
+	assert_int_equal(newest("sv"), 2);
+}
+
+/* Megatron-Bridge's of each rank lie beside the folders of steps, and have no model. */
+static void test_optimizers_alone(void **state)
+{
+	(void)state;
+	for (int step = 100; step <= 200; step += 100) {
+		put_zip(path_of("oa/iter_%07d/__0_0.distcp", step));
+		put_text(path_of("oa/iter_%07d/.metadata", step), "x");
+	}
+	for (int rank = 0; rank < 300; rank++)
+		put_zip(path_of("oa/layer_wise_optimizer_%d.pt", rank));
+	assert_int_equal(newest("oa"), 200);
+	/* a save that was cut off behind its optimizer is told */
+	put_zip("ob/model_10.pt");
+	put_zip("ob/optim_10.pt");
+	put_zip("ob/optim_20.pt");
+	assert_int_equal(newest("ob"), 10);
+	assert_contains(told, "nothing like model_10.pt");
+	put_zip("oc/optim_20.pt");
+	assert_int_equal(newest("oc"), 20);
+}
+
 /* Parts of an epoch are no step, and no parts of one checkpoint: time says which is newer. */
 static void test_fractions(void **state)
 {
@@ -309,6 +355,7 @@ static void test_other_work(void **state)
 		"debug_dump_checkpoint_30.log",
 		"memory_snapshot_step_30.pickle",
 		"memory_snapshot/iteration_30/rank0_memory_snapshot.pickle",
+		"ft-replicat-0/step-30/__0_0.distcp", /* torchtitan's, of what a replica has read */
 	};
 
 	(void)state;
@@ -486,6 +533,13 @@ static void test_deep_down(void **state)
 	assert_int_equal(newest("rs/logs"), 30);
 	put_zip("ed/training-runs/00000-cifar/training-state-002500.pt");
 	assert_int_equal(newest("ed"), 2500);
+	put_zip("je/exp1/jepa-latest.pth.tar");
+	put_zip("je/exp1/jepa-ep50.pth.tar");
+	put_zip("je/exp1/optimizer-latest.pth.tar");
+	assert_int_equal(newest("je"), 300);
+	assert_string_equal(found, "je/exp1/jepa-latest.pth.tar");
+	put_text("id/d496a4bd6cfc4d2692b6aeef34ba7312/weights", "x");
+	assert_int_equal(newest("id"), -2);
 	put_zip("la/exp1/last.pt");
 	put_zip("la/exp1/best.pt");
 	assert_int_equal(newest("la"), 300);
@@ -561,6 +615,8 @@ int main(void)
 		cmocka_unit_test(test_neighbours),
 		cmocka_unit_test(test_what_is_none),
 		cmocka_unit_test(test_fractions),
+		cmocka_unit_test(test_slots),
+		cmocka_unit_test(test_optimizers_alone),
 		cmocka_unit_test(test_other_work),
 		cmocka_unit_test(test_behind_marks),
 		cmocka_unit_test(test_previous),
