@@ -278,6 +278,26 @@ is "$(starts seal)" "starting from 0 starting from 10 " "the one before is taken
 like "$(lbctl events seal)" 'ckpt_20 differs from what it was when the trainer called it complete' "which is said"
 is "$(cd "$(saves seal)" && echo *)" "ckpt_10 ckpt_20 ckpt_30" "nothing is put into the trainer's folder"
 
+# --- a status that is another's -------------------------------------------------------------------
+cat >"$T/breaks.py" <<'END'
+import os
+start = int(os.path.basename(os.environ.get("LB_RESUME_FROM", "_0")).split("_")[1])
+print("starting from", start, flush=True)
+for step in range(start + 1, 21):
+    print(f"step {step}/20 loss 1.0", flush=True)
+    if step % 5 == 0:
+        open(f"{os.environ['LB_CHECKPOINT_DIR']}/ckpt_{step}", "w").write("state")
+    if step == 12 and start == 0:
+        raise ValueError("bad")
+END
+ok "a command that is a shell" lbctl submit --name piped -- env A=b sh -c "python3 $T/breaks.py 2>&1 | cat"
+run_reaches piped completed 40
+is "$(starts piped)" "starting from 0 starting from 10 " "is not done where its trainer broke off before a pipe"
+like "$(lbctl events piped)" 'launch 1: error: it broke off, though .* status 0 .*ValueError: bad' "which is told"
+ok "nor is one of script(1)" lbctl submit --name typed -- script -c "python3 $T/breaks.py" "$T/typescript"
+run_reaches typed completed 40
+is "$(starts typed | tr -d "\r")" "starting from 0 starting from 10 " "whose status is always 0"
+
 # --- a checkpoint that tells no step --------------------------------------------------------------
 cat >"$T/stepless.py" <<'END'
 import os, zipfile

@@ -272,6 +272,11 @@ static const struct {
 	{"2026-11-29 02:00:01.123 [17/train/2 (pid 12)] Traceback (most recent call last):\n2026-11-29 02:00:01.124 [17/train/2 (pid 12)]   File \"x.py\", line 1\n"
 	 "2026-11-29 02:00:01.124 [17/train/2 (pid 12)]     raise OSError(\"No space left on device\")\n2026-11-29 02:00:01.130 [17/train/2 (pid 12)] odd.Thing: 7\n",
 	 "odd.Thing: 7", NULL},
+	/* Metaflow's have lost their margins, too */
+	{"1 [end/2 (pid 12)] <flow F step end> failed:\n1 [end/2 (pid 12)] Internal error\n1 [end/2 (pid 12)] Traceback (most recent call last):\n"
+	 "1 [end/2 (pid 12)] File \"/w/cli.py\", line 739, in main\n2 [end/2 (pid 12)] start(\"No space left on device\")\n2 [end/2 (pid 12)] ^^^^^^^^^^\n"
+	 "2 [end/2 (pid 12)] File \"/w/flow.py\", line 9, in end\n2 [end/2 (pid 12)] raise odd.Thing(7)\n2 [end/2 (pid 12)] odd.Thing: 7\n"
+	 "2 [end/2 (pid 12)] \n2 [end/2 (pid 12)] Task failed.\n", "odd.Thing: 7", NULL},
 	/* Sacred */
 	{"Traceback (most recent calls WITHOUT Sacred internals):\n  File \"x.py\", line 1, in main\n    raise odd.Thing(\"No space left on device\")\nodd.Thing: 7\n\n",
 	 "odd.Thing: 7", NULL},
@@ -295,6 +300,8 @@ static const struct {
 	/* what make, just, task, snakemake and DVC say of what they ran is no reason */
 	{"loss diverged, giving up\nmake[1]: *** [Makefile:2: train] Error 3\nmake: *** [Makefile:5: all] Error 2\n", "loss diverged, giving up", NULL},
 	{"loss diverged, giving up\nerror: Recipe `train` failed on line 2 with exit code 3\n", "loss diverged, giving up", NULL},
+	{"loss diverged, giving up\nerror: recipe `train` failed on line 2 with exit code 3\n", "loss diverged, giving up", NULL},
+	{"loss diverged, giving up\nERROR - exp - Failed after 0:00:00!\n", "loss diverged, giving up", NULL},
 	{"loss diverged, giving up\ntask: Failed to run task \"train\": exit status 3\n", "loss diverged, giving up", NULL},
 	{"make: *** No rule to make target 'tran'.  Stop.\n", "make: *** No rule to make target 'tran'.  Stop.", NULL},
 	{TRACE "odd.Thing: 7\n[Sun Nov 29 02:00:01 2026]\nError in rule train:\n    jobid: 0\n    output: done\n    shell:\n        python train.py\n"

@@ -190,6 +190,9 @@ static void test_last_line(void **state)
 	facts.wait_status = EXITED(3);
 	ending_decide(&facts, &end);
 	assert_string_equal(end.text, "exit status 3; odd words");
+	facts.wait_status = EXITED(137); /* of who ran it */
+	ending_decide(&facts, &end);
+	assert_string_equal(end.text, "exit status 137 (SIGKILL)");
 }
 
 static enum cause cause_of_exit(int code)

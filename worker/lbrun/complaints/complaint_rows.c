@@ -253,10 +253,10 @@ const char complaint_noise[] =
 	"Polled an error from coordination service|"
 	/* Hydra */
 	"HYDRA_FULL_ERROR|"
-	/* make, just, task, DVC, snakemake: what they ran has failed */
-	"^make(?:\\[\\d+\\])?: (?:\\*\\*\\* )?\\[|^error: Recipe `|^task: Failed to run task|^ERROR: failed to reproduce '|"
+	/* make, just, poe, task, DVC, snakemake, Sacred: what they ran, or that it has failed */
+	"^make(?:\\[\\d+\\])?: (?:\\*\\*\\* )?\\[|^error: [Rr]ecipe `|^Poe => |^task: Failed to run task|^ERROR: failed to reproduce '|"
 	"^Error in rule \\S+:$|^WorkflowError:$|^At least one job did not complete|^Exiting because a job execution failed|^Complete log\\(s\\): |"
-	"^Shutting down, this might take some time|"
+	"^Shutting down, this might take some time|^ERROR - .* - Failed after [\\d:]+!$|"
 	/* lines drawn */
 	"^\\s*[-=*#_]{3,}\\s*$";
 
@@ -301,7 +301,7 @@ const char *const rank_end_patterns[] = {
 	/* make, just */
 	("^make(?:\\[\\d+\\])?: \\*\\*\\* \\[[^\\]]*\\] "
 	 "(?<word>Segmentation fault|Killed|Aborted|Bus error|Floating point exception|Illegal instruction)"),
-	"^error: Recipe `.*was terminated .*by signal (?<signal>\\d+)",
+	"^error: [Rr]ecipe `.*was terminated .*by signal (?<signal>\\d+)",
 	/* in a pipeline, or before a last command, that is no status */
 	(LAUNCHER_MISSING),
 	/* DeepSpeed and accelerate */

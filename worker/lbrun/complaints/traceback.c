@@ -75,10 +75,22 @@ static bool begins_traceback(struct traceback *t, const struct heard *line)
 	if (t->is_open && line->rank != t->rank)
 		return true;
 	begin(t);
+	t->is_code = false;
 	snprintf(t->mark, sizeof(t->mark), "%.*s", (int)(at - line->text), line->text);
 	t->is_open = true;
 	t->rank = line->rank;
 	return true;
+}
+
+/* Metaflow takes the margins off: a frame, the line of program behind it, and what is drawn
+ * below. */
+static bool is_flat_inside(struct traceback *t, const char *text)
+{
+	bool is_frame = text_begins_with(text, "File \"") && strstr(text, "\", line ");
+	bool is_inside = is_frame || t->is_code || (*text && text[strspn(text, "^~")] == '\0');
+
+	t->is_code = is_frame;
+	return is_inside;
 }
 
 /* The first line that is not indented ends it, and says what was raised; those before quote the
@@ -97,7 +109,7 @@ static enum traceback_part follow_traceback(struct traceback *t, struct heard *l
 	line->text += mark;
 	line->len -= mark;
 	if (strchr(" \t+|", line->text[0]) || text_begins_with(line->text, "│") ||
-	    text_begins_with(line->text, "╰─"))
+	    text_begins_with(line->text, "╰─") || is_flat_inside(t, line->text))
 		return TRACEBACK_INSIDE;
 	t->is_open = false;
 	return TRACEBACK_END;

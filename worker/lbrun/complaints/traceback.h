@@ -27,6 +27,7 @@ struct traceback {
 	bool is_open;
 	int64_t rank;
 	char mark[MARK_BYTES]; /* stood in front of its first line */
+	bool is_code;          /* without a margin, the next line quotes the program */
 	/* exceptions that were raised together; behind the first of them */
 	bool in_group, is_later;
 	int64_t group_rank;

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "common/base/paths.h"
+
 enum stop_why stop_reason(const struct shepherd_facts *f)
 {
 	return f->stop.why == STOP_SIGNALLED && f->is_warned ? STOP_WARNED : f->stop.why;
@@ -24,6 +26,20 @@ static void cannot_start(const struct shepherd_facts *f, struct ending *out)
 bool launch_has_steps_left(const struct launch *l)
 {
 	return l->step_told + l->stride_told < l->target_told;
+}
+
+/* A script ends as its last command does, and so does a shell; script(1) always well. */
+static bool may_be_anothers(const struct attempt_params *p)
+{
+	static const char *const names[] = { "sh", "bash", "dash", "zsh", "ksh", "script" };
+	char **word = p->command;
+	bool is = p->is_script;
+
+	while (word && *word && (strcmp(path_base(*word), "env") == 0 || strchr(*word, '=')))
+		word++;
+	for (size_t i = 0; word && *word && i < sizeof(names) / sizeof(names[0]); i++)
+		is |= strcmp(path_base(*word), names[i]) == 0;
+	return is;
 }
 
 static void decide_ending(const struct shepherd_facts *f, const struct shepherd_policy *policy,
@@ -56,7 +72,7 @@ static void decide_ending(const struct shepherd_facts *f, const struct shepherd_
 	facts.is_doubtful = l->hands_on ||
 			    (!facts.has_steps_left && (l->has_background || l->target_told > 0));
 	facts.has_raised = l->raised_last;
-	facts.has_broken_off = policy->params->is_script && facts.has_steps_left &&
+	facts.has_broken_off = may_be_anothers(policy->params) && facts.has_steps_left &&
 			       (l->raised_last || facts.oom);
 	facts.has_lost_node = l->lost_node_last && (l->target_told <= 0 || facts.has_steps_left);
 	ending_decide(&facts, out);

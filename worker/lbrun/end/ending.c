@@ -112,7 +112,8 @@ static void add_complaint(const struct complaint *c, struct ending *out)
 	size_t len = strlen(out->text);
 	char who[100];
 
-	if (!c || (c->weight == WEIGHT_LAST && out->signal == SIGKILL))
+	if (!c ||
+	    (c->weight == WEIGHT_LAST && signal_behind(out->signal, out->exit_code) == SIGKILL))
 		return;
 	describe_rank(c->rank, c->node, who, sizeof(who));
 	snprintf(out->text + len, sizeof(out->text) - len, "; %s%s%s%s%s",
