@@ -269,13 +269,11 @@ like "$err" 'poll.intervall' "is said"
 rm "$LB_HOME/lbd.toml"
 
 # As Slurm's signal to all processes of a job that ends.
-until=$(($(date +%s) + 4))
-"$B/lbd" --foreground --home "$LB_HOME" --until $until >>"$T/lbd.log" 2>&1 &
+LB_FAILPOINT=backup.copied:delay:3s "$B/lbd" --foreground --home "$LB_HOME" --until $(($(date +%s) + 3)) \
+	>"$T/over.log" 2>&1 &
 lbd_pid=$!
-wait_for 'lbctl ls' 20
-kill -s STOP $lbd_pid && kill -s TERM $lbd_pid
-wait_for '[ "$(date +%s)" -gt $until ]' 10
-kill -s CONT $lbd_pid
+wait_for 'grep -q "hands over" "$T/over.log"' 20
+kill -s TERM $lbd_pid
 wait $lbd_pid
 is "$? $(json why <"$LB_HOME/lbd.lease")" "0 handed over to the next one" "a signal on its way down does not hide why it ends"
 for name in lbd.log lbd.lock; do
