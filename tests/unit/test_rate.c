@@ -61,7 +61,9 @@ static void test_fresh_where_that_is_cheap(void **state)
 	crash(lbd.ledger, "n1");
 	assert_int_equal(seen(&lbd), 1);
 	crash(lbd.ledger, "n1");
+	lbd.troubles_took_ms = 0; /* however busy the machine is */
 	assert_int_equal(seen(&lbd), 2);
+	lbd.troubles_took_ms = 0;
 	for (int i = 0; i < LARGE; i++)
 		crash(lbd.ledger, "n[1-4000]");
 	assert_int_equal(seen(&lbd), LARGE + 2);
